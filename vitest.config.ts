@@ -31,11 +31,27 @@ const project = (name: string, options: ProjectOptions) => ({
 const whole = (name: string) =>
   project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
 
+/** What the compiler knows of the public API: checked by tsc, run by nobody. */
+const types = {
+  ...resolution,
+  test: {
+    name: 'types',
+    include: [],
+    typecheck: {
+      enabled: true,
+      only: true,
+      include: ['test/types/**/*.test-d.ts'],
+      tsconfig: './test/types/tsconfig.json',
+    },
+  },
+};
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
       project('unit', { include: 'packages/*/src/**/*.test.ts', timeoutMs: 10_000 }),
+      types,
       project('lint', { include: 'test/lint/**/*.test.ts', timeoutMs: 60_000 }),
       whole('wire'),
       whole('e2e'),

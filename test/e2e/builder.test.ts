@@ -1,13 +1,13 @@
 // The builder and its manager against a whole server in this process.
 import { type DeepReadonly, defineResource, isNotFound, type ObjectOf } from '@kapstan/api';
 import {
-  after,
   type Controller,
   controller,
   generationChanged,
   LeadershipLostError,
   Manager,
   type ManagerOptions,
+  requeueAfter,
   TerminalError,
 } from '@kapstan/controller';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
@@ -244,7 +244,7 @@ describe('a controller made with the builder', () => {
 
   it('comes back after(ms), retries errors with backoff, leaves terminal ones, and counts all of it', async () => {
     const { runs, reconcile } = recorder((name, run) => {
-      if (name === 'later' && run === 1) return after(5000);
+      if (name === 'later' && run === 1) return requeueAfter(5000);
       if (name === 'failing' && run < 4) throw new Error('not yet');
       if (name === 'hopeless') throw new TerminalError('never');
       return undefined;

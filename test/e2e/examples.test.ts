@@ -83,11 +83,12 @@ describe('examples', () => {
     await printed('synced: 1 pods');
     const at = { namespace: 'default', name: 'web' };
     await cluster.client.create(Pod, pod('web'));
-    await cluster.client.patch(Pod, at, {
-      type: 'merge',
-      subresource: 'status',
-      body: { status: { phase: 'Running' } },
-    });
+    await cluster.client.patch(
+      Pod,
+      at,
+      { type: 'merge', body: { status: { phase: 'Running' } } },
+      { subresource: 'status' },
+    );
     await printed('updated default/web Running');
     await cluster.client.delete(Pod, at, { gracePeriodSeconds: 0 });
     await printed('deleted default/web Running');

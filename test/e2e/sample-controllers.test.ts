@@ -65,7 +65,7 @@ describe.each([
     await create({ deploymentName: 'web', replicas: 2 });
     expect((await foo()).status).toEqual({ availableReplicas: 0 });
     const status = { replicas: 2, readyReplicas: 2, availableReplicas: 2 };
-    await cluster.client.patch(Deployment, at, { type: 'merge', subresource: 'status', body: { status } });
+    await cluster.client.patch(Deployment, at, { type: 'merge', body: { status } }, { subresource: 'status' });
     await cluster.settle();
     expect((await foo()).status).toEqual({ availableReplicas: 2 });
   });

@@ -73,8 +73,8 @@ describe('what hurts in controllers:', () => {
           }
           if (runs === 8) return;
           const body = { status: { runs: runs + 1, text: object.spec.text } };
-          const status = { type: 'merge', subresource: 'status', body } as const;
-          written.set(name, versionOf(await own.patch(Echo, { namespace, name }, status)));
+          const status = { type: 'merge', body } as const;
+          written.set(name, versionOf(await own.patch(Echo, { namespace, name }, status, { subresource: 'status' })));
         }),
     );
     // What is written is seen late.
@@ -96,7 +96,7 @@ describe('what hurts in controllers:', () => {
         seen.push(object.spec.text);
         const name = object.metadata?.name ?? '';
         const body = { status: { text: object.spec.text } };
-        const write = () => own.patch(Echo, { namespace, name }, { type: 'merge', subresource: 'status', body });
+        const write = () => own.patch(Echo, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
         const foreign = () => (round < 20 ? say(name, `round ${++round}`) : present(name));
         // Theirs before ours, then ours before theirs; the cache has both before this run ends.
         const [first, second] = round % 2 === 0 ? [foreign, write] : [write, foreign];

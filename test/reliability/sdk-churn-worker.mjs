@@ -75,8 +75,8 @@ function startManager(client, stop) {
     .settings({ workers: 8 })
     .reconcile(async ({ metadata, data }, { client: own, signal }) => {
       if (!metadata.name.endsWith('7') || data.mark === data.round) return;
-      const patch = { type: 'merge', body: { data: { mark: data.round } }, signal };
-      await own.patch(ConfigMap, { namespace, name: metadata.name }, patch).catch((error) => {
+      const patch = { type: 'merge', body: { data: { mark: data.round } } };
+      await own.patch(ConfigMap, { namespace, name: metadata.name }, patch, { signal }).catch((error) => {
         if (!isNotFound(error)) throw error;
       });
       marked.add(`${data.round} ${metadata.name}`);

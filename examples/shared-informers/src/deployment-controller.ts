@@ -38,7 +38,8 @@ export function deploymentController(factory: SharedInformerFactory, ports: Cont
       await client.patch(
         Deployment,
         { namespace, name },
-        { type: 'merge', subresource: 'status', body: { status: statusOf(deployment, owned, present) } },
+        { type: 'merge', body: { status: statusOf(deployment, owned, present) } },
+        { subresource: 'status' },
       );
       return undefined;
     },

@@ -11,7 +11,7 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
-import { type Reconcile, ReconcileLoop } from '@kapstan/controller';
+import { ReconcileLoop, type SyncHandler } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { isDeletedFinalStateUnknown, type SharedInformerFactory } from '@kapstan/informers';
 
@@ -19,7 +19,7 @@ export interface OwnedControllerOptions {
   readonly kind: Resource;
   /** Kinds whose controlling owner is to be reconciled when they change. */
   readonly owns: readonly Resource[];
-  readonly reconcile: Reconcile;
+  readonly reconcile: SyncHandler;
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -31,7 +31,8 @@ export function podReadiness(factory: SharedInformerFactory, ports: ControllerPo
       await client.patch(
         Pod,
         { namespace, name },
-        { type: 'strategic', subresource: 'status', body: { status: runningStatus(pod, formatTime(clock.now())) } },
+        { type: 'strategic', body: { status: runningStatus(pod, formatTime(clock.now())) } },
+        { subresource: 'status' },
       );
       return undefined;
     },

@@ -43,7 +43,12 @@ export function replicaSetController(factory: SharedInformerFactory, ports: Cont
         readyReplicas: ready,
         availableReplicas: ready,
       };
-      await client.patch(ReplicaSet, { namespace, name }, { type: 'merge', subresource: 'status', body: { status } });
+      await client.patch(
+        ReplicaSet,
+        { namespace, name },
+        { type: 'merge', body: { status } },
+        { subresource: 'status' },
+      );
       return undefined;
     },
   });

@@ -62,7 +62,7 @@ const optionsOf: {
   readonly watch: Checks<WatchOptions>;
   readonly create: Checks<WriteOptions>;
   readonly update: Checks<WriteOptions & SubresourceOptions>;
-  readonly patch: Checks<Patch & WriteOptions & SubresourceOptions>;
+  readonly patch: Checks<WriteOptions & SubresourceOptions>;
   readonly apply: Checks<ApplyOptions & SubresourceOptions>;
   readonly delete: Checks<DeleteOptions>;
   readonly deleteCollection: Checks<ListOptions & DeleteOptions>;
@@ -83,7 +83,7 @@ const optionsOf: {
   },
   create: writeOptions,
   update: { ...writeOptions, ...part },
-  patch: { ...writeOptions, ...part, type: anything, body: anything },
+  patch: { ...writeOptions, ...part },
   apply: applyOptions,
   delete: deleteOptions,
   deleteCollection: { ...listOptions, ...deleteOptions },
@@ -96,7 +96,7 @@ const examples: Readonly<Record<keyof typeof optionsOf, string>> = {
   watch: 'options, such as { namespace },',
   create: 'options, such as { dryRun },',
   update: 'options, such as { dryRun },',
-  patch: 'a patch',
+  patch: 'options, such as { dryRun },',
   apply: 'options, such as { fieldManager },',
   delete: 'options, such as { propagationPolicy },',
   deleteCollection: 'options, such as { namespace },',
@@ -108,66 +108,67 @@ type CheckedVerb = Exclude<keyof ResourceClient, 'list'>;
 type CallCheck<V extends CheckedVerb> = (...call: Parameters<ResourceClient[V]>) => void;
 
 /**
- * A function for each verb, with the arguments of the verb, which throws TypeError for what is wrong with them: no token, no name, an option
+ * A function for each verb, with the arguments of the verb, which throws TypeError for what is wrong with them: no resource, no name, an option
  * that nobody knows, a body that is none. `list` makes its calls through `listPage`.
  */
 export const callChecks: Readonly<
   Omit<{ [V in CheckedVerb]: CallCheck<V> }, 'patch'> & {
-    patch(token: Resource, target: ObjectTarget, ...call: readonly [patch: unknown, ...beside: unknown[]]): void;
-    watch(token: Resource, options?: WatchOptions): void;
+    patch(resource: Resource, target: ObjectTarget, ...call: readonly [patch: unknown, options?: unknown]): void;
+    watch(resource: Resource, options?: WatchOptions): void;
   }
 > = {
-  get(token, target, options = {}) {
+  get(resource, target, options = {}) {
     requireCallOptions('get', options);
-    requireItem(token, target);
+    requireItem(resource, target);
   },
-  listPage(token, options = {}) {
-    requireCollection(token, 'list', options);
+  listPage(resource, options = {}) {
+    requireCollection(resource, 'list', options);
   },
-  watch(token, options = {}) {
-    requireCollection(token, 'watch', options);
+  watch(resource, options = {}) {
+    requireCollection(resource, 'watch', options);
   },
-  listerWatcher(token, scope = {}) {
-    requireCollection(token, 'listerWatcher', scope);
+  listerWatcher(resource, scope = {}) {
+    requireCollection(resource, 'listerWatcher', scope);
   },
-  create(token, object, options = {}) {
-    requireResource(token, 'a call');
+  create(resource, object, options = {}) {
+    requireResource(resource, 'a call');
     requireCallOptions('create', options);
-    const { name, namespace } = requireWritten(token, object);
+    const { name, namespace } = requireWritten(resource, object);
     if (namespace) requireSegment('namespace', namespace);
-    if (token.scope === 'Namespaced' && !namespace)
-      throw new TypeError(`${subjectOf(token, name)}: an empty namespace may not be set during creation`);
+    if (resource.scope === 'Namespaced' && !namespace)
+      throw new TypeError(`${subjectOf(resource, name)}: an empty namespace may not be set during creation`);
   },
-  update(token, object, options = {}) {
-    requireResource(token, 'a call');
+  update(resource, object, options = {}) {
+    requireResource(resource, 'a call');
     requireCallOptions('update', options);
-    const target = requireWritten(token, object, options.subresource);
+    const target = requireWritten(resource, object, options.subresource);
     if (!target.name) throw new TypeError('name is required');
-    requireItem(token, target as ObjectTarget);
+    requireItem(resource, target as ObjectTarget);
   },
-  patch(token, target, ...[patch, ...beside]) {
-    requirePatch(patch, beside);
-    requireItem(token, target);
+  patch(resource, target, ...[patch, options = {}]) {
+    requirePatch(patch);
+    requireCallOptions('patch', options);
+    requireItem(resource, target);
   },
-  apply(token, object, options) {
-    requireResource(token, 'a call');
+  apply(resource, object, options) {
+    requireResource(resource, 'a call');
     requireCallOptions('apply', options);
     if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
-    const metadata = requireWritten(token, object, options.subresource);
+    const metadata = requireWritten(resource, object, options.subresource);
     if (!metadata.name) throw new TypeError('metadata.name must be provided to apply');
     if (metadata.managedFields !== undefined)
       throw new TypeError('cannot apply an object with managed fields already set');
-    requireItem(token, metadata as ObjectTarget);
+    requireItem(resource, metadata as ObjectTarget);
   },
-  delete(token, target, options = {}) {
+  delete(resource, target, options = {}) {
     requireCallOptions('delete', options);
-    requireItem(token, target);
+    requireItem(resource, target);
   },
-  deleteCollection(token, options = {}) {
-    requireCollection(token, 'deleteCollection', options);
+  deleteCollection(resource, options = {}) {
+    requireCollection(resource, 'deleteCollection', options);
   },
-  createSubresource(token, target, call) {
-    requireItem(token, target);
+  createSubresource(resource, target, call) {
+    requireItem(resource, target);
     requireSubresource(target.subresource);
     requireCallOptions('createSubresource', call);
     requireObject(call.body, 'the body of a call');
@@ -185,23 +186,23 @@ function requireCallOptions(verb: keyof typeof optionsOf, options: unknown): voi
   }
 }
 
-function requireItem(token: Resource, target: ObjectTarget): void {
-  requireResource(token, 'a call');
+function requireItem(resource: Resource, target: ObjectTarget): void {
+  requireResource(resource, 'a call');
   requireTarget(target);
-  if (token.scope === 'Namespaced' && !target.namespace)
+  if (resource.scope === 'Namespaced' && !target.namespace)
     throw new TypeError(
-      `${subjectOf(token, target.name)}: an empty namespace may not be set when a resource name is provided`,
+      `${subjectOf(resource, target.name)}: an empty namespace may not be set when a resource name is provided`,
     );
 }
 
-function requireCollection(token: Resource, verb: keyof typeof optionsOf, options: object): void {
-  requireResource(token, 'a call');
+function requireCollection(resource: Resource, verb: keyof typeof optionsOf, options: object): void {
+  requireResource(resource, 'a call');
   requireCallOptions(verb, options);
 }
 
 /** Its metadata. The body of scale and its like is another kind, which its sender knows. */
 function requireWritten(
-  token: Resource,
+  resource: Resource,
   object: KubernetesObject,
   subresource?: string,
 ): NonNullable<KubernetesObject['metadata']> {
@@ -209,29 +210,34 @@ function requireWritten(
   const metadata = object.metadata ?? {};
   requireObject(metadata, 'metadata');
   const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
-  const apiVersion = object.apiVersion || apiVersionOf(token);
-  const kind = object.kind || token.kind;
-  if (isOwnKind && (kind !== token.kind || apiVersion !== apiVersionOf(token)))
-    throw new TypeError(`${subjectOf(token, metadata.name)}: the object is a ${kind} of ${apiVersion}`);
+  const apiVersion = object.apiVersion || apiVersionOf(resource);
+  const kind = object.kind || resource.kind;
+  if (isOwnKind && (kind !== resource.kind || apiVersion !== apiVersionOf(resource)))
+    throw new TypeError(`${subjectOf(resource, metadata.name)}: the object is a ${kind} of ${apiVersion}`);
   return metadata;
 }
 
 const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies Patch['type'][];
 
-/** Throws TypeError for what is no patch, and for options beside it: a dry run that is left out writes. */
-function requirePatch(patch: unknown, beside: readonly unknown[]): void {
-  if (beside.some((argument) => argument !== undefined))
-    throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
+const patchNames: OptionNames<Patch> = { type: true, body: true };
+
+/** Throws TypeError for what is no patch, and for options in it: a dry run that is left out writes. */
+function requirePatch(patch: unknown): void {
   requireObject(patch, 'a patch');
   const { type, body } = patch as Partial<Patch>;
   if (!patchTypes.includes(type))
     throw new TypeError(
       `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${shown(type)}`,
     );
-  if (body === undefined) throw new TypeError('a patch needs a body, beside its type and its options');
+  if (body === undefined) throw new TypeError('a patch needs a body, beside its type');
   if (type === 'json' && !Array.isArray(body))
     throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
-  requireCallOptions('patch', patch);
+  // Inherited ones too, as they would count among the options.
+  for (const name in patch as object)
+    if (!Object.hasOwn(patchNames, name))
+      throw new TypeError(
+        `a patch is { type, body }: ${JSON.stringify(name)} belongs to the options, the argument after it`,
+      );
 }
 
 /** What an error is about: `deployments.apps "web"`. */

@@ -1,5 +1,5 @@
-// defineResource: a resource of one's own from its schema: the token, the static type of its objects, and the definition that
-// a server needs. Beside resource.ts, which makes tokens of what is defined elsewhere.
+// defineResource: a resource of one's own from its schema: its names, the static type of its objects, and the definition that
+// a server needs. Beside resource.ts, which makes resources of what is defined elsewhere.
 import type { KubernetesObject } from './kubernetes-object.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './qualified-name.ts';
 import { type Resource, type ResourceSpec, resource } from './resource.ts';
@@ -75,14 +75,14 @@ export interface ResourceDefinitionSpec<Spec, Status> extends ResourceSpec {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** A token that also knows how to be installed. */
+/** A resource that also knows how to be installed. */
 export interface DefinedResource<T extends KubernetesObject = KubernetesObject> extends Resource<T> {
   /** Its apiextensions.k8s.io/v1 CustomResourceDefinition. */
   readonly definition: KubernetesObject & { readonly metadata: { readonly name: string } };
 }
 
 /**
- * Makes the token of a custom resource; the type of its objects is that of the schemas. Throws TypeError for
+ * Makes a custom resource; the type of its objects is that of the schemas. Throws TypeError for
  * names that no server takes. Source: apiextensions ValidateCustomResourceDefinitionNames, without the server's own words.
  *
  *     const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo',
@@ -98,9 +98,9 @@ export function defineResource<
   requireName('group', 'demo.dev', spec.group);
   requireName('version', 'v1', spec.version);
   requireName('kind', 'CronTab', spec.kind);
-  const token = resource<DefinedObject<Spec, Status>>(spec);
-  requireName('plural', 'crontabs', token.plural);
-  return { ...token, scope: token.scope as Scope, definition: definitionOf(token, spec) };
+  const own = resource<DefinedObject<Spec, Status>>(spec);
+  requireName('plural', 'crontabs', own.plural);
+  return { ...own, scope: own.scope as Scope, definition: definitionOf(own, spec) };
 }
 
 /** Throws TypeError. */
@@ -110,23 +110,23 @@ function requireName(field: 'group' | 'version' | 'kind' | 'plural', example: st
 }
 
 function isValid(field: 'group' | 'version' | 'kind' | 'plural', name: string): boolean {
-  // Groups without a dot are Kubernetes' own; `resource()` makes tokens of what is in them.
+  // Groups without a dot are Kubernetes' own; `resource()` makes resources of what is in them.
   if (field === 'group') return name.includes('.') && dnsSubdomainErrors(name).length === 0;
   const label = field === 'kind' ? name.toLowerCase() : name;
   // Source: IsDNS1035Label, which also wants a letter first.
   return /^[a-z]/.test(label) && dnsLabelErrors(label).length === 0;
 }
 
-/** Whether a token can be installed. */
-export function isDefinedResource(token: Resource): token is DefinedResource {
-  return 'definition' in token;
+/** Whether a resource can be installed. */
+export function isDefinedResource(resource: Resource): resource is DefinedResource {
+  return 'definition' in resource;
 }
 
 function definitionOf(
-  token: Resource,
+  resource: Resource,
   spec: ResourceDefinitionSpec<ObjectSchema, ObjectSchema>,
 ): DefinedResource['definition'] {
-  const { group, version, kind, plural, scope } = token;
+  const { group, version, kind, plural, scope } = resource;
   const { status, columns, shortNames, categories, annotations } = spec;
   const properties = { spec: spec.spec, ...(status === undefined ? {} : { status }) };
   const served = {

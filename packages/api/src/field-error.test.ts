@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import * as fields from './field-error.ts';
 import { invalidField, omittedErrors, tellFieldErrors } from './field-error.ts';
 import { ExactNumber } from './json.ts';
-import { newInvalid } from './status-error.ts';
+import { invalid } from './status-error.ts';
 
 describe('field errors: texts of Kubernetes', () => {
   it.each([
@@ -77,7 +77,7 @@ describe('many errors', () => {
     const long = 'x'.repeat(3_000_000);
     const list = Array.from({ length: 100_000 }, (_, index) => ({ name: `a${index}`, deep: [{ text: long }] }));
     const told = [invalidField(long, long, long), ...errors.map(({ field }) => invalidField(field, list, long))];
-    const status = newInvalid({ group: '', kind: 'Pod' }, long, told);
+    const status = invalid({ group: '', kind: 'Pod' }, long, told);
     expect(JSON.stringify(status.status).length).toBeLessThan(600_000);
     expect(status.status.details?.causes?.[0]?.message).toMatch(/^Invalid value: "x{8192}"… \(3000000 characters\): x/);
     const second = status.status.details?.causes?.[1]?.message ?? '';

@@ -3,7 +3,7 @@ import { goQuote } from './go-quote.ts';
 import type { StatusCause } from './status.ts';
 
 /** Source: field.ErrorType. */
-export type FieldErrorType =
+type FieldErrorType =
   | 'FieldValueNotFound'
   | 'FieldValueRequired'
   | 'FieldValueDuplicate'

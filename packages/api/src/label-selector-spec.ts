@@ -3,7 +3,7 @@ import { type LabelOperator, type LabelRequirement, labelRequirement } from './l
 import { everyLabel, LabelSelector, noLabel } from './label-selector.ts';
 
 /** Source: meta/v1 LabelSelectorRequirement. */
-export interface LabelSelectorExpression {
+interface LabelSelectorExpression {
   readonly key: string;
   /** "In", "NotIn", "Exists" or "DoesNotExist"; a string, because it comes from users. */
   readonly operator: string;

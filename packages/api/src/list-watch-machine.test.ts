@@ -5,15 +5,15 @@ import { createListWatchState, stepListWatch } from './list-watch-machine.ts';
 import { defaultListWatchOptions, type ListWatchOptions, resolveListWatchOptions } from './list-watch-options.ts';
 import type { ListWatchEffect, ListWatchInput, ListWatchState } from './list-watch-state.ts';
 import {
-  newBadRequest,
-  newExpired,
-  newForbidden,
-  newInternalError,
-  newNotFound,
-  newServiceUnavailable,
-  newTooLargeResourceVersion,
-  newTooManyRequests,
-  newUnauthorized,
+  badRequest,
+  expired,
+  forbidden,
+  internalError,
+  notFound,
+  serviceUnavailable,
+  tooLargeResourceVersion,
+  tooManyRequests,
+  unauthorized,
 } from './status-error.ts';
 
 const pods = { group: '', resource: 'pods' };
@@ -495,15 +495,15 @@ describe('list/watch machine: backoff and end', () => {
 
 describe('listWatchFailureOf', () => {
   it.each([
-    [newExpired('too old resource version: 1 (2)'), 'expired'],
-    [newTooLargeResourceVersion(9, 3, 1), 'tooLargeVersion'],
-    [newTooManyRequests('slow down', 1), 'overloaded'],
-    [newInternalError('x'), 'internal'],
-    [newUnauthorized(), 'refused'],
-    [newForbidden(pods, '', 'no'), 'refused'],
-    [newNotFound(pods, 'x'), 'refused'],
-    [newBadRequest('x'), 'refused'],
-    [newServiceUnavailable('x'), 'other'],
+    [expired('too old resource version: 1 (2)'), 'expired'],
+    [tooLargeResourceVersion(9, 3, 1), 'tooLargeVersion'],
+    [tooManyRequests('slow down', 1), 'overloaded'],
+    [internalError('x'), 'internal'],
+    [unauthorized(), 'refused'],
+    [forbidden(pods, '', 'no'), 'refused'],
+    [notFound(pods, 'x'), 'refused'],
+    [badRequest('x'), 'refused'],
+    [serviceUnavailable('x'), 'other'],
     [Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 'unreachable'],
     [new Error('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) }), 'unreachable'],
     [new AggregateError([Object.assign(new Error('x'), { code: 'ECONNREFUSED' })]), 'unreachable'],

@@ -5,17 +5,17 @@ import { createListWatchState, stepListWatch } from './list-watch-machine.ts';
 import type { ListWatchOptions } from './list-watch-options.ts';
 import type { ListWatchEffect, ListWatchInput, ListWatchState } from './list-watch-state.ts';
 import {
-  newExpired,
-  newForbidden,
-  newInternalError,
-  newServiceUnavailable,
-  newTooLargeResourceVersion,
-  newTooManyRequests,
+  expired,
+  forbidden,
+  internalError,
+  serviceUnavailable,
+  tooLargeResourceVersion,
+  tooManyRequests,
 } from './status-error.ts';
 
 const coded = (code: string): Error => Object.assign(new Error(code), { code });
 const refused = listWatchFailureOf(coded('ECONNREFUSED'));
-const forbidden = listWatchFailureOf(newForbidden({ group: '', resource: 'pods' }, '', 'no watch'));
+const forbiddenError = listWatchFailureOf(forbidden({ group: '', resource: 'pods' }, '', 'no watch'));
 
 /** A machine with a hand on clock and chance. */
 class Rig {
@@ -77,7 +77,7 @@ describe('list/watch machine: after an outage', () => {
   it('so is one that was refused, as by a server whose roles are not loaded yet', () => {
     const rig = new Rig({ useWatchList: false }).toWatch();
     rig.outage();
-    expect(rig.pauseAfter(forbidden)).toBe(800);
+    expect(rig.pauseAfter(forbiddenError)).toBe(800);
     expect(rig.state.phase).toBe('listing');
   });
 
@@ -89,7 +89,7 @@ describe('list/watch machine: after an outage', () => {
       rig.give({ type: 'waited' });
     }
     rig.give({ type: 'listed', resourceVersion: '10' });
-    expect(rig.pauseAfter(forbidden)).toBe(800);
+    expect(rig.pauseAfter(forbiddenError)).toBe(800);
   });
 
   it('a second short outage within two minutes begins with the shortest pause', () => {
@@ -128,12 +128,12 @@ describe('list/watch machine: after an outage', () => {
     ['no answer in time', coded('ETIMEDOUT'), true],
     ['a name that is not known', coded('ENOTFOUND'), true],
     ['a network that is away', new Error('x', { cause: coded('EHOSTUNREACH') }), true],
-    ['503', newServiceUnavailable('x'), true],
-    ['a version from the future, which is a 504 too', newTooLargeResourceVersion(9, 3, 1), undefined],
-    ['403', newForbidden({ group: '', resource: 'pods' }, '', 'no'), undefined],
-    ['410', newExpired('x'), undefined],
-    ['429', newTooManyRequests('x', 1), undefined],
-    ['500', newInternalError('x'), undefined],
+    ['503', serviceUnavailable('x'), true],
+    ['a version from the future, which is a 504 too', tooLargeResourceVersion(9, 3, 1), undefined],
+    ['403', forbidden({ group: '', resource: 'pods' }, '', 'no'), undefined],
+    ['410', expired('x'), undefined],
+    ['429', tooManyRequests('x', 1), undefined],
+    ['500', internalError('x'), undefined],
     ['a certificate that is not trusted', coded('DEPTH_ZERO_SELF_SIGNED_CERT'), undefined],
     ['a failure of its own', new Error('x'), undefined],
   ])('%s counts as no answer: %s', (_name, error, isUnanswered) => {
@@ -153,7 +153,7 @@ describe('list/watch machine: the source answers somebody else', () => {
     const rig = new Rig({ useWatchList: false }).toWatch();
     expect(rig.watchFails(refused)).toContainEqual({ type: 'wait', delayMs: 800, untilReachable: true });
     rig.give({ type: 'waited' });
-    expect(rig.watchFails(forbidden)).toContainEqual({ type: 'wait', delayMs: 800 });
+    expect(rig.watchFails(forbiddenError)).toContainEqual({ type: 'wait', delayMs: 800 });
     expect(rig.give({ type: 'reachable' })).toEqual([]);
   });
 
@@ -201,9 +201,9 @@ describe('list/watch machine: a source that lets nobody watch', () => {
   function rounds(rig: Rig, { useWatchList }: { readonly useWatchList: boolean }): void {
     rig.give({ type: 'start' });
     for (let i = 0; i < 3; i++) {
-      if (useWatchList) rig.watchFails(forbidden);
+      if (useWatchList) rig.watchFails(forbiddenError);
       rig.give({ type: 'listed', resourceVersion: String(10 + i) });
-      rig.pauseAfter(forbidden);
+      rig.pauseAfter(forbiddenError);
     }
   }
 
@@ -226,7 +226,7 @@ describe('list/watch machine: a source that lets nobody watch', () => {
   ])('is live as soon as a watch is %s', (_name, input) => {
     const rig = new Rig();
     rounds(rig, { useWatchList: true });
-    rig.watchFails(forbidden);
+    rig.watchFails(forbiddenError);
     rig.give({ type: 'listed', resourceVersion: '13' });
     expect(rig.phases.at(-1)).toBe('failed');
     rig.give(input);

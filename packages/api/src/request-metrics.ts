@@ -19,7 +19,7 @@ export interface RequestMeasure {
 type Labels = Readonly<Record<string, string>>;
 
 /** One line of a metric. */
-export interface MetricSample {
+interface MetricSample {
   /** The metric's, for histograms with "_bucket", "_sum" or "_count" behind it. */
   readonly metricName: string;
   readonly labels: Labels;

@@ -54,11 +54,11 @@ export function requireGivenSignal(value: unknown): void {
     throw new TypeError(`signal takes an AbortSignal, such as that of an AbortController, not ${shown(value)}`);
 }
 
-/** Throws TypeError for what is no resource token. `who` is asked for one: "controller()", "an informer". */
+/** Throws TypeError for what is no resource. `who` is asked for one: "controller()", "an informer". */
 export function requireResource(value: unknown, who: string): void {
-  const token = (value ?? {}) as Readonly<Record<string, unknown>>;
-  const isToken = ['group', 'version', 'kind', 'plural'].every((name) => typeof token[name] === 'string');
-  if (isToken && typeof value === 'object') return;
+  const given = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const isResource = ['group', 'version', 'kind', 'plural'].every((name) => typeof given[name] === 'string');
+  if (isResource && typeof value === 'object') return;
   const examples = "such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives";
-  throw new TypeError(`${who} takes a resource token, ${examples}, not ${shown(value)}`);
+  throw new TypeError(`${who} takes a resource, ${examples}, not ${shown(value)}`);
 }

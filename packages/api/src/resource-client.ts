@@ -25,6 +25,9 @@ export type Patch =
   | { readonly type: 'strategic'; readonly body: unknown }
   | { readonly type: 'json'; readonly body: readonly unknown[] };
 
+/** What a patch has beside its target: the patch, and options as every other verb has them. */
+export type PatchArguments = readonly [patch: Patch, options?: WriteOptions & SubresourceOptions];
+
 export interface SubresourceOptions {
   /** "status", "scale", … Absent = the object itself. */
   readonly subresource?: string;
@@ -44,7 +47,7 @@ export interface ListerWatcherScope {
  */
 export interface ResourceClient {
   get<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T>;
@@ -53,40 +56,36 @@ export interface ResourceClient {
    * page, `.pages()` yields pages with their versions. `limit` is the size of a page, never that of the list; absent, as many
    * as the client thinks fit. For some of them take {@link ResourceClient.listPage}, or leave the loop.
    */
-  list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T>;
+  list<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): ObjectList<T>;
   /** One page, as the server gives it. */
-  listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>>;
-  create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
+  listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>>;
+  create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   update<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T>;
-  patch<T extends KubernetesObject>(
-    token: Resource<T>,
-    target: ObjectTarget,
-    patch: Patch & SubresourceOptions & WriteOptions,
-  ): Promise<T>;
+  patch<T extends KubernetesObject>(resource: Resource<T>, target: ObjectTarget, ...patch: PatchArguments): Promise<T>;
   apply<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T>;
   /** The deleted object, or its last state while finalizers or a grace period keep it; undefined when the server answered with a bare Status. */
   delete<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: DeleteOptions,
   ): Promise<T | undefined>;
   deleteCollection<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void>;
   /** The list and watch of one resource, as an informer needs them. */
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
   /** POST to a subresource: eviction, binding, token. */
   createSubresource<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject>;
@@ -94,5 +93,5 @@ export interface ResourceClient {
 
 /** Told of each successful write, so that caches can be kept not older than one's own writes. */
 export interface WriteObserver {
-  observeWrite(token: Resource, target: ObjectName, resourceVersion: string): void;
+  observeWrite(resource: Resource, target: ObjectName, resourceVersion: string): void;
 }

@@ -1,4 +1,4 @@
-// Resource tokens: a few strings that carry the static type of their objects, so that calls need no annotation.
+// Resources: a few strings that carry the static type of their objects, so that calls need no annotation.
 import { formatApiVersion, type GroupVersionResource } from './group-version.ts';
 import type { KubernetesObject, UnstructuredObject } from './kubernetes-object.ts';
 
@@ -16,12 +16,12 @@ export interface Resource<T extends KubernetesObject = KubernetesObject> {
   readonly [objectType]?: T;
 }
 
-/** A token whose objects lie in namespaces. */
+/** A resource whose objects lie in namespaces. */
 export type NamespacedResource<T extends KubernetesObject = KubernetesObject> = Resource<T> & {
   readonly scope: 'Namespaced';
 };
 
-/** The object type that a token carries. */
+/** The object type that a resource carries. */
 export type ObjectOf<R> = R extends Resource<infer T> ? T : never;
 
 export interface ResourceSpec {
@@ -34,7 +34,7 @@ export interface ResourceSpec {
   readonly scope?: 'Namespaced' | 'Cluster';
 }
 
-/** Makes a token for a resource. The type is given by the caller: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */
+/** Makes a resource. The type is given by the caller: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */
 export function resource<T extends KubernetesObject = UnstructuredObject>(
   spec: ResourceSpec & { readonly scope?: 'Namespaced' },
 ): NamespacedResource<T>;
@@ -49,25 +49,25 @@ export function resource<T extends KubernetesObject = UnstructuredObject>(spec: 
   };
 }
 
-export function apiVersionOf(token: Resource): string {
-  return formatApiVersion(token);
+export function apiVersionOf(resource: Resource): string {
+  return formatApiVersion(resource);
 }
 
-export function groupVersionResourceOf(token: Resource): GroupVersionResource {
-  return { group: token.group, version: token.version, resource: token.plural };
+export function groupVersionResourceOf(resource: Resource): GroupVersionResource {
+  return { group: resource.group, version: resource.version, resource: resource.plural };
 }
 
 /** URL path of a resource, a namespace's part of it, or one object: "/apis/apps/v1/namespaces/default/deployments/web/status". */
 export function resourcePath(
-  token: Resource,
+  resource: Resource,
   target: { readonly namespace?: string; readonly name?: string; readonly subresource?: string } = {},
 ): string {
-  const root = token.group === '' ? `/api/${token.version}` : `/apis/${token.group}/${token.version}`;
+  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const scope =
-    token.scope === 'Namespaced' && target.namespace ? `/namespaces/${encodeURIComponent(target.namespace)}` : '';
+    resource.scope === 'Namespaced' && target.namespace ? `/namespaces/${encodeURIComponent(target.namespace)}` : '';
   const name = target.name === undefined ? '' : `/${encodeURIComponent(target.name)}`;
   const subresource = target.subresource === undefined ? '' : `/${target.subresource}`;
-  return `${root}${scope}/${token.plural}${name}${subresource}`;
+  return `${root}${scope}/${resource.plural}${name}${subresource}`;
 }
 
 /** Source: apimachinery meta.UnsafeGuessKindToResource. */

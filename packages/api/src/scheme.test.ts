@@ -10,13 +10,13 @@ const foos = resource({ group: 'example.com', version: 'v1', kind: 'Foo' });
 describe('Scheme', () => {
   const scheme = new Scheme([pods, deployments, foosBeta, foos]);
 
-  it('finds the token of a kind, of a resource and of an object', () => {
+  it('finds the resource of a kind, of a resource and of an object', () => {
     expect(scheme.forKind({ group: '', version: 'v1', kind: 'Pod' })).toBe(pods);
     expect(scheme.forResource({ group: 'apps', version: 'v1', resource: 'deployments' })).toBe(deployments);
     expect(scheme.forObject({ apiVersion: 'example.com/v1', kind: 'Foo' })).toBe(foos);
     expect(scheme.forKind({ group: 'apps', version: 'v2', kind: 'Deployment' })).toBeUndefined();
     expect(scheme.forResource({ group: '', version: 'v1', resource: 'deployments' })).toBeUndefined();
-    expect([...scheme.tokens()]).toEqual([pods, deployments, foosBeta, foos]);
+    expect([...scheme.resources()]).toEqual([pods, deployments, foosBeta, foos]);
   });
 
   it('keeps the versions of a kind in the order of registration', () => {
@@ -34,7 +34,7 @@ describe('Scheme', () => {
     );
   });
 
-  it('takes the same token twice and refuses another one for the same kind', () => {
+  it('takes the same resource twice and refuses another one for the same kind', () => {
     expect(() => scheme.register({ ...pods })).not.toThrow();
     expect(() => scheme.register({ ...pods, plural: 'podz' })).toThrow(
       /^Double registration of different types for v1, Kind=Pod/,

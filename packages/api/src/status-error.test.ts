@@ -7,39 +7,39 @@ const deployments = { group: 'apps', resource: 'deployments' };
 
 describe('StatusError constructors: code, reason and message of Kubernetes', () => {
   it.each([
-    [errors.newNotFound(pods, 'a'), 404, 'NotFound', 'pods "a" not found'],
+    [errors.notFound(pods, 'a'), 404, 'NotFound', 'pods "a" not found'],
     [
-      errors.newNotFound(pods, 'a "b" \\ \0\x07\t\v\x7fé\xa0\u200b\u{e0001}😀'),
+      errors.notFound(pods, 'a "b" \\ \0\x07\t\v\x7fé\xa0\u200b\u{e0001}😀'),
       404,
       'NotFound',
       'pods "a \\"b\\" \\\\ \\x00\\a\\t\\v\\x7fé\\u00a0\\u200b\\U000e0001😀" not found',
     ],
-    [errors.newNotFound(deployments, 'a'), 404, 'NotFound', 'deployments.apps "a" not found'],
-    [errors.newAlreadyExists(pods, 'a'), 409, 'AlreadyExists', 'pods "a" already exists'],
-    [errors.newConflict(pods, 'a', 'why'), 409, 'Conflict', 'Operation cannot be fulfilled on pods "a": why'],
-    [errors.newForbidden(pods, 'a', 'why'), 403, 'Forbidden', 'pods "a" is forbidden: why'],
-    [errors.newForbidden(pods, '', 'why'), 403, 'Forbidden', 'pods is forbidden: why'],
-    [errors.newForbidden({ group: '', resource: '' }, '', 'why'), 403, 'Forbidden', 'forbidden: why'],
-    [errors.newUnauthorized(), 401, 'Unauthorized', 'Unauthorized'],
-    [errors.newBadRequest('why'), 400, 'BadRequest', 'why'],
-    [errors.newExpired('why'), 410, 'Expired', 'why'],
-    [errors.newTimeout('why', 0), 504, 'Timeout', 'Timeout: why'],
-    [errors.newTooLargeResourceVersion(9, 3, 1), 504, 'Timeout', 'Timeout: Too large resource version: 9, current: 3'],
-    [errors.newTooManyRequests('why', 1), 429, 'TooManyRequests', 'why'],
+    [errors.notFound(deployments, 'a'), 404, 'NotFound', 'deployments.apps "a" not found'],
+    [errors.alreadyExists(pods, 'a'), 409, 'AlreadyExists', 'pods "a" already exists'],
+    [errors.conflict(pods, 'a', 'why'), 409, 'Conflict', 'Operation cannot be fulfilled on pods "a": why'],
+    [errors.forbidden(pods, 'a', 'why'), 403, 'Forbidden', 'pods "a" is forbidden: why'],
+    [errors.forbidden(pods, '', 'why'), 403, 'Forbidden', 'pods is forbidden: why'],
+    [errors.forbidden({ group: '', resource: '' }, '', 'why'), 403, 'Forbidden', 'forbidden: why'],
+    [errors.unauthorized(), 401, 'Unauthorized', 'Unauthorized'],
+    [errors.badRequest('why'), 400, 'BadRequest', 'why'],
+    [errors.expired('why'), 410, 'Expired', 'why'],
+    [errors.timeout('why', 0), 504, 'Timeout', 'Timeout: why'],
+    [errors.tooLargeResourceVersion(9, 3, 1), 504, 'Timeout', 'Timeout: Too large resource version: 9, current: 3'],
+    [errors.tooManyRequests('why', 1), 429, 'TooManyRequests', 'why'],
     [
-      errors.newServerTimeout(pods, 'get', 1),
+      errors.serverTimeout(pods, 'get', 1),
       500,
       'ServerTimeout',
       'The get operation against pods could not be completed at this time, please try again.',
     ],
-    [errors.newInternalError(new Error('why')), 500, 'InternalError', 'Internal error occurred: why'],
-    [errors.newServiceUnavailable('why'), 503, 'ServiceUnavailable', 'why'],
-    [errors.newRequestEntityTooLarge('why'), 413, 'RequestEntityTooLarge', 'Request entity too large: why'],
-    [errors.newNotAcceptable('why'), 406, 'NotAcceptable', 'why'],
-    [errors.newUnsupportedMediaType('why'), 415, 'UnsupportedMediaType', 'why'],
-    [errors.newNotImplemented('why'), 501, 'NotImplemented', 'why'],
+    [errors.internalError(new Error('why')), 500, 'InternalError', 'Internal error occurred: why'],
+    [errors.serviceUnavailable('why'), 503, 'ServiceUnavailable', 'why'],
+    [errors.requestEntityTooLarge('why'), 413, 'RequestEntityTooLarge', 'Request entity too large: why'],
+    [errors.notAcceptable('why'), 406, 'NotAcceptable', 'why'],
+    [errors.unsupportedMediaType('why'), 415, 'UnsupportedMediaType', 'why'],
+    [errors.notImplemented('why'), 501, 'NotImplemented', 'why'],
     [
-      errors.newMethodNotSupported(deployments, 'patch'),
+      errors.methodNotSupported(deployments, 'patch'),
       405,
       'MethodNotAllowed',
       'patch is not supported on resources of kind "deployments.apps"',
@@ -50,7 +50,7 @@ describe('StatusError constructors: code, reason and message of Kubernetes', () 
   });
 
   it('lists every invalid field in the message and in the causes', () => {
-    const error = errors.newInvalid({ group: 'apps', kind: 'Deployment' }, 'a', [
+    const error = errors.invalid({ group: 'apps', kind: 'Deployment' }, 'a', [
       invalidField('spec.replicas', -1, 'must be greater than or equal to 0'),
       requiredField('spec.selector'),
     ]);
@@ -73,11 +73,11 @@ describe('StatusError constructors: code, reason and message of Kubernetes', () 
   });
 
   it('keeps the details that clients act on', () => {
-    expect(errors.newNotFound(deployments, 'a').details).toEqual({ name: 'a', group: 'apps', kind: 'deployments' });
-    expect(errors.retryAfterSeconds(errors.newTooManyRequests('x', 7))).toBe(7);
+    expect(errors.notFound(deployments, 'a').details).toEqual({ name: 'a', group: 'apps', kind: 'deployments' });
+    expect(errors.retryAfterSeconds(errors.tooManyRequests('x', 7))).toBe(7);
     expect(errors.retryAfterSeconds(new Error('x'))).toBeUndefined();
-    expect(errors.newExpired('x', 'token').status.metadata.continue).toBe('token');
-    expect(errors.newInternalError('text').cause).toBe('text');
+    expect(errors.expired('x', 'token').status.metadata.continue).toBe('token');
+    expect(errors.internalError('text').cause).toBe('text');
   });
 });
 
@@ -113,9 +113,9 @@ describe('StatusError predicates', () => {
       reason: 'Timeout',
       message: 'Timeout: Too large resource version: 9, current: 3',
     } as const;
-    expect(errors.isTooLargeResourceVersion(errors.newTooLargeResourceVersion(9, 3, 0))).toBe(true);
+    expect(errors.isTooLargeResourceVersion(errors.tooLargeResourceVersion(9, 3, 0))).toBe(true);
     expect(errors.isTooLargeResourceVersion(errors.statusErrorFrom({ ...old, details: {} }))).toBe(true);
     expect(errors.isTooLargeResourceVersion(errors.statusErrorFrom(old))).toBe(false);
-    expect(errors.isTooLargeResourceVersion(errors.newTimeout('slow', 1))).toBe(false);
+    expect(errors.isTooLargeResourceVersion(errors.timeout('slow', 1))).toBe(false);
   });
 });

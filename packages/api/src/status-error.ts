@@ -91,7 +91,7 @@ export function isTooManyRequests(error: unknown): error is StatusError {
   return isStatusError(error) && (error.reason === 'TooManyRequests' || error.code === 429);
 }
 
-export const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
+const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
 
 /** The asked version lies in the future. Source: client-go tools/cache/reflector.go (isTooLargeResourceVersionError). */
 export function isTooLargeResourceVersion(error: unknown): error is StatusError {
@@ -116,7 +116,7 @@ const resourceDetails = (resource: GroupResource, name?: string): StatusDetails 
   ...(resource.resource === '' ? {} : { kind: resource.resource }),
 });
 
-export function newNotFound(resource: GroupResource, name: string): StatusError {
+export function notFound(resource: GroupResource, name: string): StatusError {
   return new StatusError({
     code: 404,
     reason: 'NotFound',
@@ -125,7 +125,7 @@ export function newNotFound(resource: GroupResource, name: string): StatusError 
   });
 }
 
-export function newAlreadyExists(resource: GroupResource, name: string): StatusError {
+export function alreadyExists(resource: GroupResource, name: string): StatusError {
   return new StatusError({
     code: 409,
     reason: 'AlreadyExists',
@@ -134,7 +134,7 @@ export function newAlreadyExists(resource: GroupResource, name: string): StatusE
   });
 }
 
-export function newConflict(resource: GroupResource, name: string, why: string): StatusError {
+export function conflict(resource: GroupResource, name: string, why: string): StatusError {
   return new StatusError({
     code: 409,
     reason: 'Conflict',
@@ -143,7 +143,7 @@ export function newConflict(resource: GroupResource, name: string, why: string):
   });
 }
 
-export function newForbidden(resource: GroupResource, name: string, why: string): StatusError {
+export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
   const what =
     resource.resource === ''
       ? 'forbidden'
@@ -158,21 +158,21 @@ export function newForbidden(resource: GroupResource, name: string, why: string)
   });
 }
 
-export function newUnauthorized(message = 'Unauthorized'): StatusError {
+export function unauthorized(message = 'Unauthorized'): StatusError {
   return new StatusError({ code: 401, reason: 'Unauthorized', message });
 }
 
-export function newBadRequest(message: string): StatusError {
+export function badRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: 'BadRequest', message });
 }
 
 /** 422 with one cause per field error, and one more that counts those beyond the first hundred. */
-export function newInvalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
-  return newInvalidTold(kind, name, tellFieldErrors(errors));
+export function invalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
+  return invalidTold(kind, name, tellFieldErrors(errors));
 }
 
 /** The same of errors that were put into words already. */
-export function newInvalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
+export function invalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
   const shownName = shownText(name);
   return new StatusError({
     code: 422,
@@ -188,7 +188,7 @@ export function newInvalidTold(kind: GroupKind, name: string, { message: text, c
   });
 }
 
-export function newMethodNotSupported(resource: GroupResource, action: string): StatusError {
+export function methodNotSupported(resource: GroupResource, action: string): StatusError {
   return new StatusError({
     code: 405,
     reason: 'MethodNotAllowed',
@@ -198,7 +198,7 @@ export function newMethodNotSupported(resource: GroupResource, action: string): 
 }
 
 /** 410 for a watch or list whose version is too old. */
-export function newExpired(message: string, continueToken?: string): StatusError {
+export function expired(message: string, continueToken?: string): StatusError {
   return new StatusError({
     code: 410,
     reason: 'Expired',
@@ -208,7 +208,7 @@ export function newExpired(message: string, continueToken?: string): StatusError
 }
 
 /** 504 for a version in the future. Source: apiserver storage/errors.go (NewTooLargeResourceVersionError). */
-export function newTooLargeResourceVersion(asked: number | string, current: number, retrySeconds: number): StatusError {
+export function tooLargeResourceVersion(asked: number | string, current: number, retrySeconds: number): StatusError {
   return new StatusError({
     code: 504,
     reason: 'Timeout',
@@ -220,7 +220,7 @@ export function newTooLargeResourceVersion(asked: number | string, current: numb
   });
 }
 
-export function newTimeout(message: string, retrySeconds: number): StatusError {
+export function timeout(message: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 504,
     reason: 'Timeout',
@@ -229,7 +229,7 @@ export function newTimeout(message: string, retrySeconds: number): StatusError {
   });
 }
 
-export function newTooManyRequests(message: string, retrySeconds: number): StatusError {
+export function tooManyRequests(message: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 429,
     reason: 'TooManyRequests',
@@ -239,7 +239,7 @@ export function newTooManyRequests(message: string, retrySeconds: number): Statu
 }
 
 /** HTTP 500 with the reason ServerTimeout, as Kubernetes answers when its store cannot be reached. */
-export function newServerTimeout(resource: GroupResource, operation: string, retrySeconds: number): StatusError {
+export function serverTimeout(resource: GroupResource, operation: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 500,
     reason: 'ServerTimeout',
@@ -248,7 +248,7 @@ export function newServerTimeout(resource: GroupResource, operation: string, ret
   });
 }
 
-export function newInternalError(cause: unknown): StatusError {
+export function internalError(cause: unknown): StatusError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new StatusError(
     {
@@ -261,11 +261,11 @@ export function newInternalError(cause: unknown): StatusError {
   );
 }
 
-export function newServiceUnavailable(message: string): StatusError {
+export function serviceUnavailable(message: string): StatusError {
   return new StatusError({ code: 503, reason: 'ServiceUnavailable', message });
 }
 
-export function newRequestEntityTooLarge(why: string): StatusError {
+export function requestEntityTooLarge(why: string): StatusError {
   return new StatusError({
     code: 413,
     reason: 'RequestEntityTooLarge',
@@ -273,20 +273,20 @@ export function newRequestEntityTooLarge(why: string): StatusError {
   });
 }
 
-export function newNotAcceptable(message: string): StatusError {
+export function notAcceptable(message: string): StatusError {
   return new StatusError({ code: 406, reason: 'NotAcceptable', message });
 }
 
-export function newUnsupportedMediaType(message: string): StatusError {
+export function unsupportedMediaType(message: string): StatusError {
   return new StatusError({ code: 415, reason: 'UnsupportedMediaType', message });
 }
 
 /** What Kapstan does not do (yet): refused clearly, never ignored. */
-export function newNotImplemented(message: string): StatusError {
+export function notImplemented(message: string): StatusError {
   return new StatusError({ code: 501, reason: 'NotImplemented', message });
 }
 
 /** The store is full. */
-export function newInsufficientStorage(message: string): StatusError {
+export function insufficientStorage(message: string): StatusError {
   return new StatusError({ code: 507, reason: 'InsufficientStorage', message });
 }

@@ -50,7 +50,7 @@ describe('patches in process', () => {
     [{ type: 'json', body: [{ op: 'replace', path: '/data/a', value: '3' }] }, { a: '3' }],
   ] as const)('%j', async (patch, data) => {
     await client.create(testConfigMaps, configMap({ a: '1' }), { fieldManager: 'maker' });
-    const patched = await client.patch(testConfigMaps, target, { ...patch, fieldManager: 'patcher' });
+    const patched = await client.patch(testConfigMaps, target, patch, { fieldManager: 'patcher' });
     expect(patched.data).toEqual(data);
     expect(managers(patched).map(([manager]) => manager)).toContain('patcher');
   });

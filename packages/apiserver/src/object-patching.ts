@@ -1,6 +1,6 @@
 // ObjectPatching: the registry's port over patch/ and fieldmanager/, which it does not know. One serves all resources of a
 // server, over HTTP and in process.
-import { newNotFound } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
 import { applyMediaType, createApplier } from './fieldmanager/apply-request.ts';
 import type { FieldManager } from './fieldmanager/field-manager.ts';
 import { createPatcher, patchMediaTypes, patchTypesOf } from './patch/apply-patch.ts';
@@ -20,7 +20,7 @@ export function objectPatching(fieldManager: FieldManager): ObjectPatching {
       const warn = (text: string): void => context.warn(text);
       const patcher = createPatcher({ type, body }, { schema, gvk: kind, fieldValidation, warn });
       return (present) => {
-        if (present === undefined) throw newNotFound(definition, name);
+        if (present === undefined) throw notFound(definition, name);
         return patcher(present);
       };
     },

@@ -1,6 +1,8 @@
 // Answers a list from the watch cache: candidates in one turn, filtered in slices. Used by list-reader.ts.
 // Source: apiserver storage/cacher/cacher.go (GetList).
-import { formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import { formatRevision } from '@kapstan/api/internal';
 import {
   isEverything,
   matchesAttributes,

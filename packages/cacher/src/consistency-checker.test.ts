@@ -1,7 +1,7 @@
 // TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and TestMarkConsistent of
 // the Go library.
 
-import { newExpired } from '@kapstan/api';
+import { expired } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
 import type { Storage, StorageListOptions } from '@kapstan/storage';
 import { StorageError } from '@kapstan/storage';
@@ -175,7 +175,7 @@ describe('the consistency check of an idle Cacher whose revision is compacted', 
   it('is put off, which nobody has to look at', async () => {
     const { cacher, store, start } = idle.parts();
     await start();
-    store.getList = () => Promise.reject(newExpired('The provided continue parameter is too old'));
+    store.getList = () => Promise.reject(expired('The provided continue parameter is too old'));
     log.length = 0;
     expect(await cacher.checkConsistency()).toBe('error');
     expect(log).toEqual(['debug: the watch cache could not be compared with the storage']);

@@ -1,15 +1,16 @@
 // ConsistencyChecker: compares now and then what the cache holds with what the storage below holds at the same revision.
 // Owned by cacher.ts. Source: apiserver storage/cacher (consistencyChecker).
+
 import {
   type CancelTimer,
   type Clock,
   everyField,
   everyLabel,
-  formatRevision,
   isExpired,
   type KubernetesObject,
   type Logger,
 } from '@kapstan/api';
+import { formatRevision } from '@kapstan/api/internal';
 import { rangeOf, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
 import { FnvHash } from './fnv-hash.ts';
 import type { WatchCache } from './watch-cache.ts';

@@ -1,5 +1,7 @@
 // lister_watcher_test and TestReflectorForWatchCache of the Go library: how the cache lists and watches its storage.
-import { formatRevision, type Revision, silentLogger } from '@kapstan/api';
+
+import { type Revision, silentLogger } from '@kapstan/api';
+import { formatRevision } from '@kapstan/api/internal';
 import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
   type Storage,

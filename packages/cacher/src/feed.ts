@@ -1,23 +1,26 @@
 // Feed: lists and watches the backing storage and keeps at it: a driver of the list/watch machine of `api`, whose other
 // driver is the informers' reflector. Below: a Storage; above: cacher.ts.
 // Source: apiserver storage/cacher/cacher.go (startCaching) and lister_watcher.go.
+
 import {
   type CancelTimer,
   type Clock,
-  createListWatchState,
   everyField,
   everyLabel,
-  formatRevision,
   type KubernetesObject,
+  type Logger,
+  type Revision,
+} from '@kapstan/api';
+import {
+  createListWatchState,
+  formatRevision,
   type ListWatchEffect,
   type ListWatchInput,
   type ListWatchState,
-  type Logger,
   listWatchFailureOf,
   parseRevision,
-  type Revision,
   stepListWatch,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import {
   isStorageError,
   type SelectionPredicate,

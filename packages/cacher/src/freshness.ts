@@ -1,6 +1,7 @@
 // Freshness: readers that wait until the cache has reached a revision.
 // Source: apiserver storage/cacher/watch_cache.go (waitUntilFreshAndBlock) and progress.
-import { type CancelTimer, type Clock, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
+import type { CancelTimer, Clock, Revision } from '@kapstan/api';
+import { tooLargeResourceVersion } from '@kapstan/api/errors';
 import { DurationHistogram, readWaitBounds } from './duration-histogram.ts';
 
 const maxWaitMs = 3_000;
@@ -81,7 +82,7 @@ export class Freshness {
 
   #onTimeout(waiter: Waiter): void {
     this.#leave(waiter);
-    waiter.reject(newTooLargeResourceVersion(BigInt(waiter.asked).toString(), this.#options.current(), retrySeconds));
+    waiter.reject(tooLargeResourceVersion(BigInt(waiter.asked).toString(), this.#options.current(), retrySeconds));
   }
 
   #leave(waiter: Waiter): void {

@@ -1,6 +1,7 @@
 // Readiness: whether the cache may answer, and what it answers while it may not.
 // Source: apiserver storage/cacher/ready.go.
-import { type Clock, newTooManyRequests, type StatusError } from '@kapstan/api';
+import type { Clock, StatusError } from '@kapstan/api';
+import { tooManyRequests } from '@kapstan/api/errors';
 import { StorageError } from '@kapstan/storage';
 
 type State = 'pending' | 'ready' | 'stopped';
@@ -94,7 +95,7 @@ export class Readiness {
     const error = this.#lastError;
     const why = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
     const unreadyMs = this.#clock.monotonicNow() - this.#sinceMs;
-    return newTooManyRequests(`storage is (re)initializing${why}`, retryAfterUnreadySeconds(unreadyMs));
+    return tooManyRequests(`storage is (re)initializing${why}`, retryAfterUnreadySeconds(unreadyMs));
   }
 
   #change(state: State): void {

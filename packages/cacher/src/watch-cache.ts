@@ -1,14 +1,9 @@
 // WatchCache: present state and history of one resource, always at one revision. Fed by feed.ts, read by cacher.ts and
 // by watchers. Source: apiserver storage/cacher/watch_cache.go.
-import {
-  type Clock,
-  deepFreeze,
-  type KubernetesObject,
-  type Logger,
-  newExpired,
-  newInternalError,
-  type Revision,
-} from '@kapstan/api';
+
+import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
+import { expired, internalError } from '@kapstan/api/errors';
+import { deepFreeze } from '@kapstan/api/internal';
 import type { Attributes, GetAttributes, KeyRange, Stored } from '@kapstan/storage';
 import { type CacheEntry, CacheEvent, type ChangeEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
@@ -110,7 +105,7 @@ export class WatchCache<T extends KubernetesObject> {
    */
   positionAfter(revision: Revision): number {
     const oldest = this.#oldestRevision();
-    if (revision < oldest - 1) throw newExpired(`too old resource version: ${revision} (${oldest - 1})`);
+    if (revision < oldest - 1) throw expired(`too old resource version: ${revision} (${oldest - 1})`);
     return this.ring.firstAfter(revision);
   }
 
@@ -179,7 +174,7 @@ export class WatchCache<T extends KubernetesObject> {
   #oldestKnownRevision(): number {
     if (this.#listRevision > 0 && !this.ring.hasEvicted) return this.#listRevision + 1;
     const { oldest } = this.ring;
-    if (oldest === undefined) throw newInternalError("watch cache isn't correctly initialized");
+    if (oldest === undefined) throw internalError("watch cache isn't correctly initialized");
     return oldest.revision;
   }
 

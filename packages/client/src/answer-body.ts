@@ -22,10 +22,10 @@ export async function readObject<T extends object>(answer: HttpAnswer): Promise<
 /** `parse`: of one item, see {@link ListDecoderOptions}. */
 export async function readList<T extends KubernetesObject>(
   answer: HttpAnswer,
-  token: Resource<T>,
+  resource: Resource<T>,
   parse: (text: string) => unknown = parseJson,
 ): Promise<ListResult<T>> {
-  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(token), kind: token.kind, parse });
+  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(resource), kind: resource.kind, parse });
   for await (const chunk of bodyChunks(answer)) decode(answer, () => decoder.push(chunk));
   const { metadata, items } = decode(answer, () => decoder.end());
   return {

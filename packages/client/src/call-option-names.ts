@@ -1,4 +1,6 @@
 // The names of the options that every call has, for the calls that are no verbs of a ResourceClient: logs, streams, raw requests.
-import type { CallOptions, OptionNames } from '@kapstan/api';
+
+import type { CallOptions } from '@kapstan/api';
+import type { OptionNames } from '@kapstan/api/internal';
 
 export const callOptionNames: OptionNames<CallOptions> = { signal: true, timeoutMs: true, beforeAttempt: true };

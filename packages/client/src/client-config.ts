@@ -1,7 +1,7 @@
 // What a client needs to know about one cluster (ClientConfig) and about itself (ClientOptions).
+
+import { type Clock, type Logger, systemClock, type WriteObserver } from '@kapstan/api';
 import {
-  type Clock,
-  type Logger,
   type OptionNames,
   requireCallbacks,
   requireClock,
@@ -11,9 +11,7 @@ import {
   requireNotNegative,
   requireObject,
   requireString,
-  systemClock,
-  type WriteObserver,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { OidcConfig } from './credentials/oidc.ts';
@@ -116,11 +114,6 @@ export const clientOptionNames: OptionNames<ClientOptions> = {
   sharesEqualParts: true,
 };
 
-/** Throws TypeError for what does not observe writes. */
-export function requireWriteObserver(observer: unknown): void {
-  requireFunctions(observer, 'writeObserver', ['observeWrite']);
-}
-
 /** Fills in the defaults. Throws TypeError for a number that is negative or none, and for a callback that cannot be called. */
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   requireObject(options, 'options of a client');
@@ -140,6 +133,6 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
   requireLogger(resolved.logger);
   requireCallbacks(resolved, ['onWarning', 'onRequest']);
   if (typeof resolved.sharesEqualParts !== 'boolean') throw new TypeError('sharesEqualParts must be a boolean');
-  if (resolved.writeObserver !== undefined) requireWriteObserver(resolved.writeObserver);
+  if (resolved.writeObserver !== undefined) requireFunctions(resolved.writeObserver, 'writeObserver', ['observeWrite']);
   return resolved;
 }

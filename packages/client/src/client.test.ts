@@ -99,11 +99,12 @@ describe('Client', () => {
       [
         'JSON patch',
         () =>
-          client.patch(ConfigMap, target, {
-            type: 'json',
-            body: [{ op: 'remove', path: '/data' }],
-            fieldManager: 'me',
-          }),
+          client.patch(
+            ConfigMap,
+            target,
+            { type: 'json', body: [{ op: 'remove', path: '/data' }] },
+            { fieldManager: 'me' },
+          ),
         {
           line: 'PATCH /api/v1/namespaces/n/configmaps/a?fieldManager=me',
           type: 'application/json-patch+json',
@@ -112,7 +113,7 @@ describe('Client', () => {
       ],
       [
         'mergePatch()',
-        () => client.mergePatch(ConfigMap, target, { body: { data: null }, dryRun: true }),
+        () => client.mergePatch(ConfigMap, target, { data: null }, { dryRun: true }),
         {
           line: 'PATCH /api/v1/namespaces/n/configmaps/a?dryRun=All',
           type: 'application/merge-patch+json',
@@ -121,7 +122,7 @@ describe('Client', () => {
       ],
       [
         'jsonPatch()',
-        () => client.jsonPatch(ConfigMap, target, { body: [{ op: 'remove', path: '/data' }], fieldManager: 'me' }),
+        () => client.jsonPatch(ConfigMap, target, [{ op: 'remove', path: '/data' }], { fieldManager: 'me' }),
         {
           line: 'PATCH /api/v1/namespaces/n/configmaps/a?fieldManager=me',
           type: 'application/json-patch+json',
@@ -130,7 +131,7 @@ describe('Client', () => {
       ],
       [
         'strategicPatch() of the status',
-        () => client.strategicPatch(Deployment, target, { body: { x: 1 }, subresource: 'status' }),
+        () => client.strategicPatch(Deployment, target, { x: 1 }, { subresource: 'status' }),
         {
           line: 'PATCH /apis/apps/v1/namespaces/n/deployments/a/status',
           type: 'application/strategic-merge-patch+json',
@@ -139,7 +140,7 @@ describe('Client', () => {
       ],
       [
         'strategic patch',
-        () => client.patch(Deployment, target, { type: 'strategic', body: {}, subresource: 'status' }),
+        () => client.patch(Deployment, target, { type: 'strategic', body: {} }, { subresource: 'status' }),
         {
           line: 'PATCH /apis/apps/v1/namespaces/n/deployments/a/status',
           type: 'application/strategic-merge-patch+json',
@@ -227,7 +228,7 @@ describe('Client', () => {
   });
 
   describe('refuses before it asks anybody', () => {
-    const noToken = /^a call takes a resource token, such as Pod of '@kapstan\/kinds\/core\/v1' .*, not /;
+    const noToken = /^a call takes a resource, such as Pod of '@kapstan\/kinds\/core\/v1' .*, not /;
     const object = { metadata: target };
     it.each<[string, (token: never) => Promise<unknown>]>([
       ['get', (token) => client.get(token, target)],
@@ -268,7 +269,7 @@ describe('Client', () => {
       ['get of metadata', (wrong) => client.metadata.get(ConfigMap, wrong)],
       ['delete', (wrong) => client.delete(ConfigMap, wrong)],
       ['patch', (wrong) => client.patch(ConfigMap, wrong, { type: 'merge', body: {} })],
-      ['jsonPatch', (wrong) => client.jsonPatch(ConfigMap, wrong, { body: [] })],
+      ['jsonPatch', (wrong) => client.jsonPatch(ConfigMap, wrong, [])],
       ['update', (wrong) => client.update(ConfigMap, { metadata: wrong })],
       ['apply', (wrong) => client.apply(ConfigMap, { metadata: wrong }, { fieldManager: 'me' })],
       [
@@ -343,7 +344,7 @@ describe('Client', () => {
     const calls: readonly (() => Promise<unknown>)[] = [
       () => client.create(ConfigMap, body, { beforeAttempt }),
       () => client.update(ConfigMap, body, { beforeAttempt }),
-      () => client.patch(ConfigMap, target, { type: 'merge', body: {}, beforeAttempt }),
+      () => client.patch(ConfigMap, target, { type: 'merge', body: {} }, { beforeAttempt }),
       () => client.apply(ConfigMap, body, { fieldManager: 'm', beforeAttempt }),
       () => client.delete(ConfigMap, target, { beforeAttempt }),
       () => client.deleteCollection(ConfigMap, { namespace: 'n', beforeAttempt }),

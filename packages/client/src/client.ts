@@ -3,10 +3,8 @@ import type { Duplex, Readable } from 'node:stream';
 import {
   type ApplyOptions,
   type CallOptions,
-  callChecks,
   type DeleteOptions,
   type GetOptions,
-  groupVersionResourceOf,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -14,18 +12,16 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
-  requireKnownOptions,
-  requireObject,
   type SubresourceOptions,
   stringifyJson,
   type WatchEvent,
   type WatchOptions,
-  type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { callChecks, groupVersionResourceOf, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import { type AnswerForm, cacheForms, plainForm } from './answer-form.ts';
@@ -34,7 +30,6 @@ import {
   type ClientConfig,
   type ClientOptions,
   type ResolvedClientOptions,
-  requireWriteObserver,
   resolveClientOptions,
 } from './client-config.ts';
 import { requireConfig } from './config-checks.ts';
@@ -63,14 +58,13 @@ export class Client implements ResourceClient {
   /** Namespace of the kubeconfig's context, "default" when it has none. For the caller's use: no verb fills it in. */
   readonly namespace: string;
   readonly discovery: Discovery;
-  /** From kinds and words of the command line to tokens: `client.get(await client.mapper.forName('deploy'), …)`. */
+  /** From kinds and words of the command line to resources: `client.get(await client.mapper.forName('deploy'), …)`. */
   readonly mapper: RestMapper;
   /** Metadata of objects without the rest. */
   readonly metadata: MetadataReader;
   readonly #transport: Transport;
   readonly #streams: PodStreams;
   readonly #options: ResolvedClientOptions;
-  readonly #writeObservers = new Set<WriteObserver>();
 
   /** Connects nothing yet. Throws TypeError for a configuration that contradicts itself. */
   constructor(config: ClientConfig, options: ClientOptions = {}) {
@@ -86,7 +80,6 @@ export class Client implements ResourceClient {
     });
     this.mapper = new RestMapper(this.discovery);
     this.metadata = new MetadataReader({ transport: this.#transport, options: this.#options });
-    if (options.writeObserver !== undefined) this.observeWrites(options.writeObserver);
   }
 
   /**
@@ -101,141 +94,142 @@ export class Client implements ResourceClient {
   }
 
   async get<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options: GetOptions & SubresourceOptions = {},
   ): Promise<T> {
-    callChecks.get(token, target, options);
+    callChecks.get(resource, target, options);
     const { subresource, resourceVersion } = options;
-    const path = objectPath(token, target, { subresource, query: { resourceVersion } });
-    return await this.#object<T>(requestOf(token, { method: 'GET', path, name: target.name }), options);
+    const path = objectPath(resource, target, { subresource, query: { resourceVersion } });
+    return await this.#object<T>(requestOf(resource, { method: 'GET', path, name: target.name }), options);
   }
 
-  async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    return await this.#page(token, options, plainForm);
+  async listPage<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    return await this.#page(resource, options, plainForm);
   }
 
   /**
    * All objects, as {@link ResourceClient.list}: `limit` is the size of a page, by default the client's `pageSize`. For
    * some of them take {@link Client.listPage}.
    */
-  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
-    const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
+  list<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(resource, page);
     return new ObjectList(read, options, this.#options.pageSize);
   }
 
-  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    callChecks.create(token, object, options);
+  async create<T extends KubernetesObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    callChecks.create(resource, object, options);
     const { namespace, name } = metadataOf(object);
-    const path = collectionPath(token, { namespace }, writeQuery(options));
-    const body = objectBody(token, object);
-    return await this.#write<T>(token, requestOf(token, { method: 'POST', path, body, name }), options);
+    const path = collectionPath(resource, { namespace }, writeQuery(options));
+    const body = objectBody(resource, object);
+    return await this.#write<T>(resource, requestOf(resource, { method: 'POST', path, body, name }), options);
   }
 
   async update<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options: WriteOptions & SubresourceOptions = {},
   ): Promise<T> {
-    callChecks.update(token, object, options);
+    callChecks.update(resource, object, options);
     const { subresource } = options;
     const target = writeTarget(object);
-    const path = objectPath(token, target, { subresource, query: writeQuery(options) });
-    const body = objectBody(token, object, subresource);
-    return await this.#write<T>(token, requestOf(token, { method: 'PUT', path, body, name: target.name }), options);
+    const path = objectPath(resource, target, { subresource, query: writeQuery(options) });
+    const body = objectBody(resource, object, subresource);
+    return await this.#write<T>(
+      resource,
+      requestOf(resource, { method: 'PUT', path, body, name: target.name }),
+      options,
+    );
   }
 
   async patch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options = {}]: PatchArguments
   ): Promise<T> {
-    callChecks.patch(token, target, patch, ...beside);
+    callChecks.patch(resource, target, patch, options);
     const contentType = patchType(patch);
-    const path = objectPath(token, target, { subresource: patch.subresource, query: writeQuery(patch) });
+    const path = objectPath(resource, target, { subresource: options.subresource, query: writeQuery(options) });
     const body = stringifyJson(patch.body);
     const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
-    return await this.#write<T>(token, requestOf(token, parts), patch);
+    return await this.#write<T>(resource, requestOf(resource, parts), options);
   }
 
   /** Members given replace the present ones, null removes, lists are replaced whole. */
   async mergePatch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
-    ...[call, ...beside]: readonly [call: { readonly body: unknown } & SubresourceOptions & WriteOptions, ...never[]]
+    ...[body, options]: readonly [body: unknown, options?: WriteOptions & SubresourceOptions]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'merge' }, ...beside);
+    return await this.patch(resource, target, { type: 'merge', body }, options);
   }
 
   /** Operations in turn, all or none: `[{ op: 'test', path, value }, { op: 'replace', path, value }]`. */
   async jsonPatch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
-    ...[call, ...beside]: readonly [
-      call: { readonly body: readonly unknown[] } & SubresourceOptions & WriteOptions,
-      ...never[],
-    ]
+    ...[body, options]: readonly [body: readonly unknown[], options?: WriteOptions & SubresourceOptions]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'json' }, ...beside);
+    return await this.patch(resource, target, { type: 'json', body }, options);
   }
 
   /** As a merge, but lists with a merge key are merged item by item. Built-in kinds only: for others it is a 415. */
   async strategicPatch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
-    ...[call, ...beside]: readonly [call: { readonly body: unknown } & SubresourceOptions & WriteOptions, ...never[]]
+    ...[body, options]: readonly [body: unknown, options?: WriteOptions & SubresourceOptions]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'strategic' }, ...beside);
+    return await this.patch(resource, target, { type: 'strategic', body }, options);
   }
 
   async apply<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    callChecks.apply(token, object, options);
-    const body = applyBody(token, object, options);
+    callChecks.apply(resource, object, options);
+    const body = applyBody(resource, object, options);
     const { subresource } = options;
     const target = writeTarget(object);
-    const path = objectPath(token, target, { subresource, query: writeQuery(options) });
+    const path = objectPath(resource, target, { subresource, query: writeQuery(options) });
     const contentType = 'application/apply-patch+yaml';
     const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
-    return await this.#write<T>(token, requestOf(token, parts), options);
+    return await this.#write<T>(resource, requestOf(resource, parts), options);
   }
 
   async delete<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
-    callChecks.delete(token, target, options);
-    const path = objectPath(token, target);
+    callChecks.delete(resource, target, options);
+    const path = objectPath(resource, target);
     const parts = { method: 'DELETE', path, body: deleteBody(options), name: target.name } as const;
-    const answer = await this.#write<KubernetesObject>(token, requestOf(token, parts), options);
+    const answer = await this.#write<KubernetesObject>(resource, requestOf(resource, parts), options);
     return answer.kind === 'Status' ? undefined : (answer as T);
   }
 
   async deleteCollection<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
-    callChecks.deleteCollection(token, options);
-    const path = collectionPath(token, options, listQuery(options));
+    callChecks.deleteCollection(resource, options);
+    const path = collectionPath(resource, options, listQuery(options));
     const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
-    const request = requestOf(token, { method: 'DELETE', path, body: deleteBody(options) });
+    const request = requestOf(resource, { method: 'DELETE', path, body: deleteBody(options) });
     await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, bodyText);
   }
 
   async createSubresource<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    callChecks.createSubresource(token, target, call);
+    callChecks.createSubresource(resource, target, call);
     const { subresource } = target;
-    const path = objectPath(token, target, { subresource });
+    const path = objectPath(resource, target, { subresource });
     const parts = { method: 'POST', path, body: stringifyJson(call.body), name: target.name } as const;
-    return await this.#object<KubernetesObject>(requestOf(token, parts), call);
+    return await this.#object<KubernetesObject>(requestOf(resource, parts), call);
   }
 
   /**
@@ -243,8 +237,8 @@ export class Client implements ResourceClient {
    * ERROR event and for bytes that are no event), `TransportError`, or the signal's reason. Completes when the server
    * ends the watch. Slow consumers: delivery is synchronous, nothing is buffered here.
    */
-  watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
-    return observeWatch<T>(this.#watchCall(token, options));
+  watch<T extends KubernetesObject>(resource: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    return observeWatch<T>(this.#watchCall(resource, options));
   }
 
   /**
@@ -252,20 +246,20 @@ export class Client implements ResourceClient {
    * paused, so a slow consumer holds back the server. Leaving the loop aborts the request.
    */
   watchEvents<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options: WatchOptions = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    return iterateWatch<T>(this.#watchCall(token, options));
+    return iterateWatch<T>(this.#watchCall(resource, options));
   }
 
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, given: ListerWatcherScope = {}): ListerWatcher<T> {
-    callChecks.listerWatcher(token, given);
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, given: ListerWatcherScope = {}): ListerWatcher<T> {
+    callChecks.listerWatcher(resource, given);
     const { metadataOnly = false, ...scope } = given;
     const { list, watch } = cacheForms({ metadataOnly, sharesEqualParts: this.#options.sharesEqualParts });
     return {
-      resource: token,
-      list: async (options) => await this.#page(token, scoped(options, scope), list),
-      watch: (options) => observeWatch(this.#watchCall(token, scoped(options, scope), watch)),
+      resource: resource,
+      list: async (options) => await this.#page(resource, scoped(options, scope), list),
+      watch: (options) => observeWatch(this.#watchCall(resource, scoped(options, scope), watch)),
       whenReachable: (listener) => this.#transport.reachability.whenReachable(listener),
     };
   }
@@ -331,15 +325,6 @@ export class Client implements ResourceClient {
     }));
   }
 
-  /** Tells the observer of each write from now on; the result ends that. What the observer throws is logged. */
-  observeWrites(observer: WriteObserver): () => void {
-    requireWriteObserver(observer);
-    this.#writeObservers.add(observer);
-    return () => {
-      this.#writeObservers.delete(observer);
-    };
-  }
-
   /** Ends calls, watches and streams (their errors have the code ECANCELED), port-forwards and connections. Idempotent. */
   async close(): Promise<void> {
     await Promise.all([this.#streams.close(), this.#transport.close()]);
@@ -355,39 +340,39 @@ export class Client implements ResourceClient {
   }
 
   async #write<T extends KubernetesObject>(
-    token: Resource,
+    resource: Resource,
     request: HttpRequest,
     options: CallOptions & { readonly dryRun?: boolean },
   ): Promise<T> {
     const object = await this.#object<T>(request, options);
     const { name, namespace = '', resourceVersion } = object.metadata ?? {};
     // Subresources may answer with another kind (Scale), whose version is the parent's all the same.
-    if (!options.dryRun && name !== undefined && resourceVersion !== undefined)
-      for (const observer of this.#writeObservers)
-        callUser(this.#options.logger, 'writeObserver', () =>
-          observer.observeWrite(token, { namespace, name }, resourceVersion),
-        );
+    const { writeObserver, logger } = this.#options;
+    if (writeObserver !== undefined && !options.dryRun && name !== undefined && resourceVersion !== undefined)
+      callUser(logger, 'writeObserver', () =>
+        writeObserver.observeWrite(resource, { namespace, name }, resourceVersion),
+      );
     return object;
   }
 
   async #page<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options: ListOptions,
     { accept, parse }: AnswerForm,
   ): Promise<ListResult<T>> {
-    callChecks.listPage(token, options);
-    const path = collectionPath(token, options, listQuery(options));
+    callChecks.listPage(resource, options);
+    const path = collectionPath(resource, options, listQuery(options));
     const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
-    const request = requestOf(token, { method: 'GET', path, accept });
-    const read = (answer: HttpAnswer): Promise<ListResult<T>> => readList(answer, token, parse);
+    const request = requestOf(resource, { method: 'GET', path, accept });
+    const read = (answer: HttpAnswer): Promise<ListResult<T>> => readList(answer, resource, parse);
     return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, read);
   }
 
-  #watchCall(token: Resource, options: WatchOptions, { accept, parse }: AnswerForm = plainForm): WatchCall {
-    callChecks.watch(token, options);
+  #watchCall(resource: Resource, options: WatchOptions, { accept, parse }: AnswerForm = plainForm): WatchCall {
+    callChecks.watch(resource, options);
     const { openTimeoutMs, maxEventBytes } = this.#options;
-    const path = collectionPath(token, options, watchQuery(options));
-    const request = requestOf(token, { method: 'GET', path, accept });
+    const path = collectionPath(resource, options, watchQuery(options));
+    const request = requestOf(resource, { method: 'GET', path, accept });
     const { signal, onOpen, timeoutMs = openTimeoutMs } = options;
     return { transport: this.#transport, request, signal, onOpen, timeoutMs, maxEventBytes, parse };
   }
@@ -395,6 +380,6 @@ export class Client implements ResourceClient {
 
 type RequestParts = Omit<HttpRequest, 'resource'>;
 
-function requestOf(token: Resource, parts: RequestParts): HttpRequest {
-  return { ...parts, resource: groupVersionResourceOf(token) };
+function requestOf(resource: Resource, parts: RequestParts): HttpRequest {
+  return { ...parts, resource: groupVersionResourceOf(resource) };
 }

@@ -1,7 +1,13 @@
 // What a ClientConfig may hold, looked at before anything is made of it: an impersonation that is a text would be none, and its
 // calls those of an admin. What contradicts itself is refused by create-transport.ts.
 import { inspect } from 'node:util';
-import { type OptionNames, requireFunctions, requireKnownOptions, requireObject, requireString } from '@kapstan/api';
+import {
+  type OptionNames,
+  requireFunctions,
+  requireKnownOptions,
+  requireObject,
+  requireString,
+} from '@kapstan/api/internal';
 import type { ClientConfig, Impersonation } from './client-config.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { OidcConfig } from './credentials/oidc.ts';

@@ -1,12 +1,7 @@
 // The shared list/watch suite over HTTP: a server that translates requests to the kit's fake source, and our client.
 import { once } from 'node:events';
-import {
-  initialEventsEndAnnotation,
-  type ListOptions,
-  type StatusError,
-  type WatchEvent,
-  type WatchOptions,
-} from '@kapstan/api';
+import type { ListOptions, StatusError, WatchEvent, WatchOptions } from '@kapstan/api';
+import { initialEventsEndAnnotation } from '@kapstan/api/internal';
 import {
   FakeListerWatcher,
   LeakCheck,

@@ -1,5 +1,11 @@
 // connect(): finds the cluster (kubeconfig or the pod's service account) and makes a client that is ready to call.
-import { type OptionNames, requireKnownOptions, requireObject, requireSignal, requireString } from '@kapstan/api';
+import {
+  type OptionNames,
+  requireKnownOptions,
+  requireObject,
+  requireSignal,
+  requireString,
+} from '@kapstan/api/internal';
 import { Client } from './client.ts';
 import { type ClientConfig, type ClientOptions, clientOptionNames } from './client-config.ts';
 import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';

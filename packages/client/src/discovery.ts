@@ -1,13 +1,7 @@
 // What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
-import {
-  apiVersionOf,
-  type CallOptions,
-  type GroupVersion,
-  isStatusError,
-  parseApiVersion,
-  type Resource,
-  resource,
-} from '@kapstan/api';
+
+import { apiVersionOf, type CallOptions, isStatusError, type Resource, resource } from '@kapstan/api';
+import { type GroupVersion, parseApiVersion } from '@kapstan/api/internal';
 import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version, subresources apart. */
@@ -127,15 +121,16 @@ export class Discovery {
   }
 
   /** Whether a resource is served now, asked anew; concurrent callers share a reading. Rejects where its group version does not answer. */
-  async serves(token: Resource, options: DiscoveryCallOptions = {}): Promise<boolean> {
+  async serves(resource: Resource, options: DiscoveryCallOptions = {}): Promise<boolean> {
     const known = this.#known;
     const { resources, failures } = await (known === undefined
       ? this.catalog(options)
       : this.newerThan(known, options));
-    const failure = failures.get(apiVersionOf(token));
+    const failure = failures.get(apiVersionOf(resource));
     if (failure !== undefined && !(isStatusError(failure) && failure.code === 404)) throw failure;
     return resources.some(
-      (entry) => entry.resource === token.plural && entry.group === token.group && entry.version === token.version,
+      (entry) =>
+        entry.resource === resource.plural && entry.group === resource.group && entry.version === resource.version,
     );
   }
 
@@ -203,7 +198,7 @@ function isMomentary(error: Error): boolean {
   return isTransportError(error);
 }
 
-/** The token of a discovered resource. */
+/** The resource of what discovery found. */
 export function resourceOf({ group, version, kind, resource: plural, isNamespaced }: DiscoveredResource): Resource {
   return resource({ group, version, kind, plural, scope: isNamespaced ? 'Namespaced' : 'Cluster' });
 }

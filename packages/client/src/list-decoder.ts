@@ -1,6 +1,8 @@
 // Bytes of a list to objects: finds the items while the answer arrives and parses each alone, so that a list of any
 // size neither becomes one giant string nor stops the event loop. Used by the client's lists.
-import { isJsonObject, type KubernetesObject, type ListMeta, parseJson } from '@kapstan/api';
+
+import { type KubernetesObject, type ListMeta, parseJson } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,10 +1,9 @@
 // Reads of metadata alone: the server cuts objects down before it sends them. What informers of kinds with large objects, or of
 // which only labels and owners count, are fed with. Beside client.ts. Source: client-go metadata.
+
 import {
-  callChecks,
   type DeepReadonly,
   type GetOptions,
-  groupVersionResourceOf,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -18,6 +17,7 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
+import { callChecks, groupVersionResourceOf } from '@kapstan/api/internal';
 import { map, type Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import { metadataAccept } from './answer-form.ts';
@@ -35,7 +35,7 @@ export interface MetadataReaderPorts {
 const partial: Resource = resource({ group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' });
 
 /**
- * The objects that it gives have `metadata` and nothing else, whatever their token says: give it `Pod as Resource` where the
+ * The objects that it gives have `metadata` and nothing else, whatever their resource says: give it `Pod as Resource` where the
  * compiler should know. `new SharedInformerFactory(client.metadata)` has informers that keep metadata only. To write, use the client.
  */
 export class MetadataReader {
@@ -46,25 +46,25 @@ export class MetadataReader {
   }
 
   async get(
-    token: Resource,
+    resource: Resource,
     target: ObjectTarget,
     options: GetOptions & SubresourceOptions = {},
   ): Promise<KubernetesObject> {
-    callChecks.get(token, target, options);
+    callChecks.get(resource, target, options);
     const { subresource, resourceVersion, signal, beforeAttempt } = options;
     const { timeoutMs = this.#ports.options.timeoutMs } = options;
-    const path = objectPath(token, target, { subresource, query: { resourceVersion } });
-    const request = { ...requestOf(token, path, 'PartialObjectMetadata'), name: target.name };
+    const path = objectPath(resource, target, { subresource, query: { resourceVersion } });
+    const request = { ...requestOf(resource, path, 'PartialObjectMetadata'), name: target.name };
     return cut(
       await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, readObject<KubernetesObject>),
     );
   }
 
-  async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    callChecks.listPage(token, options);
+  async listPage<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    callChecks.listPage(resource, options);
     const { signal, beforeAttempt, timeoutMs = this.#ports.options.listTimeoutMs } = options;
-    const path = collectionPath(token, options, listQuery(options));
-    const request = requestOf(token, path, 'PartialObjectMetadataList');
+    const path = collectionPath(resource, options, listQuery(options));
+    const request = requestOf(resource, path, 'PartialObjectMetadataList');
     const read = (answer: Parameters<typeof readObject>[0]): Promise<ListResult<T>> =>
       readList(answer, partial as Resource<T>);
     const page = await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, read);
@@ -72,17 +72,17 @@ export class MetadataReader {
   }
 
   /** As the client's. */
-  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
-    const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
+  list<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(resource, page);
     return new ObjectList(read, options, this.#ports.options.pageSize);
   }
 
   /** As the client's: cold; no replay; errors, completes and delivers as that. */
-  watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
-    callChecks.watch(token, options);
+  watch<T extends KubernetesObject>(resource: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    callChecks.watch(resource, options);
     const { transport, options: own } = this.#ports;
-    const path = collectionPath(token, options, watchQuery(options));
-    const request = requestOf(token, path, 'PartialObjectMetadata');
+    const path = collectionPath(resource, options, watchQuery(options));
+    const request = requestOf(resource, path, 'PartialObjectMetadata');
     const { signal, onOpen, timeoutMs = own.openTimeoutMs } = options;
     const { maxEventBytes } = own;
     return observeWatch<T>({ transport, request, signal, onOpen, timeoutMs, maxEventBytes }).pipe(
@@ -90,24 +90,24 @@ export class MetadataReader {
     );
   }
 
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope: ListerWatcherScope = {}): ListerWatcher<T> {
-    callChecks.listerWatcher(token, scope);
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope: ListerWatcherScope = {}): ListerWatcher<T> {
+    callChecks.listerWatcher(resource, scope);
     const { metadataOnly: _, ...own } = scope;
     return {
-      resource: token,
-      list: (options) => this.listPage(token, { ...options, ...own }),
-      watch: (options) => this.watch(token, { ...options, ...own }),
+      resource: resource,
+      list: (options) => this.listPage(resource, { ...options, ...own }),
+      watch: (options) => this.watch(resource, { ...options, ...own }),
       whenReachable: (listener) => this.#ports.transport.reachability.whenReachable(listener),
     };
   }
 }
 
 function requestOf(
-  token: Resource,
+  resource: Resource,
   path: string,
   kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList',
 ): HttpRequest {
-  return { method: 'GET', path, accept: metadataAccept(kind), resource: groupVersionResourceOf(token) };
+  return { method: 'GET', path, accept: metadataAccept(kind), resource: groupVersionResourceOf(resource) };
 }
 
 /** An aggregated server that cuts nothing down sends whole objects. Throws TypeError for what has no metadata. */

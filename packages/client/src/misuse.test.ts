@@ -67,21 +67,13 @@ describe('a client that is used wrongly', () => {
       }
       expect(warnings).toEqual([expect.stringContaining('onWarning failed')]);
     });
-
-    it('tells the other observers of the write', async () => {
-      server.always(json(answered));
-      const seen: string[] = [];
-      const client = connect({ logger: silentLogger, writeObserver: { observeWrite: fail } });
-      client.observeWrites({ observeWrite: (_, __, version) => void seen.push(version) });
-      await client.update(ConfigMap, answered);
-      expect(seen).toEqual(['7']);
-    });
   });
 
   it.each([
     [{ onWarning: 5 }, 'onWarning must be a function, not 5'],
     [{ onRequest: {} }, 'onRequest must be a function, not an object'],
     [{ writeObserver: {} }, 'writeObserver needs the function observeWrite, it is an object'],
+    [{ writeObserver: () => undefined }, 'writeObserver needs the function observeWrite, it is a function'],
     [{ writeObserver: null }, 'writeObserver needs the function observeWrite, it is null'],
     [{ logger: {} }, 'logger needs the function debug, it is an object'],
     [{ logger: { ...silentLogger, error: undefined } }, 'logger needs the function error'],
@@ -92,11 +84,6 @@ describe('a client that is used wrongly', () => {
   ])('is refused at once for the option %o', (options, message) => {
     expect(() => connect(options as never)).toThrow(message);
     expect(() => connect(options as never)).toThrow(TypeError);
-  });
-
-  it('refuses an observer of writes that is none', () => {
-    const observe = (): unknown => connect().observeWrites((() => undefined) as never);
-    expect(observe).toThrow(new TypeError('writeObserver needs the function observeWrite, it is a function'));
   });
 
   describe('of a server that answers with a page to log in', () => {
@@ -194,27 +181,16 @@ describe('a client that is used wrongly', () => {
     const text = 'x' as never;
     const selector = { app: 'a' } as never;
     const pod = target;
-    const beside = [{ dryRun: true }] as unknown as [];
     const calls: readonly [string, string, (client: Client) => Promise<unknown>][] = [
       [
-        'options beside the patch',
-        'patch() takes three arguments: its options, such as dryRun, stand beside type and body',
-        (client) => client.patch(ConfigMap, target, { type: 'merge', body }, ...beside),
+        'options in the patch',
+        'a patch is { type, body }: "dryRun" belongs to the options, the argument after it',
+        (client) => client.patch(ConfigMap, target, { type: 'merge', body, dryRun: true } as never),
       ],
       [
-        'options beside a merge patch',
-        'patch() takes three arguments',
-        (client) => client.mergePatch(ConfigMap, target, { body }, ...beside),
-      ],
-      [
-        'options beside a JSON patch',
-        'patch() takes three arguments',
-        (client) => client.jsonPatch(ConfigMap, target, { body: [] }, ...beside),
-      ],
-      [
-        'options beside a strategic patch',
-        'patch() takes three arguments',
-        (client) => client.strategicPatch(ConfigMap, target, { body }, ...beside),
+        'a text for options',
+        'options, such as { dryRun },',
+        (client) => client.mergePatch(ConfigMap, target, body, text),
       ],
       [
         'a patch of an unknown type',
@@ -241,7 +217,7 @@ describe('a client that is used wrongly', () => {
         'timeoutMs must be a number of at least 0, not -1',
         (client) => client.rawStream({ path: '/', timeoutMs: -1 }),
       ],
-      ['a patch without a body', 'a patch needs a body', (client) => client.mergePatch(ConfigMap, target, {} as never)],
+      ['a patch without a body', 'a patch needs a body', (client) => client.mergePatch(ConfigMap, target, undefined)],
       [
         'no patch',
         'a patch must be an object, not undefined',
@@ -250,7 +226,7 @@ describe('a client that is used wrongly', () => {
       [
         'a JSON patch that is an object',
         'the body of a JSON patch is a list of operations, not an object',
-        (client) => client.jsonPatch(ConfigMap, target, { body: {} as never }),
+        (client) => client.jsonPatch(ConfigMap, target, {} as never),
       ],
       ['a policy alone', 'options, such as { propagationPolicy },', (client) => client.delete(ConfigMap, target, text)],
       ['a version alone', 'options, such as { resourceVersion },', (client) => client.get(ConfigMap, target, text)],
@@ -315,7 +291,7 @@ describe('a client that is used wrongly', () => {
       ['deleteCollection', '"dryRun"', (client) => client.deleteCollection(ConfigMap, misspelt({ dryrun: true }))],
       ['create', '"dryRun"', (client) => client.create(ConfigMap, answered, misspelt({ dryrun: true }))],
       ['update', '"dryRun"', (client) => client.update(ConfigMap, answered, misspelt({ dryrun: true }))],
-      ['patch', '"dryRun"', (client) => client.mergePatch(ConfigMap, target, misspelt({ body, dryrun: true }))],
+      ['patch', '"dryRun"', (client) => client.mergePatch(ConfigMap, target, body, misspelt({ dryrun: true }))],
       ['apply', '"force"', (c) => c.apply(ConfigMap, answered, misspelt({ fieldManager: 'm', forced: true }))],
       ['delete', '"dryRun"', (client) => client.delete(ConfigMap, target, misspelt({ dryrun: true }))],
       ['podLog', '"container"', (client) => client.podLog(pod, misspelt({ contaner: 'a' }))],

@@ -1,13 +1,7 @@
 // The log subresource of pods: its options and its URL.
-import {
-  type CallOptions,
-  type ObjectTarget,
-  type OptionNames,
-  type Resource,
-  requireKnownOptions,
-  requireObject,
-  resource,
-} from '@kapstan/api';
+
+import { type CallOptions, type ObjectTarget, type Resource, resource } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import { callOptionNames } from './call-option-names.ts';
 import { objectPath } from './request-path.ts';
 

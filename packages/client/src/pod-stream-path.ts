@@ -1,12 +1,7 @@
 // URLs of pods and of their subresources that become streams: exec, attach, portforward.
-import {
-  type ObjectTarget,
-  type OptionNames,
-  type Resource,
-  requireKnownOptions,
-  requireObject,
-  resource,
-} from '@kapstan/api';
+
+import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import { callOptionNames } from './call-option-names.ts';
 import { requireTexts } from './config-checks.ts';
 import { objectPath } from './request-path.ts';

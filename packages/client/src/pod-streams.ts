@@ -1,14 +1,7 @@
 // PodStreams: the connections of a client that lead into a pod: commands and ports. Called by client.ts, which says what each does.
 import type { Duplex } from 'node:stream';
-import {
-  type CallOptions,
-  isForbidden,
-  type ObjectTarget,
-  type OptionNames,
-  requireFunction,
-  requireKnownOptions,
-  requireObject,
-} from '@kapstan/api';
+import { type CallOptions, isForbidden, type ObjectTarget } from '@kapstan/api';
+import { type OptionNames, requireFunction, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import { callOptionNames } from './call-option-names.ts';
 import type { ResolvedClientOptions } from './client-config.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';

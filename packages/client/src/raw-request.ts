@@ -1,5 +1,7 @@
 // A request to any path of the server and its answer as text. Sent by client.ts.
-import { type CallOptions, type OptionNames, requireKnownOptions, requireObject, requireString } from '@kapstan/api';
+
+import type { CallOptions } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject, requireString } from '@kapstan/api/internal';
 import { callOptionNames } from './call-option-names.ts';
 import { formatQuery, type Query } from './request-path.ts';
 import type { HttpMethod } from './transport/http-request.ts';

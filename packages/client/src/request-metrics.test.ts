@@ -1,4 +1,5 @@
-import { RequestMetrics, resource } from '@kapstan/api';
+import { resource } from '@kapstan/api';
+import { RequestMetrics } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { Client } from './client.ts';

@@ -1,15 +1,7 @@
 // URLs of the API: checks names before they reach a path, writes options as query parameters.
-import {
-  type ApplyOptions,
-  callChecks,
-  type ListOptions,
-  type ObjectTarget,
-  type Resource,
-  requireObject,
-  resourcePath,
-  type WatchOptions,
-  type WriteOptions,
-} from '@kapstan/api';
+
+import type { ApplyOptions, ListOptions, ObjectTarget, Resource, WatchOptions, WriteOptions } from '@kapstan/api';
+import { callChecks, requireObject, resourcePath } from '@kapstan/api/internal';
 
 /** A list becomes one parameter a value. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
@@ -21,17 +13,17 @@ export interface ObjectPart {
 }
 
 /**
- * Path of an object, or of its subresource, with the query. Throws TypeError for what is no token, and for a target whose
+ * Path of an object, or of its subresource, with the query. Throws TypeError for what is no resource, and for a target whose
  * name is missing or cannot stand in a path: never is it the path of the collection.
  */
 export function objectPath(
-  token: Resource,
+  resource: Resource,
   target: ObjectTarget,
   { subresource, query = {} }: ObjectPart = {},
 ): string {
-  callChecks.get(token, target, subresource === undefined ? {} : { subresource });
+  callChecks.get(resource, target, subresource === undefined ? {} : { subresource });
   const { namespace, name } = target;
-  const path = resourcePath(token, {
+  const path = resourcePath(resource, {
     name,
     ...(namespace ? { namespace } : {}),
     ...(subresource === undefined ? {} : { subresource }),
@@ -41,12 +33,12 @@ export function objectPath(
 
 /** Path of all objects of a resource, of one namespace or of all, with the query. */
 export function collectionPath(
-  token: Resource,
+  resource: Resource,
   scope: { readonly namespace?: string | undefined },
   query: Query = {},
 ): string {
   const { namespace } = scope;
-  return `${resourcePath(token, namespace ? { namespace } : {})}${formatQuery(query)}`;
+  return `${resourcePath(resource, namespace ? { namespace } : {})}${formatQuery(query)}`;
 }
 
 /** "?a=1&b=x&b=y", without members that are undefined or ""; "" when none is left. */

@@ -1,9 +1,9 @@
-import { newBadRequest, newConflict } from '@kapstan/api';
+import { badRequest, conflict } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
-const conflict = (attempt: number) => newConflict({ group: '', resource: 'pods' }, 'a', `attempt ${attempt}`);
+const conflictError = (attempt: number) => conflict({ group: '', resource: 'pods' }, 'a', `attempt ${attempt}`);
 
 describe('retryOnConflict', () => {
   it('runs again after a conflict, a little later each time, until it succeeds', async () => {
@@ -11,7 +11,7 @@ describe('retryOnConflict', () => {
     const times: number[] = [];
     const attempt = async (): Promise<string> => {
       times.push(clock.monotonicNow());
-      if (times.length < 4) throw conflict(times.length);
+      if (times.length < 4) throw conflictError(times.length);
       return 'done';
     };
     const result = retryOnConflict(attempt, { clock, factor: 5, jitter: 0 });
@@ -23,7 +23,7 @@ describe('retryOnConflict', () => {
   it('gives the last conflict after five attempts', async () => {
     const clock = new VirtualClock();
     let attempts = 0;
-    const result = retryOnConflict(() => Promise.reject(conflict(++attempts)), { clock }).catch(
+    const result = retryOnConflict(() => Promise.reject(conflictError(++attempts)), { clock }).catch(
       (error: Error) => error.message,
     );
     await clock.advance(1000);
@@ -41,7 +41,7 @@ describe('retryOnConflict', () => {
     ['a signal', { signal: {} }, 'signal takes an AbortSignal'],
   ])('attempts nothing for wrong options: %s', async (_, options, message) => {
     let attempts = 0;
-    const result = retryOnConflict(() => Promise.reject(conflict(++attempts)), options as never);
+    const result = retryOnConflict(() => Promise.reject(conflictError(++attempts)), options as never);
     await expect(result).rejects.toThrow(message);
     await expect(retryOnConflict(undefined as never)).rejects.toThrow(
       new TypeError('the attempt of retryOnConflict() must be a function, not undefined'),
@@ -50,14 +50,14 @@ describe('retryOnConflict', () => {
   });
 
   it('passes any other error on at once', async () => {
-    const error = newBadRequest('no');
+    const error = badRequest('no');
     await expect(retryOnConflict(() => Promise.reject(error))).rejects.toBe(error);
   });
 
   it('stops waiting when its signal aborts', async () => {
     const controller = new AbortController();
     const clock = new VirtualClock();
-    const result = retryOnConflict(() => Promise.reject(conflict(1)), { clock, signal: controller.signal }).catch(
+    const result = retryOnConflict(() => Promise.reject(conflictError(1)), { clock, signal: controller.signal }).catch(
       (error: unknown) => error,
     );
     await clock.advance(0);

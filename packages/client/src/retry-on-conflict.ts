@@ -1,14 +1,7 @@
 // Read, change, update, and again when somebody else was faster: client-go's retry.RetryOnConflict.
-import {
-  Backoff,
-  type Clock,
-  delay,
-  isConflict,
-  requireGivenFunction,
-  requireNotNegative,
-  requireSignal,
-  systemClock,
-} from '@kapstan/api';
+
+import { type Clock, delay, isConflict, systemClock } from '@kapstan/api';
+import { Backoff, requireGivenFunction, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 
 export interface RetryOnConflictOptions {
   /** Attempts in all. At least 1. Default 5. */

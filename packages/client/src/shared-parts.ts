@@ -1,6 +1,7 @@
 // Parts that texts of objects have in common, and texts with stand-ins in their place. Used by sharing-parser.ts.
 import { randomBytes } from 'node:crypto';
-import { deepFreeze, parseJson } from '@kapstan/api';
+import { parseJson } from '@kapstan/api';
+import { deepFreeze } from '@kapstan/api/internal';
 import type { ContainerSpan } from './container-spans.ts';
 
 /** An object or array that objects which are alike have in common. */

@@ -1,4 +1,5 @@
-import { getOwn, isJsonObject, type KubernetesObject, parseJson, stringifyJson } from '@kapstan/api';
+import { type KubernetesObject, parseJson, stringifyJson } from '@kapstan/api';
+import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SharingParser } from './sharing-parser.ts';

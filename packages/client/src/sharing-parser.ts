@@ -1,6 +1,8 @@
 // Parses objects that are alike, as those of one controller are: a part whose text was seen before is not parsed again, and all that
 // have it hold the same value. Used by lister-watchers, whose objects nobody may change (I6); see decision 0016.
-import { isJsonObject, parseJson } from '@kapstan/api';
+
+import { parseJson } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';
 import { commonParts, cutOut, putBack, type ReducedText, type SharedPart, type SpannedText } from './shared-parts.ts';
 

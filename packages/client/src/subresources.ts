@@ -1,20 +1,23 @@
 // The subresources of built-in kinds as calls with types: scale, eviction, binding, token. Over any ResourceClient, so
 // also in process. Status needs no call of its own: update, patch and apply take `subresource: 'status'`.
+
 import {
   type CallOptions,
   type DeleteOptions,
   type GetOptions,
   type ObjectTarget,
-  type OptionNames,
   type Resource,
   type ResourceClient,
+  resource,
+  type WriteOptions,
+} from '@kapstan/api';
+import {
+  type OptionNames,
   requireKnownOptions,
   requireObject,
   requireString,
   requireTarget,
-  resource,
-  type WriteOptions,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { BoundObjectReference, TokenRequest } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Scale } from '@kapstan/kinds/autoscaling/v1';
 import type { Binding } from '@kapstan/kinds/core/v1';
@@ -43,24 +46,24 @@ const tokenOptionNames: OptionNames<CreateTokenOptions> = {
 /** How many replicas are wanted and there, whatever the kind. Rejects with a 404 where the kind cannot be scaled. */
 export async function getScale(
   client: ResourceClient,
-  token: Resource,
+  resource: Resource,
   target: ObjectTarget & GetOptions,
 ): Promise<Scale> {
   requireTarget(target);
   const { name, namespace, ...options } = target;
   const object = namespace === undefined ? { name } : { name, namespace };
-  return await client.get(token as Resource<Scale>, object, { ...options, subresource });
+  return await client.get(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
 /** Writes a scale that was read before; its resourceVersion makes a change in between a 409. */
 export async function updateScale(
   client: ResourceClient,
-  token: Resource,
+  resource: Resource,
   { scale, ...options }: { readonly scale: Scale } & WriteOptions,
 ): Promise<Scale> {
   requireObject(scale, 'a scale');
   const object = { ...scale, apiVersion: 'autoscaling/v1', kind: 'Scale' };
-  return await client.update(token as Resource<Scale>, object, { ...options, subresource });
+  return await client.update(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
 /** Deletes a pod unless that breaks a PodDisruptionBudget, which is a 429: whether and when to try again is the caller's. */

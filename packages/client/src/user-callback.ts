@@ -1,5 +1,7 @@
 // Calls of what the user gave: a failure is told to the logger and touches nothing else. Used where a request has been answered.
-import { guardedCall, type Logger } from '@kapstan/api';
+
+import type { Logger } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
 import { processLogger } from './process-logger.ts';
 
 /** Never throws. What the callback throws, or rejects with if it is async after all, is logged under its name. */

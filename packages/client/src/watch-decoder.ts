@@ -1,15 +1,15 @@
 // Bytes of a watch to events: splits on newlines, parses each event once, never joins more than one event's bytes.
+
 import {
-  initialEventsEndAnnotation,
-  isJsonObject,
   type KubernetesObject,
   parseJson,
   type ResourceVersion,
   type Status,
   StatusError,
-  statusErrorFrom,
   type WatchEvent,
 } from '@kapstan/api';
+import { statusErrorFrom } from '@kapstan/api/errors';
+import { initialEventsEndAnnotation, isJsonObject } from '@kapstan/api/internal';
 
 const newline = 10;
 

@@ -1,11 +1,8 @@
 // A watch over HTTP: one request, two doors. `observeWatch` pushes, `iterateWatch` lets a slow reader stop the socket.
-import {
-  addAbortListener,
-  type KubernetesObject,
-  newInternalError,
-  removeAbortListener,
-  type WatchEvent,
-} from '@kapstan/api';
+
+import type { KubernetesObject, WatchEvent } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { Observable, type Subscriber } from 'rxjs';
 import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
 import { bodyChunks, type OpenStream, type Transport } from './transport/transport.ts';
@@ -98,7 +95,7 @@ async function openWatch({ transport, request, signal, timeoutMs, onOpen }: Watc
   stream.scope.abort();
   const what =
     status === 200 ? `content type of a watch: ${JSON.stringify(contentType)}` : `status of a watch: ${status}`;
-  throw newInternalError(`unexpected ${what}`);
+  throw internalError(`unexpected ${what}`);
 }
 
 interface PumpTarget<T extends KubernetesObject> {

@@ -12,8 +12,8 @@ import {
 } from '@kapstan/api';
 
 /** JSON of an object, with the token's apiVersion and kind where it has none. */
-export function objectBody(token: Resource, object: KubernetesObject, subresource?: string): string {
-  return stringifyJson(typed(token, object, subresource));
+export function objectBody(resource: Resource, object: KubernetesObject, subresource?: string): string {
+  return stringifyJson(typed(resource, object, subresource));
 }
 
 export function metadataOf(object: KubernetesObject): NonNullable<KubernetesObject['metadata']> {
@@ -27,7 +27,7 @@ export function writeTarget(object: KubernetesObject): ObjectTarget {
 }
 
 export function applyBody(
-  token: Resource,
+  resource: Resource,
   object: KubernetesObject,
   options: ApplyOptions & SubresourceOptions,
 ): string {
@@ -37,7 +37,7 @@ export function applyBody(
     owner === undefined
       ? object
       : { ...object, metadata: { ...metadata, ownerReferences: [...(metadata.ownerReferences ?? []), owner] } };
-  return objectBody(token, owned, subresource);
+  return objectBody(resource, owned, subresource);
 }
 
 const patchTypes: Readonly<Record<Patch['type'], string>> = {
@@ -60,9 +60,9 @@ export function deleteBody(options: DeleteOptions): string | undefined {
 }
 
 // The body of scale and its like is another kind, which its sender knows.
-function typed(token: Resource, object: KubernetesObject, subresource: string | undefined): KubernetesObject {
+function typed(resource: Resource, object: KubernetesObject, subresource: string | undefined): KubernetesObject {
   const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
   if (!isOwnKind) return object;
   const { apiVersion, kind, ...rest } = object;
-  return { apiVersion: apiVersion || apiVersionOf(token), kind: kind || token.kind, ...rest };
+  return { apiVersion: apiVersion || apiVersionOf(resource), kind: kind || resource.kind, ...rest };
 }

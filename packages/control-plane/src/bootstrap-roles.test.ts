@@ -1,4 +1,5 @@
-import { newInternalError, type ResourceClient, silentLogger } from '@kapstan/api';
+import { type ResourceClient, silentLogger } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { BootstrapRoles } from './bootstrap-roles.ts';
@@ -7,7 +8,7 @@ import { BootstrapRoles } from './bootstrap-roles.ts';
 function clientOf(store: { isReadable: boolean; calls: number }): ResourceClient {
   const answer = async (_resource: unknown, object: unknown): Promise<unknown> => {
     store.calls++;
-    if (!store.isReadable) throw newInternalError(new Error('no key'));
+    if (!store.isReadable) throw internalError(new Error('no key'));
     return object;
   };
   const list = () => ({

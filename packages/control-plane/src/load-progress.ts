@@ -1,5 +1,7 @@
 // Tells how far the caches are while a server starts on a large store. Used by resources.ts.
-import { type Clock, formatGroupResource, type Logger } from '@kapstan/api';
+
+import type { Clock, Logger } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { ResourceStack } from '@kapstan/apiserver';
 
 const periodMs = 1_000;

@@ -1,5 +1,6 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
-import { type Clock, formatGroupResource, type Logger, type ResourceClient, type Revision } from '@kapstan/api';
+import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import { DefinitionController, definitionsId } from '@kapstan/apiextensions';
 import {
   AdmissionChain,

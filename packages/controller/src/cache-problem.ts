@@ -1,6 +1,8 @@
 // CacheProblem: why a kind cannot be listed or watched, in words that say what to do about it. Found by informer-cache.ts, told
 // by the manager.
-import { isDefinedResource, isNotFound, type Resource } from '@kapstan/api';
+
+import { isNotFound, type Resource } from '@kapstan/api';
+import { isDefinedResource } from '@kapstan/api/internal';
 
 export interface CacheProblem {
   readonly kind: Resource;

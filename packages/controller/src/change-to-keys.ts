@@ -1,13 +1,7 @@
 // From changes of objects to keys of the queue: whose they are, and how urgent. Used by controller-runner.ts.
 import { inspect } from 'node:util';
-import {
-  type DeepReadonly,
-  immediate,
-  type KubernetesObject,
-  type ObjectName,
-  objectKey,
-  type Resource,
-} from '@kapstan/api';
+import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
+import { immediate } from '@kapstan/api/internal';
 import { isDeletedFinalStateUnknown, type ObjectChange, type ResourceEventHandler } from '@kapstan/informers';
 import type { ReconcileKeys } from './controller-builder.ts';
 
@@ -45,15 +39,6 @@ export function defaultPriority(change: ObjectChange<KubernetesObject>): number 
 
 function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { readonly type: 'updated' }): boolean {
   return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
-}
-
-/** The objects of the kind that control an object; the version of the reference does not count. */
-export function ownersOf(object: DeepReadonly<KubernetesObject>, kind: Resource): ReconcileKeys {
-  const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-  if (owner === undefined || owner.kind !== kind.kind) return [];
-  const group = owner.apiVersion.includes('/') ? owner.apiVersion.split('/')[0] : '';
-  if (group !== kind.group) return [];
-  return [kind.scope === 'Cluster' ? owner.name : { namespace: object.metadata?.namespace ?? '', name: owner.name }];
 }
 
 /** What an object of the reconciled kind makes necessary: itself. */

@@ -1,6 +1,6 @@
 import { testConfigMaps, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { after, controller } from './controller-builder.ts';
+import { controller, requeueAfter } from './controller-builder.ts';
 
 describe('controller()', () => {
   it('is data: its name, what it watches, what it does', () => {
@@ -13,7 +13,7 @@ describe('controller()', () => {
       .settings({ workers: 2 })
       .settings({ timeoutMs: 5 })
       .reconcile(reconcile);
-    expect(built).toMatchObject({ name: 'pod', kind: testPods, settings: { workers: 2, timeoutMs: 5 }, reconcile });
+    expect(built).toMatchObject({ name: 'pod', resource: testPods, settings: { workers: 2, timeoutMs: 5 }, reconcile });
     expect(built.sources.map(({ type }) => type)).toEqual(['owned', 'watched', 'trigger']);
     expect(built.finalizers).toMatchObject([{ name: 'demo.dev/clean' }]);
   });
@@ -43,7 +43,7 @@ describe('controller()', () => {
     const base = controller(testPods);
     const none = undefined as never;
     const token = (where: string, what: string) =>
-      `${where} takes a resource token, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
+      `${where} takes a resource, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
     it.each<[string, () => unknown, string]>([
       ['no kind', () => controller(none), token('controller()', 'undefined')],
       ['a word', () => controller('pods' as never), token('controller()', '"pods"')],
@@ -85,9 +85,9 @@ describe('controller()', () => {
   });
 
   it('names a result', () => {
-    expect(after(5)).toEqual({ requeueAfterMs: 5 });
-    expect(after(0)).toEqual({ requeueAfterMs: 0 });
-    expect(after(-1)).toEqual({ requeueAfterMs: 0 });
+    expect(requeueAfter(5)).toEqual({ requeueAfterMs: 5 });
+    expect(requeueAfter(0)).toEqual({ requeueAfterMs: 0 });
+    expect(requeueAfter(-1)).toEqual({ requeueAfterMs: 0 });
   });
 
   it.each([
@@ -96,8 +96,8 @@ describe('controller()', () => {
     ['10s', "'10s'"],
     [undefined, 'undefined'],
   ])('refuses to come back after %s', (ms, text) => {
-    expect(() => after(ms as number)).toThrow(
-      new TypeError(`after() takes milliseconds, a finite number, not ${text}`),
+    expect(() => requeueAfter(ms as number)).toThrow(
+      new TypeError(`requeueAfter() takes milliseconds, a finite number, not ${text}`),
     );
   });
 });

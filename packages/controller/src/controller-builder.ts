@@ -1,21 +1,17 @@
 // controller(Kind): says what a controller watches and what it does. Plain data that nothing runs yet: controller-runner.ts
 // does, for the manager. What users see first.
 import { inspect } from 'node:util';
+import type { DeepReadonly, KubernetesObject, NamespacedResource, ObjectTarget, Resource } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import {
   boundCallbacks,
-  type DeepReadonly,
-  type KubernetesObject,
-  type NamespacedResource,
-  type ObjectTarget,
   type OptionNames,
-  qualifiedNameErrors,
-  type Resource,
   requireCallbacks,
   requireKnownOptions,
   requireNotNegative,
   requireObject,
   requireResource,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
 import type { CacheReader } from './informer-cache.ts';
@@ -39,7 +35,7 @@ export interface NamespacedObject {
 /** What a reconcile is given: the cached object, which nobody may change. */
 export type Reconciled<T extends KubernetesObject> = DeepReadonly<T & NamedObject>;
 
-/** What an author writes. Nothing = done until the next change; {@link after} = come back; a rejection = again with backoff. */
+/** What an author writes. Nothing = done until the next change; {@link requeueAfter} = come back; a rejection = again with backoff. */
 export type Reconciler<T extends KubernetesObject> = (
   object: Reconciled<T>,
   context: ReconcilerContext<T>,
@@ -54,7 +50,7 @@ export type ReconcileKeys = readonly (string | ObjectTarget)[];
  */
 export type MapToKeys<C extends KubernetesObject> = (
   object: DeepReadonly<C>,
-  caches: { cache<X extends KubernetesObject>(kind: Resource<X>): CacheReader<X> },
+  caches: { cache<X extends KubernetesObject>(resource: Resource<X>): CacheReader<X> },
 ) => ReconcileKeys;
 
 export interface SourceOptions<C extends KubernetesObject> {
@@ -86,10 +82,10 @@ export interface ControllerSettings<T extends KubernetesObject> {
 
 /** Where keys come from beside the reconciled kind itself. */
 export type ControllerSource =
-  | { readonly type: 'owned'; readonly kind: Resource; readonly when: Predicate<KubernetesObject> }
+  | { readonly type: 'owned'; readonly resource: Resource; readonly when: Predicate<KubernetesObject> }
   | {
       readonly type: 'watched';
-      readonly kind: Resource;
+      readonly resource: Resource;
       readonly when: Predicate<KubernetesObject>;
       readonly map: MapToKeys<KubernetesObject>;
     }
@@ -101,7 +97,7 @@ export type ControllerSource =
 
 /** What objects of a kind are found by, see {@link ControllerBuilder.index}. */
 export interface ControllerIndex {
-  readonly kind: Resource;
+  readonly resource: Resource;
   readonly name: string;
   readonly valuesOf: IndexFunction<KubernetesObject>;
 }
@@ -114,7 +110,7 @@ export interface Finalizer {
 /** A whole controller, as data. Made by {@link ControllerBuilder.reconcile}; given to `run` or a manager. */
 export interface Controller {
   readonly name: string;
-  readonly kind: Resource;
+  readonly resource: Resource;
   readonly when: Predicate<KubernetesObject>;
   readonly sources: readonly ControllerSource[];
   readonly indexes: readonly ControllerIndex[];
@@ -125,10 +121,10 @@ export interface Controller {
 
 export interface ControllerBuilder<T extends KubernetesObject> {
   /** Reconciles the controlling owner of an object of this kind when that changes. They are then `ctx.children`. */
-  owns<C extends KubernetesObject>(kind: Resource<C>, options?: SourceOptions<C>): ControllerBuilder<T>;
+  owns<C extends KubernetesObject>(resource: Resource<C>, options?: SourceOptions<C>): ControllerBuilder<T>;
   /** Reconciles what the function names when an object of this kind changes. */
   watches<C extends KubernetesObject>(
-    kind: Resource<C>,
+    resource: Resource<C>,
     map: MapToKeys<C>,
     options?: SourceOptions<C>,
   ): ControllerBuilder<T>;
@@ -142,12 +138,16 @@ export interface ControllerBuilder<T extends KubernetesObject> {
    * cached for it; its changes make nothing necessary by that. An object for which the function throws is not found. Controllers
    * of one manager share indexes: two functions under one name are a TypeError there. Source: controller-runtime FieldIndexer.
    */
-  index<C extends KubernetesObject>(kind: Resource<C>, name: string, valuesOf: IndexFunction<C>): ControllerBuilder<T>;
+  index<C extends KubernetesObject>(
+    resource: Resource<C>,
+    name: string,
+    valuesOf: IndexFunction<C>,
+  ): ControllerBuilder<T>;
   /** Only these changes of the reconciled kind count; of several, all must agree. */
   when(predicate: Predicate<T>): ControllerBuilder<T>;
   /**
    * Has each object carry this finalizer before it is first reconciled, and calls the function when it is deleted. Done (no
-   * error, no `after`) takes the finalizer off. Of several, the first named is called first.
+   * error, no `requeueAfter`) takes the finalizer off. Of several, the first named is called first.
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
   /** Given settings replace earlier ones, each for itself. */
@@ -163,9 +163,9 @@ export interface ControllerBuilder<T extends KubernetesObject> {
  * Come back after this time, in milliseconds. 0 = at once, rate limited; so is a time that has passed, below 0. Throws TypeError for
  * what is no finite number.
  */
-export function after(requeueAfterMs: number): ReconcileResult {
+export function requeueAfter(requeueAfterMs: number): ReconcileResult {
   if (!Number.isFinite(requeueAfterMs))
-    throw new TypeError(`after() takes milliseconds, a finite number, not ${inspect(requeueAfterMs)}`);
+    throw new TypeError(`requeueAfter() takes milliseconds, a finite number, not ${inspect(requeueAfterMs)}`);
   return { requeueAfterMs: Math.max(0, requeueAfterMs) };
 }
 
@@ -175,23 +175,32 @@ export function after(requeueAfterMs: number): ReconcileResult {
  * the builder, a wrong argument throws TypeError.
  */
 export function controller<T extends KubernetesObject>(
-  kind: NamespacedResource<T>,
+  resource: NamespacedResource<T>,
   options?: { readonly name?: string },
 ): ControllerBuilder<T & NamespacedObject>;
 export function controller<T extends KubernetesObject>(
-  kind: Resource<T>,
+  resource: Resource<T>,
   options?: { readonly name?: string },
 ): ControllerBuilder<T>;
 export function controller<T extends KubernetesObject>(
-  kind: Resource<T>,
+  resource: Resource<T>,
   options: { readonly name?: string } = {},
 ): ControllerBuilder<T> {
-  requireResource(kind, 'controller()');
+  requireResource(resource, 'controller()');
   requireObject(options, 'options of a controller');
   requireKnownOptions(options, controllerOptionNames, 'controller()');
-  const { name = kind.kind.toLowerCase() } = options;
+  const { name = resource.kind.toLowerCase() } = options;
   requireName(name);
-  return builder({ name, kind, when: always, sources: [], indexes: [], finalizers: [], settings: {}, reconcile: done });
+  return builder({
+    name,
+    resource,
+    when: always,
+    sources: [],
+    indexes: [],
+    finalizers: [],
+    settings: {},
+    reconcile: done,
+  });
 }
 
 const controllerOptionNames: OptionNames<{ readonly name?: string }> = { name: true };
@@ -210,25 +219,25 @@ const settingsCallbacks = ['priority', 'onOutcome'] as const;
 const always: Predicate<KubernetesObject> = () => true;
 const done: Reconciler<KubernetesObject> = async () => undefined;
 
-// The casts: a source's functions are only ever called with objects of its own kind, which its token says.
+// The casts: a source's functions are only ever called with objects of its own resource.
 function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilder<T> {
   const add = (source: ControllerSource): ControllerBuilder<T> =>
     builder({ ...spec, sources: [...spec.sources, source] });
   return {
-    owns: (kind, options = {}) =>
-      add({ type: 'owned', kind: kindOf(kind, 'owns()'), when: predicateOf(options, 'owns()') }),
-    watches: (kind, map, options = {}) =>
+    owns: (resource, options = {}) =>
+      add({ type: 'owned', resource: resourceOf(resource, 'owns()'), when: predicateOf(options, 'owns()') }),
+    watches: (resource, map, options = {}) =>
       add({
         type: 'watched',
-        kind: kindOf(kind, 'watches()'),
+        resource: resourceOf(resource, 'watches()'),
         when: predicateOf(options, 'watches()'),
         map: requireFunction(map, 'watches()'),
       }),
     on: (trigger, map) => add({ type: 'trigger', trigger: triggerOf(trigger), map: requireFunction(map, 'on()') }),
-    index: (kind, name, valuesOf) => {
+    index: (resource, name, valuesOf) => {
       if (typeof name !== 'string' || name === '')
         throw new TypeError(`index() takes a name for the index, not ${inspect(name)}`);
-      const added = { kind: kindOf(kind, 'index()'), name, valuesOf: requireFunction(valuesOf, 'index()') };
+      const added = { resource: resourceOf(resource, 'index()'), name, valuesOf: requireFunction(valuesOf, 'index()') };
       return builder({ ...spec, indexes: [...spec.indexes, added as ControllerIndex] });
     },
     when: (predicate) => {
@@ -257,10 +266,10 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
   };
 }
 
-/** The token, with its type given up. */
-function kindOf(kind: unknown, where: string): Resource {
-  requireResource(kind, where);
-  return kind as Resource;
+/** The resource, with its type given up. */
+function resourceOf(resource: unknown, where: string): Resource {
+  requireResource(resource, where);
+  return resource as Resource;
 }
 
 function predicateOf(options: SourceOptions<never>, where: string): Predicate<KubernetesObject> {

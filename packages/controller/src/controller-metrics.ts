@@ -1,14 +1,8 @@
 // ControllerMetrics: the numbers of a manager in Prometheus' format, under the names of client-go and controller-runtime. Fed by
 // work queues, controller-runner.ts and the manager; shown by probe-server.ts.
 import diagnostics_channel from 'node:diagnostics_channel';
-import {
-  type Clock,
-  type RequestMeasure,
-  RequestMetrics,
-  requireClock,
-  requireFunctions,
-  systemClock,
-} from '@kapstan/api';
+import { type Clock, systemClock } from '@kapstan/api';
+import { type RequestMeasure, RequestMetrics, requireClock, requireFunctions } from '@kapstan/api/internal';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { requireOptionNames } from './option-names.ts';
 import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';

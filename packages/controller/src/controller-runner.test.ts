@@ -3,12 +3,9 @@ import {
   type DeepReadonly,
   type LogFields,
   type Logger,
-  type ObjectTarget,
-  type Patch,
   type Resource,
   type ResourceClient,
   silentLogger,
-  type WriteOptions,
 } from '@kapstan/api';
 import {
   configMap,
@@ -51,8 +48,8 @@ describe('a controller that runs', () => {
   const client = {
     listerWatcher: () => maps,
     // Finalizers: the object goes with the last of them.
-    patch: async (_token: Resource, { name }: ObjectTarget, patch: Patch & WriteOptions) => {
-      managers.push(patch.fieldManager);
+    patch: async (...[, { name }, patch, options]: Parameters<ResourceClient['patch']>) => {
+      managers.push(options?.fieldManager);
       const { metadata } = patch.body as TestConfigMap;
       const { finalizers = [] } = metadata ?? {};
       const written = maps.modify({ ...cached(name), metadata: { ...cached(name)?.metadata, finalizers } });

@@ -1,10 +1,9 @@
 // ControllerRunner: one controller at work: its handlers on the shared informers, its queue, its reconcile loop. Wires what
 // controller-builder.ts describes out of the parts below (change-to-keys.ts, reconcile-loop.ts); started by the manager.
+
 import {
   type Clock,
   type DeepReadonly,
-  guardedCall,
-  immediate,
   type KubernetesObject,
   type LogFields,
   type Logger,
@@ -12,9 +11,10 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
+import { guardedCall, immediate } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
-import { changeHandler, defaultPriority, keyProblem, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
+import { changeHandler, defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource, Reconciled, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -22,8 +22,10 @@ import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from
 import type { InformerCache } from './informer-cache.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
+import { ownersOf } from './owners-of.ts';
 import { accepts, type Predicate } from './predicate.ts';
-import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
+import { WantedObjects } from './prune-children.ts';
+import { ReconcileLoop, type ReconcileRequest, type ReconcileResult, type SyncContext } from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
@@ -107,13 +109,14 @@ export class ControllerRunner {
     ports.metrics.controllerAdded(name, workers);
     const finalizers = controller.finalizers.map((finalizer) => finalizer.name);
     this.#follow({
-      kind: controller.kind,
+      kind: controller.resource,
       // The run that adds a finalizer goes on with it: reconciling once more would undo what a TerminalError asks for.
       when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
       keysOf: (object) => [nameOf(object)],
     });
     for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
-    for (const { kind, name: index, valuesOf } of controller.indexes) ports.cache.index(kind, index, valuesOf);
+    for (const { resource: kind, name: index, valuesOf } of controller.indexes)
+      ports.cache.index(kind, index, valuesOf);
   }
 
   /** Which objects of this controller are being reconciled: "pod default/a". */
@@ -156,8 +159,9 @@ export class ControllerRunner {
   // ---- From changes to keys ----
 
   #sourceOf(source: Exclude<ControllerSource, { readonly type: 'trigger' }>): Source {
-    const { kind, when } = source;
-    if (source.type === 'owned') return { kind, when, keysOf: (object) => ownersOf(object, this.#controller.kind) };
+    const { resource: kind, when } = source;
+    if (source.type === 'owned')
+      return { kind, when, keysOf: ownersOf(this.#controller.resource, { isController: true }) };
     const { cache } = this.#ports;
     const caches = { cache: <X extends KubernetesObject>(other: Resource<X>) => cache.reader(other) };
     return { kind, when, keysOf: (object) => source.map(object, caches) };
@@ -195,7 +199,7 @@ export class ControllerRunner {
     const fields = { kind: kind.kind, key: change.key };
     const heard = { otherwise: true, problem: 'A predicate failed; the change counts', fields };
     if (!this.#ask(() => accepts(when, change), heard)) return;
-    const { priority = defaultPriority } = kind === this.#controller.kind ? this.#controller.settings : {};
+    const { priority = defaultPriority } = kind === this.#controller.resource ? this.#controller.settings : {};
     const usual = {
       otherwise: defaultPriority(change),
       problem: 'The function for priorities failed; the default counts',
@@ -218,7 +222,7 @@ export class ControllerRunner {
   /** Without those that can never name an object. */
   #matching(keys: readonly string[]): readonly string[] {
     return keys.filter((key) => {
-      const problem = keyProblem(key, this.#controller.kind);
+      const problem = keyProblem(key, this.#controller.resource);
       if (problem === undefined) return true;
       if (!this.#wrongKeys.has(problem))
         this.#log.error('A key can never name an object; it is dropped, and others like it from now on', {
@@ -256,7 +260,7 @@ export class ControllerRunner {
 
   // ---- One run ----
 
-  async #measured(request: ReconcileRequest, context: ReconcileContext): Promise<ReconcileResult | undefined> {
+  async #measured(request: ReconcileRequest, context: SyncContext): Promise<ReconcileResult | undefined> {
     const ended = this.#ports.metrics.reconcileStarted(this.#controller.name);
     const run = this.#runs.begin(request.key, context.signal);
     try {
@@ -267,10 +271,7 @@ export class ControllerRunner {
     }
   }
 
-  async #reconcile(
-    request: ReconcileRequest,
-    { signal, attempt }: ReconcileContext,
-  ): Promise<ReconcileResult | undefined> {
+  async #reconcile(request: ReconcileRequest, { signal, attempt }: SyncContext): Promise<ReconcileResult | undefined> {
     const controller = this.#controller;
     const ports = this.#ports;
     const writer = `${controller.name} ${request.key}`;
@@ -280,20 +281,25 @@ export class ControllerRunner {
         log.warn('The cache does not show what was written; going on without');
     };
     await shown();
-    const cached = ports.cache.reader(controller.kind).get(request);
+    const cached = ports.cache.reader(controller.resource).get(request);
     if (cached === undefined) return undefined;
     const observer = ports.ownWrites.observer(writer);
-    const client = new ObservedClient({ client: ports.client, observer, signal });
+    const wanted = new WantedObjects();
+    const client = new ObservedClient({ client: ports.client, observer, wanted: wanted.add, signal });
     const context = (object: DeepReadonly<KubernetesObject>) => {
       const { cache, recorder } = ports;
-      const parts = { controller: controller.name, kind: controller.kind, cache, recorder };
-      return reconcilerContext({ ...parts, object, client, signal, attempt, log, shown });
+      const parts = { controller: controller.name, kind: controller.resource, cache, recorder };
+      return reconcilerContext({ ...parts, object, client, wanted, signal, attempt, log, shown });
     };
     if (cached.metadata?.deletionTimestamp !== undefined)
       return await this.#finalize(cached, { client, context, shown });
     let object = cached;
     for (const { name } of controller.finalizers)
-      object = await addFinalizer(client, controller.kind, { object, finalizer: name, fieldManager: controller.name });
+      object = await addFinalizer(client, controller.resource, {
+        object,
+        finalizer: name,
+        fieldManager: controller.name,
+      });
     return (await controller.reconcile(named(object), context(object))) ?? undefined;
   }
 
@@ -301,7 +307,7 @@ export class ControllerRunner {
     cached: DeepReadonly<KubernetesObject>,
     { client, context, shown }: FinalizeParts,
   ): Promise<ReconcileResult | undefined> {
-    const { finalizers, kind, name: fieldManager } = this.#controller;
+    const { finalizers, resource: kind, name: fieldManager } = this.#controller;
     let left: DeepReadonly<KubernetesObject> | undefined = cached;
     // On to the next at once: a predicate may drop the update that a removal makes.
     for (const { name, finalize } of finalizers) {

@@ -11,8 +11,9 @@ import {
 import { Observable, Subject } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
-import { anyOf, not } from './predicate.ts';
+import { Manager } from './manager.ts';
+import type { ManagerOptions } from './manager-options.ts';
+import { anyOf, notPredicate } from './predicate.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
 let clock: VirtualClock;
@@ -48,7 +49,7 @@ describe('a controller whose callbacks fail', () => {
     const trigger = new Subject<string>();
     const one = controller(testConfigMaps)
       .when(rejecting)
-      .when(anyOf(() => false, not(rejecting)))
+      .when(anyOf(() => false, notPredicate(rejecting)))
       .watches(testConfigMaps, rejecting)
       .on(trigger, rejecting)
       .settings({ priority: rejecting })

@@ -28,24 +28,24 @@ export function hasFinalizer(object: DeepReadonly<KubernetesObject>, finalizer: 
 /** The object with the finalizer. Rejects with 409 when it was changed meanwhile. */
 export async function addFinalizer<T extends KubernetesObject>(
   client: ResourceClient,
-  token: Resource<T>,
+  resource: Resource<T>,
   { object, finalizer, ...rest }: FinalizerWrite<T>,
 ): Promise<DeepReadonly<T>> {
   if (hasFinalizer(object as DeepReadonly<KubernetesObject>, finalizer)) return object;
   const finalizers = [...finalizersOf(object), finalizer];
-  return (await writeFinalizers(client, token, { object, finalizers, ...rest })) as DeepReadonly<T>;
+  return (await writeFinalizers(client, resource, { object, finalizers, ...rest })) as DeepReadonly<T>;
 }
 
 /** Without it; undefined when the object has gone: it was the last, or somebody was faster. Rejects with 409 when it was changed meanwhile. */
 export async function removeFinalizer<T extends KubernetesObject>(
   client: ResourceClient,
-  token: Resource<T>,
+  resource: Resource<T>,
   { object, finalizer, ...rest }: FinalizerWrite<T>,
 ): Promise<DeepReadonly<T> | undefined> {
   if (!hasFinalizer(object as DeepReadonly<KubernetesObject>, finalizer)) return object;
   const finalizers = finalizersOf(object).filter((other) => other !== finalizer);
   try {
-    return (await writeFinalizers(client, token, { object, finalizers, ...rest })) as DeepReadonly<T>;
+    return (await writeFinalizers(client, resource, { object, finalizers, ...rest })) as DeepReadonly<T>;
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
@@ -54,7 +54,7 @@ export async function removeFinalizer<T extends KubernetesObject>(
 
 async function writeFinalizers<T extends KubernetesObject>(
   client: ResourceClient,
-  token: Resource<T>,
+  resource: Resource<T>,
   {
     object,
     finalizers,
@@ -63,11 +63,12 @@ async function writeFinalizers<T extends KubernetesObject>(
 ): Promise<T> {
   const { metadata } = object as DeepReadonly<KubernetesObject>;
   const body = { metadata: { resourceVersion: metadata?.resourceVersion, uid: metadata?.uid, finalizers } };
-  return await client.patch(token, targetOf(object as DeepReadonly<KubernetesObject>), {
-    type: 'merge',
-    body,
-    ...rest,
-  });
+  return await client.patch(
+    resource,
+    targetOf(object as DeepReadonly<KubernetesObject>),
+    { type: 'merge', body },
+    rest,
+  );
 }
 
 /** Whether an update does nothing but put some of these finalizers on. */

@@ -1,7 +1,8 @@
 // guardedLogger: the user's logger where its failure must cost neither a worker nor the leadership nor an Event. Beside
 // warning-logger.ts.
 import process from 'node:process';
-import { guardedCall, type LogFields, type Logger } from '@kapstan/api';
+import type { LogFields, Logger } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
 
 /** Never throws. What the logger throws, or rejects with where it is async, is a warning of the process. */
 export function guardedLogger(logger: Logger): Logger {

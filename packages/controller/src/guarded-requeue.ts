@@ -1,6 +1,8 @@
 // GuardedRequeue: how a loop puts keys back, where the rate limiter is the user's and its failure must cost neither a worker nor
 // the key. Used by reconcile-loop.ts; below it workqueue/.
-import { type Clock, guardedCall } from '@kapstan/api';
+
+import type { Clock } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
 import { defaultControllerRateLimiter, type RateLimiter, type RateLimitingQueue } from './workqueue/index.ts';
 
 export interface GuardedRequeueOptions {

@@ -1,6 +1,5 @@
 // The builder: what a controller is
 export {
-  after,
   type Controller,
   type ControllerBuilder,
   type ControllerIndex,
@@ -14,10 +13,12 @@ export {
   type Reconciled,
   type ReconcileKeys,
   type Reconciler,
+  requeueAfter,
   type SourceOptions,
 } from './controller-builder.ts';
 // Parts
 export { ControllerMetrics } from './controller-metrics.ts';
+export { type CreatedOrUpdated, type CreateOrUpdate, createOrUpdate } from './create-or-update.ts';
 export {
   type CorrelatedEvent,
   EventCorrelator,
@@ -37,28 +38,31 @@ export type {
 } from './leader-election/leader-election-options.ts';
 export { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
 // The manager: runs controllers
-export { Manager, type ManagerOptions } from './manager.ts';
+export { Manager } from './manager.ts';
+export type { ManagerOptions } from './manager-options.ts';
 export { ObservedClient, type ObservedClientOptions } from './observed-client.ts';
+export { type OwnersOfOptions, ownersOf } from './owners-of.ts';
 export {
   allOf,
   annotationsChanged,
   anyOf,
   generationChanged,
   labelsChanged,
-  not,
+  notPredicate,
   type Predicate,
   resourceVersionChanged,
 } from './predicate.ts';
 export type { ProbeServerOptions } from './probe-server.ts';
+export type { PruneOptions } from './prune-children.ts';
 export {
   isTerminalError,
-  type Reconcile,
-  type ReconcileContext,
   ReconcileLoop,
   type ReconcileLoopOptions,
   type ReconcileOutcome,
   type ReconcileRequest,
   type ReconcileResult,
+  type SyncContext,
+  type SyncHandler,
   TerminalError,
 } from './reconcile-loop.ts';
 export {
@@ -68,3 +72,4 @@ export {
   type ReconcilerContext,
 } from './reconciler-context.ts';
 export { type RunArguments, type RunOptions, run } from './run.ts';
+export type { Runnable, RunnableContext } from './runnables.ts';

@@ -8,10 +8,8 @@ import {
   objectKey,
   parseLabelSelector,
   type Resource,
-  requireObject,
-  requireResource,
-  requireString,
 } from '@kapstan/api';
+import { requireObject, requireResource, requireString } from '@kapstan/api/internal';
 import {
   type IndexFunction,
   type ListerWatcherSource,
@@ -63,7 +61,7 @@ interface CachedKind {
 export class InformerCache {
   readonly #factories: readonly SharedInformerFactory[];
   readonly #namespaces: readonly string[];
-  readonly #hasSelectors: (token: Resource) => boolean;
+  readonly #hasSelectors: (resource: Resource) => boolean;
   readonly #cached = new Map<string, CachedKind>();
 
   /** Throws TypeError on bad options. */
@@ -78,18 +76,18 @@ export class InformerCache {
       this.#namespaces.length === 0
         ? [new SharedInformerFactory(client, options)]
         : this.#namespaces.map((namespace) => new SharedInformerFactory(client, { ...options, namespace }));
-    this.#hasSelectors = (token) => Object.values(options.tweakListOptions?.(token) ?? {}).some(Boolean);
+    this.#hasSelectors = (resource) => Object.values(options.tweakListOptions?.(resource) ?? {}).some(Boolean);
   }
 
   /** Those of a kind: one, or one a namespace. Made at the first call. Throws TypeError as {@link reader} does. */
-  informers<T extends KubernetesObject>(token: Resource<T>): readonly SharedInformer<T>[] {
-    const present = this.#present(token);
+  informers<T extends KubernetesObject>(resource: Resource<T>): readonly SharedInformer<T>[] {
+    const present = this.#present(resource);
     if (present !== undefined) return present;
-    const factories = token.scope === 'Cluster' ? this.#factories.slice(0, 1) : this.#factories;
+    const factories = resource.scope === 'Cluster' ? this.#factories.slice(0, 1) : this.#factories;
     const made = factories.map((factory) =>
-      factory.informer<T>(token, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
+      factory.informer<T>(resource, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
     );
-    this.#cached.set(keyOf(token), { kind: token, informers: made } as unknown as CachedKind);
+    this.#cached.set(keyOf(resource), { kind: resource, informers: made } as unknown as CachedKind);
     return made;
   }
 
@@ -97,19 +95,19 @@ export class InformerCache {
    * Has the objects of a kind found by these values. Throws TypeError where an index of that name has another function.
    * Source: controller-runtime FieldIndexer.
    */
-  index<T extends KubernetesObject>(token: Resource<T>, name: string, valuesOf: IndexFunction<T>): void {
-    for (const { indexer } of this.informers(token)) {
+  index<T extends KubernetesObject>(resource: Resource<T>, name: string, valuesOf: IndexFunction<T>): void {
+    for (const { indexer } of this.informers(resource)) {
       if (!indexer.hasIndex(name)) indexer.addIndexers({ [name]: valuesOf });
       else if (indexer.getIndexers()[name] !== valuesOf)
-        throw new TypeError(`${token.kind} has an index named ${name} with another function`);
+        throw new TypeError(`${resource.kind} has an index named ${name} with another function`);
     }
   }
 
   /** The informer that sees an object, if one sees all objects of its place. */
-  informerOf(token: Resource, namespace: string): SharedInformer<KubernetesObject> | undefined {
-    if (this.#hasSelectors(token)) return undefined;
-    const informers = this.#cached.get(keyOf(token))?.informers;
-    if (this.#namespaces.length === 0 || token.scope === 'Cluster') return informers?.[0];
+  informerOf(resource: Resource, namespace: string): SharedInformer<KubernetesObject> | undefined {
+    if (this.#hasSelectors(resource)) return undefined;
+    const informers = this.#cached.get(keyOf(resource))?.informers;
+    if (this.#namespaces.length === 0 || resource.scope === 'Cluster') return informers?.[0];
     return informers?.[this.#namespaces.indexOf(namespace)];
   }
 
@@ -117,11 +115,11 @@ export class InformerCache {
    * Throws Error for a kind that no controller of the manager watches, and TypeError where its resource is cached as that of
    * another kind or scope.
    */
-  reader<T extends KubernetesObject>(token: Resource<T>): CacheReader<T> {
-    requireResource(token, 'a cache');
-    const informers = this.#present(token);
+  reader<T extends KubernetesObject>(resource: Resource<T>): CacheReader<T> {
+    requireResource(resource, 'a cache');
+    const informers = this.#present(resource);
     if (informers === undefined)
-      throw new Error(`${token.kind} is not cached: name it with owns(), watches() or index() of a controller`);
+      throw new Error(`${resource.kind} is not cached: name it with owns(), watches() or index() of a controller`);
     const all = <R>(read: (informer: SharedInformer<T>) => readonly R[]): readonly R[] =>
       informers.length === 1 && informers[0] !== undefined ? read(informers[0]) : informers.flatMap(read);
     return {
@@ -210,14 +208,14 @@ export class InformerCache {
     return all.every(Boolean);
   }
 
-  /** A token that says otherwise than the first one would get objects of that kind unnoticed. */
-  #present<T extends KubernetesObject>(token: Resource<T>): readonly SharedInformer<T>[] | undefined {
-    const cached = this.#cached.get(keyOf(token));
+  /** A resource that says otherwise than the first one would get objects of that kind unnoticed. */
+  #present<T extends KubernetesObject>(resource: Resource<T>): readonly SharedInformer<T>[] | undefined {
+    const cached = this.#cached.get(keyOf(resource));
     if (cached === undefined) return undefined;
     const { kind, scope } = cached.kind;
-    if (kind !== token.kind || scope !== token.scope)
+    if (kind !== resource.kind || scope !== resource.scope)
       throw new TypeError(
-        `${keyOf(token)} is shared as ${kind} (${scope}): it cannot be ${token.kind} (${token.scope}) too`,
+        `${keyOf(resource)} is shared as ${kind} (${scope}): it cannot be ${resource.kind} (${resource.scope}) too`,
       );
     return cached.informers as unknown as readonly SharedInformer<T>[];
   }

@@ -1,15 +1,7 @@
 import { once } from 'node:events';
 import process from 'node:process';
-import {
-  defineResource,
-  type LogFields,
-  newForbidden,
-  newInternalError,
-  newServiceUnavailable,
-  newTooManyRequests,
-  type ResourceClient,
-  silentLogger,
-} from '@kapstan/api';
+import { defineResource, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
+import { forbidden, internalError, serviceUnavailable, tooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, settle, VirtualClock } from '@kapstan/api/testing';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
@@ -90,9 +82,9 @@ describe('while the server cannot be reached', () => {
 
   it.each([
     ['the connection is refused', refused],
-    ['the server fails', newInternalError('down')],
-    ['the server is not ready', newServiceUnavailable('starting')],
-    ['the server is overloaded', newTooManyRequests('later', 1)],
+    ['the server fails', internalError('down')],
+    ['the server is not ready', serviceUnavailable('starting')],
+    ['the server is overloaded', tooManyRequests('later', 1)],
   ])('applies a definition again when %s, and warns once', async (_what, error) => {
     const { source, client, logger, warnings, clock, state } = flaky([error, error]);
     const installing = installDefinitions([Echo], { client, fieldManager: 'test', clock, logger, timeoutMs: 120_000 });
@@ -121,7 +113,7 @@ describe('while the server cannot be reached', () => {
   });
 
   it.each([
-    ['is refused', newForbidden({ group: 'demo.dev', resource: 'echos' }, 'x', 'no rights')],
+    ['is refused', forbidden({ group: 'demo.dev', resource: 'echos' }, 'x', 'no rights')],
     ['is a mistake of the program', new TypeError('wrong')],
   ])('gives up at once on what %s', async (_what, error) => {
     const { client, logger, clock } = flaky([error]);

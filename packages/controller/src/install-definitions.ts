@@ -1,20 +1,17 @@
 // Installs the definitions of a program's own resources and waits until their objects are served. Used by the manager.
+
 import {
-  Backoff,
   type Clock,
   type DeepReadonly,
   type DefinedResource,
   delay,
-  isDefinedResource,
   isStatusError,
   type Logger,
-  type OptionNames,
   type ResourceClient,
-  requireNotNegative,
-  requireSignal,
   retryAfterSeconds,
   systemClock,
 } from '@kapstan/api';
+import { Backoff, isDefinedResource, type OptionNames, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { isOfClosedClient } from './cache-problem.ts';
@@ -63,7 +60,7 @@ export async function installDefinitions(
   requireSignal(signal);
   for (const resource of resources)
     if (!isDefinedResource(Object(resource)))
-      throw new TypeError('installDefinitions() takes what defineResource() gives: another token has no definition');
+      throw new TypeError('installDefinitions() takes what defineResource() gives: another resource has no definition');
   const over = new AbortController();
   const cancel = timeoutMs === 0 ? () => undefined : clock.setTimer(() => over.abort(), timeoutMs);
   const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
@@ -108,7 +105,7 @@ class Installation {
       logger,
     });
     informer.start();
-    for await (const event of informer.events({ signal })) {
+    for await (const event of informer.watchEvents({ signal })) {
       if (isEstablished(event)) return;
     }
     signal.throwIfAborted();

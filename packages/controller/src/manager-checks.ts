@@ -1,8 +1,8 @@
 // What a manager must be given, looked at before it makes anything: a wrong option is a TypeError that names it. Used by
 // manager.ts and run.ts; controllers were looked at when they were built (controller-builder.ts).
 import { inspect } from 'node:util';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import {
-  dnsLabelErrors,
   type OptionNames,
   requireClock,
   requireFunction,
@@ -12,7 +12,7 @@ import {
   requireNotNegative,
   requireObject,
   requireString,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { Controller } from './controller-builder.ts';
 import {
   type LeaderElectionOptions,
@@ -20,6 +20,7 @@ import {
   leaderElectionOptionNames,
 } from './leader-election/leader-election-options.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
+import { type Runnable, requireRunnable } from './runnables.ts';
 
 const times = ['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'] as const;
 const maxPort = 65_535;
@@ -29,13 +30,13 @@ const electionOptions: OptionNames<LeaderElectionOptions & Pick<LeaderElectorOpt
 };
 const probeOptions: OptionNames<ProbeServerOptions> = { port: true, host: true };
 
-/** Throws TypeError for what is no controller, for none, and for two of one name. */
-export function requireControllers(controllers: readonly Controller[]): void {
+/** Throws TypeError for what is no controller, for none where nothing else is run, and for two of one name. */
+export function requireControllers(controllers: readonly Controller[], runnables: readonly Runnable[] = []): void {
   if (!Array.isArray(controllers))
     throw new TypeError(`a manager takes a list of controllers, not ${inspect(controllers)}`);
-  if (controllers.length === 0) throw new TypeError('there is no controller to run');
+  if (controllers.length === 0 && runnables.length === 0) throw new TypeError('there is no controller to run');
   for (const one of controllers as readonly unknown[]) {
-    const isController = typeof one === 'object' && one !== null && 'kind' in one && 'reconcile' in one;
+    const isController = typeof one === 'object' && one !== null && 'resource' in one && 'reconcile' in one;
     if (!isController || typeof one.reconcile !== 'function' || 'owns' in one)
       throw new TypeError('a controller ends with .reconcile(…): that gives what can be run');
   }
@@ -67,6 +68,7 @@ function requireOptions(given: object, names: Readonly<Record<string, unknown>>,
   if (options.informers !== undefined) requireInformers(options.informers);
   requireElection(options.leaderElection ?? false);
   requireNamespaces(options.namespaces ?? []);
+  requireRunnables(options.runnables ?? []);
   requireProbes(options.metrics);
   const { installCrds = false } = options;
   if (typeof installCrds !== 'boolean')
@@ -98,6 +100,11 @@ function requireNamespaces(namespaces: unknown): void {
   for (const name of namespaces as readonly string[])
     for (const problem of dnsLabelErrors(name))
       throw new TypeError(`namespaces: no namespace can be named ${inspect(name)}: ${problem}`);
+}
+
+function requireRunnables(runnables: unknown): void {
+  if (!Array.isArray(runnables)) throw new TypeError(`runnables takes a list, not ${inspect(runnables)}`);
+  for (const runnable of runnables as readonly Runnable[]) requireRunnable(runnable);
 }
 
 function requireProbes(metrics: unknown): void {

@@ -5,12 +5,11 @@ import {
   delay,
   type LogFields,
   metaNamespaceKey,
-  newForbidden,
-  newNotFound,
   type Resource,
   type ResourceClient,
   silentLogger,
 } from '@kapstan/api';
+import { forbidden, notFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,
@@ -24,10 +23,11 @@ import { Client } from '@kapstan/client';
 import { Event } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { Manager } from './manager.ts';
+import type { ManagerOptions } from './manager-options.ts';
 
-const missing = newNotFound({ group: '', resource: 'configmaps' }, '');
-const forbidden = newForbidden({ group: '', resource: 'pods' }, '', 'no rights');
+const missing = notFound({ group: '', resource: 'configmaps' }, '');
+const forbiddenError = forbidden({ group: '', resource: 'pods' }, '', 'no rights');
 const idle = controller(testConfigMaps)
   .owns(testPods)
   .reconcile(async () => undefined);
@@ -82,7 +82,7 @@ describe('a manager whose caches cannot be filled', () => {
   });
 
   it('does not work on a kind that it may list and not watch, and says so once', async () => {
-    for (let times = 0; times < 200; times++) maps.failNext('watch', forbidden);
+    for (let times = 0; times < 200; times++) maps.failNext('watch', forbiddenError);
     maps.add(configMap({ name: 'a' }));
     const reconciled: (string | undefined)[] = [];
     const ended = run(
@@ -90,7 +90,7 @@ describe('a manager whose caches cannot be filled', () => {
       { cacheSyncTimeoutMs: 150_000 },
     );
     await clock.advance(149_999);
-    const text = `ConfigMap (configmaps.v1): ${forbidden.message}`;
+    const text = `ConfigMap (configmaps.v1): ${forbiddenError.message}`;
     expect(warnings).toEqual([`Failed to list or watch, trying again: ${text}`]);
     await clock.advance(1);
     expect(await ended).toEqual(new Error(`timed out after 150000 ms waiting for caches to sync: ${text}`));
@@ -135,13 +135,13 @@ describe('a manager whose caches cannot be filled', () => {
   });
 
   it('names each that is not filled, also one that has not answered, after a time of the user', async () => {
-    refuse(pods, forbidden);
+    refuse(pods, forbiddenError);
     const deaf = { ...maps, list: () => new Promise(() => undefined), watch: () => new Promise(() => undefined) };
     maps = deaf as unknown as FakeListerWatcher<TestConfigMap>;
     const ended = run(idle, { cacheSyncTimeoutMs: 5000 });
     await clock.advance(5000);
     expect(await ended).toMatchObject({
-      message: `timed out after 5000 ms waiting for caches to sync: ConfigMap (configmaps.v1): no answer yet; Pod (pods.v1): ${forbidden.message}`,
+      message: `timed out after 5000 ms waiting for caches to sync: ConfigMap (configmaps.v1): no answer yet; Pod (pods.v1): ${forbiddenError.message}`,
     });
   });
 
@@ -186,7 +186,7 @@ describe('a manager whose caches cannot be filled', () => {
   });
 
   it.each([
-    ['what they ask for is refused', forbidden],
+    ['what they ask for is refused', forbiddenError],
     ['there is no server', Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
   ])('ends in peace when it is stopped before they are, though %s', async (_, error) => {
     refuse(pods, error);
@@ -200,7 +200,7 @@ describe('a manager whose caches cannot be filled', () => {
 
   it('waits for ever with 0, begins when it may, and warns anew of what comes later', async () => {
     for (let times = 0; times < 30; times++)
-      for (const verb of ['watch', 'list'] as const) pods.failNext(verb, forbidden);
+      for (const verb of ['watch', 'list'] as const) pods.failNext(verb, forbiddenError);
     const ended = run(idle, { cacheSyncTimeoutMs: 0, informers: { random: () => 0.5 } });
     await clock.advance(3_600_000);
     expect([warnings.length, pods.openWatches]).toEqual([1, 1]);

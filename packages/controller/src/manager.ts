@@ -1,19 +1,8 @@
 // Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
 // order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
-import {
-  boundCallbacks,
-  type Clock,
-  type DefinedResource,
-  delay,
-  isDefinedResource,
-  type Logger,
-  type OptionNames,
-  type Resource,
-  type ResourceClient,
-  requireGivenSignal,
-  systemClock,
-} from '@kapstan/api';
+import { type DefinedResource, delay, type Resource, type ResourceClient, systemClock } from '@kapstan/api';
+import { boundCallbacks, isDefinedResource, requireGivenSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
 import { type CacheProblem, problemText } from './cache-problem.ts';
 import type { Controller } from './controller-builder.ts';
@@ -21,73 +10,18 @@ import { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerRunner } from './controller-runner.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { guardedLogger } from './guarded-logger.ts';
-import { InformerCache, type InformerCacheOptions } from './informer-cache.ts';
+import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
-import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
 import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
 import { requireControllers, requireManagerOptions } from './manager-checks.ts';
+import { type ManagerOptions, managerOptionNames } from './manager-options.ts';
 import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
-import { type ProbeServer, type ProbeServerOptions, startProbeServer } from './probe-server.ts';
+import { type ProbeServer, startProbeServer } from './probe-server.ts';
+import { type Runnable, Runnables } from './runnables.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import { warningLogger } from './warning-logger.ts';
 
-/** What a manager needs and may be told. Those of `run` are the same with a client found by itself. */
-export interface ManagerOptions {
-  /** Of the cluster. It stays open when the manager ends. */
-  readonly client: ResourceClient;
-  /** Of several processes one works, the others keep their caches warm. Default false: this one works. */
-  readonly leaderElection?: false | (Omit<LeaderElectionOptions, 'namespace'> & { readonly namespace?: string });
-  /** Applies the definitions of kinds made with `defineResource`, and waits until they are served. Default false. */
-  readonly installCrds?: boolean;
-  /** Namespaces to look at. Default and empty: all. */
-  readonly namespaces?: readonly string[];
-  /** Serves /metrics, /healthz and /readyz. Default: nothing listens. */
-  readonly metrics?: ProbeServerOptions;
-  /** Metrics go there too. Default: a registry of this manager. */
-  readonly registry?: Registry;
-  /**
-   * How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. Those that are aborted
-   * have 2000 ms more to end, then the run rejects. Events that wait are written in the same time, as long as that makes headway,
-   * and have 2000 ms at least; a warning counts those that are not. So in a pod let it be 5000 or more
-   * below `terminationGracePeriodSeconds`, which is 30 s by default: when that is over, the kubelet ends the process.
-   */
-  readonly gracePeriodMs?: number;
-  /** How long a reconcile waits for the caches to show what its object's last one wrote, in milliseconds. Default 5000. */
-  readonly ownWritesTimeoutMs?: number;
-  /**
-   * How long the caches may take to be filled before the run rejects, naming the kinds that are not and why, in milliseconds;
-   * before them the definitions that `installCrds` installs may take as long.
-   * 0 = for ever. Default 120 000. Source: controller-runtime CacheSyncTimeout.
-   */
-  readonly cacheSyncTimeoutMs?: number;
-  /** Selectors, resyncs and the like of the shared informers. */
-  readonly informers?: Omit<InformerCacheOptions, 'namespaces' | 'clock'>;
-  readonly clock?: Clock;
-  /** Uniform in [0, 1). Default Math.random. */
-  readonly random?: () => number;
-  /**
-   * Errors are in the field `error`, their stacks cut down to the program's own lines where they have any; without a stack where a line
-   * of the same text has shown it in the last 10 minutes, with the field `repeated` then. Default: errors and warnings are warnings of the process.
-   */
-  readonly logger?: Logger;
-}
-
-export const managerOptionNames: OptionNames<ManagerOptions> = {
-  client: true,
-  leaderElection: true,
-  installCrds: true,
-  namespaces: true,
-  metrics: true,
-  registry: true,
-  gracePeriodMs: true,
-  ownWritesTimeoutMs: true,
-  cacheSyncTimeoutMs: true,
-  informers: true,
-  clock: true,
-  random: true,
-  logger: true,
-};
 const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000, cacheSyncTimeoutMs: 120_000 } as const;
 const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
@@ -104,6 +38,7 @@ export class Manager {
   readonly #metrics: ControllerMetrics;
   readonly #recorders: readonly EventRecorder[];
   readonly #runners: readonly ControllerRunner[];
+  readonly #runnables: Runnables;
   readonly #elector: LeaderElector | undefined;
   readonly #ready: Promise<void>;
   #becomeReady: () => void = () => undefined;
@@ -112,12 +47,15 @@ export class Manager {
   #hasSynced = false;
   #stoppedAtMs: number | undefined;
   #server: ProbeServer | undefined;
+  readonly #stop = new AbortController();
+  /** What a runnable failed with. */
+  #failure: { readonly error: unknown } | undefined;
 
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
-    requireControllers(controllers);
     requireManagerOptions(options, managerOptionNames);
-    const { clock = systemClock, registry } = options;
+    const { clock = systemClock, registry, runnables = [] } = options;
+    requireControllers(controllers, runnables);
     const logger = guardedLogger(options.logger ?? warningLogger);
     const told = stackOnceLogger(logger, clock);
     this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
@@ -140,13 +78,25 @@ export class Manager {
     // That it has ended is to be said too, when nothing else may be written any more.
     const ofElection = new EventRecorder({
       client: new ObservedClient({ client: options.client, admit: () => this.#elector?.throwIfLost() }),
-      component: controllers[0]?.name ?? '',
+      component: (controllers[0] ?? runnables[0])?.name ?? '',
       clock,
       logger: told,
     });
     this.#elector = this.#createElector(ofElection);
     this.#recorders = [...recorders, ofElection];
     this.#runners = this.#createRunners(client);
+    this.#runnables = new Runnables({
+      clock,
+      logger: told,
+      cache: (kind) => this.#cache.reader(kind),
+      client: options.client,
+      leaderClient: client,
+      onFailure: (error) => {
+        this.#failure ??= { error };
+        this.#end(error);
+      },
+    });
+    for (const runnable of runnables) this.#runnables.add(runnable);
     if (options.informers?.onWatchError === undefined)
       this.#cache.followProblems({
         textOf: this.#textOf,
@@ -181,35 +131,63 @@ export class Manager {
   }
 
   /**
+   * Runs this beside the controllers, from the moment on when the caches are filled: only while this process leads, unless it says
+   * otherwise; at once where that is so already. Its signal aborts at the stop, and it has the grace period to end then; those
+   * that run in every process are stopped after the reconciles have ended. What it rejects with ends the manager. Throws
+   * TypeError for what is no runnable, Error after the stop. Source: controller-runtime Manager.Add.
+   */
+  add(runnable: Runnable): void {
+    this.#runnables.add(runnable);
+  }
+
+  /**
    * Works until the signal aborts, and resolves when all has ended: runs under way (they have the grace period, then their
    * signal aborts), events, the lease, caches, probes; also when that is before the caches are filled or this process leads.
-   * Rejects when the start fails, with {@link LeadershipLostError}, and when runs did not end in time; everything is closed
-   * then too. Once.
+   * Rejects when the start fails, with {@link LeadershipLostError}, with what a runnable rejects with, and when runs did not
+   * end in time; everything is closed then too. Once.
    */
   async run(signal: AbortSignal): Promise<void> {
     requireGivenSignal(signal);
     if (this.#isStarted) throw new Error('a manager runs once');
     this.#isStarted = true;
     const unfollow = this.#metrics.followRequests();
-    const onStop = (): void => {
-      this.#stoppedAtMs = this.#options.clock.monotonicNow();
-    };
+    const onStop = (): void => this.#end(signal.reason);
     if (signal.aborted) onStop();
     signal.addEventListener('abort', onStop, { once: true });
     try {
-      await this.#run(signal);
+      await this.#run(this.#stop.signal).finally(() => this.#runnables.close());
+      await this.#endRunnables();
       await this.#lastWords();
+      if (this.#failure !== undefined) throw this.#failure.error;
       this.#failReady(new Error('the manager was stopped'));
     } catch (error) {
       this.#failReady(error);
       throw error;
     } finally {
+      await this.#runnables.stop(lastWordsMs);
       await this.#silence();
       await this.#cache.close();
       await this.#server?.close();
       signal.removeEventListener('abort', onStop);
       unfollow();
     }
+  }
+
+  #end(reason: unknown): void {
+    this.#stoppedAtMs ??= this.#options.clock.monotonicNow();
+    this.#runnables.close();
+    this.#stop.abort(reason);
+  }
+
+  /** Those that run in every process, as others are ended with the work. */
+  async #endRunnables(): Promise<void> {
+    const { clock, gracePeriodMs } = this.#options;
+    const spentMs = clock.monotonicNow() - (this.#stoppedAtMs ?? clock.monotonicNow());
+    const left = await this.#runnables.stop(Math.max(lastWordsMs, gracePeriodMs - spentMs));
+    if (left.length > 0)
+      throw new Error(
+        `failed waiting for all runnables to end within grace period of ${gracePeriodMs} ms: ${left.join(', ')}`,
+      );
   }
 
   async #run(stop: AbortSignal): Promise<void> {
@@ -225,6 +203,7 @@ export class Manager {
     if (!(await this.#cachesFill(stop))) return;
     this.#hasSynced = true;
     this.#becomeReady();
+    this.#runnables.start();
     const never = new AbortController().signal;
     if (this.#elector === undefined) await this.#work({ stop, lost: never });
     else await this.#elector.run((lost) => this.#work({ stop, lost }), stop);
@@ -267,7 +246,7 @@ export class Manager {
     // Each controller listens: Node takes more than ten for a leak.
     setMaxListeners(0, signals.stop, signals.lost);
     logger.info('Starting workers', { controllers: this.#controllers.length });
-    const work = Promise.all(this.#runners.map((runner) => runner.run(signals)));
+    const work = Promise.all([...this.#runners.map((runner) => runner.run(signals)), this.#runnables.lead(signals)]);
     if (await this.#inTime(work, signals)) logger.info('All workers finished');
     // As long as this process may write.
     if (!signals.lost.aborted) await this.#lastWords();
@@ -282,7 +261,7 @@ export class Manager {
   ): Promise<boolean> {
     const { clock, gracePeriodMs, logger } = this.#options;
     const over = new AbortController();
-    const left = (): string => this.#runners.flatMap(({ underWay }) => underWay).join(', ');
+    const left = (): string => [...this.#runners, this.#runnables].flatMap(({ underWay }) => underWay).join(', ');
     const late = async (): Promise<void> => {
       await aborted(AbortSignal.any([stop, lost, over.signal]));
       const lostOrOver = AbortSignal.any([lost, over.signal]);
@@ -395,10 +374,10 @@ function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, ke
 
 /** Those that the controllers reconcile, own, watch or index; each once. */
 function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
-  const kinds = controllers.flatMap(({ kind, sources, indexes }): Resource[] => [
+  const kinds = controllers.flatMap(({ resource: kind, sources, indexes }): Resource[] => [
     kind,
-    ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.kind])),
-    ...indexes.map((index) => index.kind),
+    ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.resource])),
+    ...indexes.map((index) => index.resource),
   ]);
   const byName = new Map(kinds.filter(isDefinedResource).map((kind) => [kind.definition.metadata.name, kind]));
   return [...byName.values()];

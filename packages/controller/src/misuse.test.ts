@@ -1,12 +1,12 @@
 import { type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, settle, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { after, controller } from './controller-builder.ts';
+import { controller, requeueAfter } from './controller-builder.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { Manager } from './manager.ts';
-import { allOf, anyOf, not } from './predicate.ts';
+import { allOf, anyOf, notPredicate } from './predicate.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import { run } from './run.ts';
 import {
@@ -86,7 +86,7 @@ describe('a controller that is described wrongly', () => {
       'options of owns(), such as { when },',
     ],
     ['options of watches()', () => base.watches(testConfigMaps, () => [], 5 as never), 'options of watches(), such as'],
-    ['what is not', () => not(undefined as never), 'a predicate must be a function, not undefined'],
+    ['what is not', () => notPredicate(undefined as never), 'a predicate must be a function, not undefined'],
     ['a misspelt option', () => controller(testConfigMaps, { nam: 'a' } as never), 'did you mean "name"?'],
     ['a misspelt setting', () => base.settings({ worker: 2 } as never), 'settings(): unknown option "worker"; did you'],
     ['a misspelt option of owns()', () => base.owns(testConfigMaps, { wen: () => true } as never), 'mean "when"?'],
@@ -291,7 +291,7 @@ describe('what a reconcile gives', () => {
     ['requeueAfter', { requeueAfter: 50 }],
     ['a number', 5],
     ['null', null],
-    ['after itself', after],
+    ['requeueAfter itself', requeueAfter],
   ])('is a failure where it is neither nothing nor a time to come back: %s', async (_, result) => {
     const clock = new VirtualClock();
     const rateLimiter = new ExponentialFailureRateLimiter({ baseMs: 10, maxMs: 1000 });
@@ -304,7 +304,7 @@ describe('what a reconcile gives', () => {
     queue.add('n/a');
     await settle();
     expect(told).toEqual([{ key: 'n/a', error: expect.any(TypeError) }]);
-    expect(String(told[0]?.error)).toContain('a reconcile gives nothing or after(milliseconds), not ');
+    expect(String(told[0]?.error)).toContain('a reconcile gives nothing or requeueAfter(milliseconds), not ');
     expect(queue.numRequeues('n/a')).toBe(1);
     stop.abort();
     await running;
@@ -362,7 +362,7 @@ describe('a cache that is read wrongly', () => {
   });
 
   it.each<[string, () => unknown, string]>([
-    ['no kind', () => cache.reader(undefined as never), 'a cache takes a resource token, such as Pod of'],
+    ['no kind', () => cache.reader(undefined as never), 'a cache takes a resource, such as Pod of'],
     ['a namespace', () => reader.list({ namespace: 5 as never }), 'namespace must be a string, not 5'],
     ['a selector', () => reader.list({ labelSelector: {} as never }), 'labelSelector must be a string, not an object'],
     ['no index', () => reader.byIndex(undefined as never, 'a'), 'the name of an index must be a string, not undefined'],

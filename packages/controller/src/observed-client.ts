@@ -1,8 +1,8 @@
 // ObservedClient: the client that a reconcile gets. It asks before each write whether it may still write, and reports what it
 // wrote, so that caches can be kept not older. Over any ResourceClient; used by controller-runner.ts.
+
 import {
   type ApplyOptions,
-  addAbortListener,
   type CallOptions,
   type DeepReadonly,
   type DeleteOptions,
@@ -14,18 +14,21 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type OptionNames,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
-  removeAbortListener,
-  requireFunction,
-  requireObject,
-  requireSignal,
   type SubresourceOptions,
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import {
+  addAbortListener,
+  type OptionNames,
+  removeAbortListener,
+  requireFunction,
+  requireObject,
+  requireSignal,
+} from '@kapstan/api/internal';
 import { requireOptionNames } from './option-names.ts';
 
 export interface ObservedClientOptions {
@@ -34,11 +37,19 @@ export interface ObservedClientOptions {
   readonly observer?: WriteObserver;
   /** Called before each write and each repetition of it; what it throws, the write rejects with. Default: every write may go. */
   readonly admit?: () => void;
+  /** Told of each object that is to be created, updated, patched or applied, before that is sent and whatever comes of it. */
+  readonly wanted?: (resource: Resource, target: ObjectTarget) => void;
   /** Cancels every call, beside the signal that the call may have. */
   readonly signal?: AbortSignal;
 }
 
-const optionNames: OptionNames<ObservedClientOptions> = { client: true, observer: true, admit: true, signal: true };
+const optionNames: OptionNames<ObservedClientOptions> = {
+  client: true,
+  observer: true,
+  admit: true,
+  wanted: true,
+  signal: true,
+};
 
 export class ObservedClient implements ResourceClient {
   readonly #options: ObservedClientOptions;
@@ -47,88 +58,105 @@ export class ObservedClient implements ResourceClient {
   constructor(options: ObservedClientOptions) {
     requireOptionNames(options, optionNames, 'an ObservedClient');
     requireFunction(options.admit, 'admit');
+    requireFunction(options.wanted, 'wanted');
     requireSignal(options.signal);
     this.#options = options;
   }
 
   async get<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
-    return await this.#call(options, (limited) => this.#client.get(token, target, limited));
+    return await this.#call(options, (limited) => this.#client.get(resource, target, limited));
   }
 
-  list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T> {
+  list<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): ObjectList<T> {
     const own = this.#options.signal;
     const signals = [own, options?.signal].filter((signal) => signal !== undefined);
     const list = (signal?: AbortSignal): ObjectList<T> =>
-      this.#client.list(token, { ...options, ...(signal === undefined ? {} : { signal }) });
+      this.#client.list(resource, { ...options, ...(signal === undefined ? {} : { signal }) });
     return signals.length < 2 || own === options?.signal ? list(own) : new BoundList(list, signals);
   }
 
-  async listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
-    return await this.#call(options, (limited) => this.#client.listPage(token, limited));
+  async listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
+    return await this.#call(options, (limited) => this.#client.listPage(resource, limited));
   }
 
-  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
-    return await this.#write(token, options, (limited) => this.#client.create(token, object, limited));
+  async create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
+    this.#want(resource, object);
+    const created = await this.#write(resource, options, (limited) => this.#client.create(resource, object, limited));
+    // The server may have made the name.
+    this.#want(resource, created);
+    return created;
   }
 
   async update<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T> {
-    return await this.#write(token, options, (limited) => this.#client.update(token, object, limited));
+    this.#want(resource, object);
+    return await this.#write(resource, options, (limited) => this.#client.update(resource, object, limited));
   }
 
   async patch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options]: PatchArguments
   ): Promise<T> {
-    // Dropped, a dry run would write.
-    if (beside.length > 0)
-      throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
-    return await this.#write(token, patch, (limited) => this.#client.patch(token, target, limited));
+    this.keep(resource, target);
+    return await this.#write(resource, options, (limited) => this.#client.patch(resource, target, patch, limited));
   }
 
   async apply<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    return await this.#write(token, options, (limited) => this.#client.apply(token, object, limited));
+    this.#want(resource, object);
+    return await this.#write(resource, options, (limited) => this.#client.apply(resource, object, limited));
   }
 
   async delete<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: DeleteOptions,
   ): Promise<T | undefined> {
-    return await this.#write(token, options, (limited) => this.#client.delete(token, target, limited));
+    return await this.#write(resource, options, (limited) => this.#client.delete(resource, target, limited));
   }
 
   async deleteCollection<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
     // Before it is spread: what is no object must not become options that select everything.
     if (options !== undefined) requireObject(options, 'options, such as { namespace },');
-    await this.#write(token, options, (limited) => this.#client.deleteCollection(token, limited).then(() => undefined));
+    await this.#write(resource, options, (limited) =>
+      this.#client.deleteCollection(resource, limited).then(() => undefined),
+    );
   }
 
   async createSubresource<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    return await this.#admitted(call, (limited) => this.#client.createSubresource(token, target, limited));
+    return await this.#admitted(call, (limited) => this.#client.createSubresource(resource, target, limited));
   }
 
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
-    return this.#client.listerWatcher(token, scope);
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
+    return this.#client.listerWatcher(resource, scope);
+  }
+
+  /** Counts an object as wanted that is as it should be, so that nothing is sent for it. */
+  keep(resource: Resource, target: ObjectTarget): void {
+    this.#options.wanted?.(resource, target);
+  }
+
+  #want(resource: Resource, object: KubernetesObject): void {
+    const { namespace = '', name } = object?.metadata ?? {};
+    if (name !== undefined) this.keep(resource, { namespace, name });
   }
 
   get #client(): ResourceClient {
@@ -136,14 +164,14 @@ export class ObservedClient implements ResourceClient {
   }
 
   async #write<O extends CallOptions & { readonly dryRun?: boolean }, R extends KubernetesObject | undefined>(
-    token: Resource,
+    resource: Resource,
     options: O | undefined,
     send: (options: O) => Promise<R>,
   ): Promise<R> {
     const written = await this.#admitted(options, send);
     const { name, namespace = '', resourceVersion } = written?.metadata ?? {};
     if (options?.dryRun !== true && name !== undefined && resourceVersion !== undefined)
-      this.#options.observer?.observeWrite(token, { namespace, name }, resourceVersion);
+      this.#options.observer?.observeWrite(resource, { namespace, name }, resourceVersion);
     return written;
   }
 

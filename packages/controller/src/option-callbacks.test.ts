@@ -1,4 +1,5 @@
-import { newConflict, type ResourceClient } from '@kapstan/api';
+import type { ResourceClient } from '@kapstan/api';
+import { conflict } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,
@@ -86,7 +87,7 @@ describe('callbacks are called as methods of the options in which they were give
       update: async (_token: unknown, written: Lease) => {
         // The first renewal finds that somebody has written it.
         if (isOurs() && calls().includes('onChange') && !calls().includes('onSlowRenewal'))
-          throw newConflict({ group: '', resource: 'leases' }, 'x', 'changed');
+          throw conflict({ group: '', resource: 'leases' }, 'x', 'changed');
         lease = written;
         return written;
       },

@@ -1,6 +1,6 @@
 // Options by names that nobody takes, given to the parts that users make themselves: queues, limiters, a loop, an elector. Over
 // requireKnownOptions of @kapstan/api; what a manager and a controller take is looked at by manager-checks.ts and controller-builder.ts.
-import { requireKnownOptions, requireObject } from '@kapstan/api';
+import { requireKnownOptions, requireObject } from '@kapstan/api/internal';
 
 /**
  * Throws TypeError for what is no object, and for an option that is not among `names`. An instance of a class may have members of

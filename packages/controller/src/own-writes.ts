@@ -67,7 +67,9 @@ export class OwnWrites {
 
   /** Takes the writes of one writer: of the reconciles of one key. */
   observer(writer: string): WriteObserver {
-    return { observeWrite: (token, target, version) => this.#note(writer, this.#pending(token, target, version)) };
+    return {
+      observeWrite: (resource, target, version) => this.#note(writer, this.#pending(resource, target, version)),
+    };
   }
 
   /**
@@ -90,8 +92,8 @@ export class OwnWrites {
     return isShownInTime;
   }
 
-  #pending(token: Resource, { namespace, name }: ObjectName, resourceVersion: string): PendingWrite | undefined {
-    const informer = this.#options.cache.informerOf(token, namespace);
+  #pending(resource: Resource, { namespace, name }: ObjectName, resourceVersion: string): PendingWrite | undefined {
+    const informer = this.#options.cache.informerOf(resource, namespace);
     if (informer === undefined || !this.#byInformer.has(informer)) return undefined;
     let resolve: () => void = () => undefined;
     const seen = new Promise<void>((settle) => {

@@ -13,7 +13,7 @@ import {
   VirtualClock,
 } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { after, type Controller, controller } from './controller-builder.ts';
+import { type Controller, controller, requeueAfter } from './controller-builder.ts';
 import { Manager } from './manager.ts';
 import { generationChanged } from './predicate.ts';
 import { RateLimitingQueue, WorkQueue } from './workqueue/index.ts';
@@ -156,7 +156,7 @@ describe('what hurts in Node controllers:', () => {
     await run(
       controller(testConfigMaps).reconcile(async () => {
         runs.push(clock.monotonicNow());
-        return after(3_600_000);
+        return requeueAfter(3_600_000);
       }),
     );
     maps().add(configMap({ name: 'a' }));

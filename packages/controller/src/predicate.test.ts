@@ -8,7 +8,7 @@ import {
   anyOf,
   generationChanged,
   labelsChanged,
-  not,
+  notPredicate,
   type Predicate,
   resourceVersionChanged,
 } from './predicate.ts';
@@ -39,6 +39,6 @@ describe('predicates', () => {
     const labelled = updated({}, { labels: { a: '1' } });
     expect(anyOf(generationChanged, labelsChanged)(labelled)).toBe(true);
     expect(allOf(generationChanged, labelsChanged)(labelled)).toBe(false);
-    expect(not(labelsChanged)(labelled)).toBe(false);
+    expect(notPredicate(labelsChanged)(labelled)).toBe(false);
   });
 });

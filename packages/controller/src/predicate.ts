@@ -1,6 +1,8 @@
 // Predicates: which changes of an object are worth a reconcile. Given to the builder; all are asked before a key is queued.
 // Source: controller-runtime predicate.
-import { type DeepReadonly, immediate, type KubernetesObject, requireGivenFunction } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { immediate, requireGivenFunction } from '@kapstan/api/internal';
 import type { ObjectChange } from '@kapstan/informers';
 
 /**
@@ -39,7 +41,7 @@ export function allOf<T extends KubernetesObject>(...predicates: readonly Predic
 }
 
 /** Changes that it does not let through. Throws TypeError for what is no predicate. */
-export function not<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
+export function notPredicate<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
   requirePredicates([predicate]);
   return (change) => !accepts(predicate, change);
 }

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { type Reconcile, ReconcileLoop, type ReconcileOutcome, TerminalError } from './reconcile-loop.ts';
+import { ReconcileLoop, type ReconcileOutcome, type SyncHandler, TerminalError } from './reconcile-loop.ts';
 import { ExponentialFailureRateLimiter, RateLimitingQueue } from './workqueue/index.ts';
 
-function start(reconcile: Reconcile, options: { readonly workers?: number; readonly gracePeriodMs?: number } = {}) {
+function start(reconcile: SyncHandler, options: { readonly workers?: number; readonly gracePeriodMs?: number } = {}) {
   const clock = new VirtualClock();
   const queue = new RateLimitingQueue<string>({
     clock,
@@ -354,7 +354,7 @@ describe('ReconcileLoop', () => {
       const lost = new AbortController();
       const stop = new AbortController();
       const reasons: unknown[] = [];
-      const reconcile: Reconcile = async (_request, { signal }) => {
+      const reconcile: SyncHandler = async (_request, { signal }) => {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
         reasons.push(signal.reason);
         throw new Error('aborted');
@@ -377,7 +377,7 @@ describe('ReconcileLoop', () => {
     const queue = new RateLimitingQueue<string>({ clock, priority: {} });
     const seen: number[] = [];
     const stop = new AbortController();
-    const reconcile: Reconcile = async ({ key }) => {
+    const reconcile: SyncHandler = async ({ key }) => {
       seen.push(queue.priorityOf(key));
       if (seen.length === 1) throw new Error('again');
       return { requeueAfterMs: seen.length === 2 ? 10 : 0 };
@@ -398,7 +398,7 @@ describe('ReconcileLoop', () => {
     const queue = new RateLimitingQueue<string>({ clock });
     queue.add('a');
     const seen: string[] = [];
-    const reconcile: Reconcile = async ({ key }) => void seen.push(key);
+    const reconcile: SyncHandler = async ({ key }) => void seen.push(key);
     await new ReconcileLoop({ queue, reconcile, clock }).run(AbortSignal.abort());
     expect([seen, clock.pendingTimers, queue.isShuttingDown]).toEqual([[], 0, true]);
   });

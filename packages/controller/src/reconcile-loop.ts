@@ -4,11 +4,16 @@ import { inspect } from 'node:util';
 import {
   type CancelTimer,
   type Clock,
-  guardedCall,
   isStatusError,
   type LogFields,
   type Logger,
   type ObjectName,
+  silentLogger,
+  splitMetaNamespaceKey,
+  systemClock,
+} from '@kapstan/api';
+import {
+  guardedCall,
   type OptionNames,
   requireClock,
   requireFunction,
@@ -18,10 +23,7 @@ import {
   requireLogger,
   requireNotNegative,
   requireSignal,
-  silentLogger,
-  splitMetaNamespaceKey,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
 import { requireOptionNames } from './option-names.ts';
@@ -34,7 +36,7 @@ export interface ReconcileRequest extends ObjectName {
   readonly key: string;
 }
 
-export interface ReconcileContext {
+export interface SyncContext {
   /** Aborts when the loop was stopped and its grace period is over; the loop still waits for this run to end. */
   readonly signal: AbortSignal;
   /** 0 on the first try, one more after each failure. */
@@ -48,7 +50,7 @@ export interface ReconcileResult {
 }
 
 /** The one function that a controller's author writes. A rejection puts the key back with backoff. */
-export type Reconcile = (request: ReconcileRequest, context: ReconcileContext) => Promise<ReconcileResult | undefined>;
+export type SyncHandler = (request: ReconcileRequest, context: SyncContext) => Promise<ReconcileResult | undefined>;
 
 const queueMethods = ['get', 'done', 'forget', 'addRateLimited', 'addAfter', 'numRequeues', 'shutDown'] as const;
 const terminalBrand = Symbol.for('@kapstan/controller/TerminalError');
@@ -83,7 +85,7 @@ export interface ReconcileLoopOptions {
    * second over all.
    */
   readonly queue: RateLimitingQueue<string>;
-  readonly reconcile: Reconcile;
+  readonly reconcile: SyncHandler;
   /** Keys worked on at once. At least 1. Default 1. */
   readonly workers?: number;
   /**
@@ -122,7 +124,7 @@ interface Signals {
 export class ReconcileLoop {
   readonly #queue: RateLimitingQueue<string>;
   readonly #requeues: GuardedRequeue;
-  readonly #reconcile: Reconcile;
+  readonly #reconcile: SyncHandler;
   readonly #workers: number;
   readonly #gracePeriodMs: number;
   readonly #abort: AbortSignal | undefined;
@@ -266,7 +268,7 @@ function requireResult(result: unknown): void {
   if (result === undefined) return;
   const { requeueAfterMs } = (typeof result === 'object' && result !== null ? result : {}) as Partial<ReconcileResult>;
   if (!Number.isFinite(requeueAfterMs))
-    throw new TypeError(`a reconcile gives nothing or after(milliseconds), not ${inspect(result)}`);
+    throw new TypeError(`a reconcile gives nothing or requeueAfter(milliseconds), not ${inspect(result)}`);
 }
 
 /** The error as it is: loggers show its stack and cause. */

@@ -1,4 +1,4 @@
-import { type DeepReadonly, type Patch, type Resource, type ResourceClient, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, type ResourceClient, silentLogger } from '@kapstan/api';
 import { configMap, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -11,8 +11,8 @@ function fake(object: WithStatus) {
   const events: (string | undefined)[] = [];
   let server = object;
   const client = {
-    patch: async (_token: Resource, _target: unknown, { body, subresource }: Patch & { subresource?: string }) => {
-      patches.push([subresource, body]);
+    patch: async (...[, , { body }, options]: Parameters<ResourceClient['patch']>) => {
+      patches.push([options?.subresource, body]);
       const { status } = body as WithStatus;
       const resourceVersion = String(Number(server.metadata?.resourceVersion) + 1);
       server = {
@@ -78,7 +78,7 @@ describe('a call of the context that is wrong', () => {
   const maps = testConfigMaps;
   const named = { metadata: { name: 'b' } };
   type Loose = Readonly<Record<'apply' | 'status', (...call: readonly unknown[]) => Promise<unknown>>>;
-  const token = 'apply() takes a resource token, such as Pod of';
+  const token = 'apply() takes a resource, such as Pod of';
   const object = 'what is applied, such as { metadata: { name } }, must be an object, not ';
   it.each<[string, (of: Loose) => Promise<unknown>, string]>([
     ['apply of nothing', ({ apply }) => apply(), token],

@@ -6,18 +6,21 @@ import {
   type DeepReadonly,
   type KubernetesObject,
   type Logger,
-  type OptionNames,
   type OwnerReference,
   type Resource,
   type ResourceClient,
+} from '@kapstan/api';
+import {
+  type OptionNames,
   requireKnownOptions,
   requireObject,
   requireResource,
   requireTarget,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { targetOf } from './finalizer.ts';
 import { type CacheReader, controllerUidIndex, type InformerCache } from './informer-cache.ts';
+import { type PruneOptions, pruneChildren, type WantedObjects } from './prune-children.ts';
 
 /** All of it may be left out but the name: what server-side apply is given. */
 export type ApplyConfiguration<T extends KubernetesObject> = DeepPartial<
@@ -80,7 +83,7 @@ export interface ReconcilerContext<T extends KubernetesObject> {
    * namespace, or beyond namespaces.
    */
   apply<C extends KubernetesObject>(
-    kind: Resource<C>,
+    resource: Resource<C>,
     object: ApplyConfiguration<C>,
     settings?: ApplySettings,
   ): Promise<C>;
@@ -90,9 +93,15 @@ export interface ReconcilerContext<T extends KubernetesObject> {
    */
   status(status: StatusOf<T>): Promise<void>;
   /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not cached. */
-  children<C extends KubernetesObject>(kind: Resource<C>): readonly DeepReadonly<C>[];
+  children<C extends KubernetesObject>(resource: Resource<C>): readonly DeepReadonly<C>[];
+  /**
+   * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with
+   * `createOrUpdate`), so call it last. Resolves with those that it deleted; `{ dryRun: true }` only lists them. A child is
+   * deleted as the cache has it, so one that was changed since is a 409. Throws Error for a kind that is not cached.
+   */
+  prune<C extends KubernetesObject>(resource: Resource<C>, options?: PruneOptions): Promise<readonly DeepReadonly<C>[]>;
   /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
-  cache<C extends KubernetesObject>(kind: Resource<C>): CacheReader<C>;
+  cache<C extends KubernetesObject>(resource: Resource<C>): CacheReader<C>;
   /** Records an Event about the reconciled object; returns at once and never fails. */
   event(type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
@@ -107,6 +116,8 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   readonly attempt: number;
   readonly log: Logger;
+  /** What this run wrote through the client. */
+  readonly wanted: WantedObjects;
   /** Resolves when the caches show what this run wrote, or that takes too long. */
   readonly shown: () => Promise<void>;
 }
@@ -138,11 +149,16 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
       requireObject(status, 'a status');
       const now = (present as { readonly status?: unknown }).status;
       if (isMergedAlready(now, status)) return;
-      const body = { status };
-      const options = { type: 'merge', subresource: 'status', body, fieldManager: parts.controller, signal } as const;
-      present = await client.patch(kind, targetOf(present), options);
+      const options = { subresource: 'status', fieldManager: parts.controller, signal };
+      present = await client.patch(kind, targetOf(present), { type: 'merge', body: { status } }, options);
     },
     children: (child) => cache.reader(child).byIndex(controllerUidIndex, uid),
+    prune: async (child, options = {}) => {
+      const children = cache.reader(child).byIndex(controllerUidIndex, uid);
+      const pruned = await pruneChildren({ client, kind: child, children, wanted: parts.wanted }, options);
+      await parts.shown();
+      return pruned;
+    },
     cache: (other) => cache.reader(other),
     event: (type, reason, message) => {
       const object = { ...present, apiVersion: apiVersionOf(kind), kind: kind.kind } as KubernetesObject;
@@ -152,20 +168,27 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
 }
 
 /** The reference with which an object becomes the controlling owner of another. Source: metav1.NewControllerRef. */
-export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
+export function controllerReference(resource: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
   const { name = '', uid = '' } = owner.metadata ?? {};
-  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true, blockOwnerDeletion: true };
+  return {
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
 }
 
 /** Throws TypeError for what names no object, and for one of another kind, which would be applied as this one. */
-function requireConfiguration(child: Resource, object: unknown): void {
+function requireConfiguration(resource: Resource, object: unknown): void {
   requireObject(object, 'what is applied, such as { metadata: { name } },');
-  const { metadata, apiVersion = apiVersionOf(child), kind = child.kind } = object as Partial<KubernetesObject>;
+  const { metadata, apiVersion = apiVersionOf(resource), kind = resource.kind } = object as Partial<KubernetesObject>;
   requireObject(metadata, 'metadata of what is applied');
   requireTarget(metadata);
-  if (kind !== child.kind || apiVersion !== apiVersionOf(child))
+  if (kind !== resource.kind || apiVersion !== apiVersionOf(resource))
     throw new TypeError(
-      `apply() of a ${child.kind} of ${apiVersionOf(child)}: the object is a ${kind} of ${apiVersion}`,
+      `apply() of a ${resource.kind} of ${apiVersionOf(resource)}: the object is a ${kind} of ${apiVersion}`,
     );
 }
 
@@ -182,25 +205,30 @@ function ownerOf(settings: ApplySettings): NonNullable<ApplySettings['owner']> {
 
 function applied(
   { object: owner }: ContextParts,
-  child: Resource,
+  resource: Resource,
   object: { readonly metadata: { readonly name: string; readonly namespace?: string } },
 ): KubernetesObject {
   const namespace = object.metadata.namespace ?? owner.metadata?.namespace;
-  if (child.scope === 'Namespaced' && namespace === undefined)
-    throw new TypeError(`${child.kind} ${object.metadata.name} needs a namespace`);
-  const place = child.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
-  return { ...object, metadata: { ...object.metadata, ...place }, apiVersion: apiVersionOf(child), kind: child.kind };
+  if (resource.scope === 'Namespaced' && namespace === undefined)
+    throw new TypeError(`${resource.kind} ${object.metadata.name} needs a namespace`);
+  const place = resource.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
+  return {
+    ...object,
+    metadata: { ...object.metadata, ...place },
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+  };
 }
 
 function ownerReference(
   { kind, object }: ContextParts,
-  child: Resource,
+  resource: Resource,
   { metadata }: KubernetesObject,
 ): OwnerReference {
   const isWithin = kind.scope === 'Cluster' || metadata?.namespace === object.metadata?.namespace;
-  if (!isWithin || (kind.scope === 'Namespaced' && child.scope === 'Cluster'))
+  if (!isWithin || (kind.scope === 'Namespaced' && resource.scope === 'Cluster'))
     throw new TypeError(
-      `${kind.kind} ${object.metadata?.name} cannot own ${child.kind} ${metadata?.name}: it is not in its namespace; apply it with owner: 'none'`,
+      `${kind.kind} ${object.metadata?.name} cannot own ${resource.kind} ${metadata?.name}: it is not in its namespace; apply it with owner: 'none'`,
     );
   return controllerReference(kind, object);
 }

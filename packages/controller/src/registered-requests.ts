@@ -1,5 +1,5 @@
 // The metrics of requests (api) among those of prom-client, which asks for them when it shows its registry. For controller-metrics.ts.
-import type { MetricFamily, RequestMetrics } from '@kapstan/api';
+import type { MetricFamily, RequestMetrics } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
 
 /** Throws where the registry has one of that name. */

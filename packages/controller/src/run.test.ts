@@ -1,14 +1,13 @@
 import process from 'node:process';
 import {
-  type CallOptions,
   deepCopy,
   delay,
   type KubernetesObject,
-  newNotFound,
   type Resource,
   type ResourceClient,
   type WriteOptions,
 } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,
@@ -42,13 +41,13 @@ function fake() {
     listerWatcher: () => source,
     get: async () => {
       if (state.isCutOff) throw new Error('connection refused');
-      if (state.lease === undefined) throw newNotFound({ group: '', resource: 'leases' }, 'x');
+      if (state.lease === undefined) throw notFound({ group: '', resource: 'leases' }, 'x');
       return deepCopy(state.lease);
     },
     create: write,
     update: write,
-    patch: async (_token: Resource, { name }: { readonly name: string }, options: CallOptions) => {
-      options.signal?.throwIfAborted();
+    patch: async (...[, { name }, , options]: Parameters<ResourceClient['patch']>) => {
+      options?.signal?.throwIfAborted();
       patches.push(name);
       return configMap({ name });
     },

@@ -1,10 +1,12 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
 import { inspect } from 'node:util';
-import { type OptionNames, type ResourceClient, requireSignal, systemClock } from '@kapstan/api';
+import { type ResourceClient, systemClock } from '@kapstan/api';
+import { type OptionNames, requireSignal } from '@kapstan/api/internal';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
-import { Manager, type ManagerOptions, managerOptionNames } from './manager.ts';
+import { Manager } from './manager.ts';
 import { requireControllers, requireRunOptions } from './manager-checks.ts';
+import { type ManagerOptions, managerOptionNames } from './manager-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
@@ -36,8 +38,8 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
   if (more.length > 0) throw new TypeError('run() takes controllers, then one object of options, not several');
   const { client: given, signal: givenSignal, kubeconfig, context, inCluster, ...rest } = options;
   const { clock = systemClock, logger = warningLogger } = rest;
-  requireControllers(controllers);
   requireRunOptions(options, optionNames);
+  requireControllers(controllers, options.runnables);
   requireSignal(givenSignal);
   const cluster = {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),

@@ -1,6 +1,8 @@
 // RunsUnderWay: what the workers of one controller do at this moment: the signal and the time limit of each run, words about
 // those that take long, and the keys of those that do not end. Used by controller-runner.ts.
-import { addAbortListener, type CancelTimer, type Clock, type Logger, removeAbortListener } from '@kapstan/api';
+
+import type { CancelTimer, Clock, Logger } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 
 export interface RunsUnderWayOptions {
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import { inspect, types } from 'node:util';
-import { isStatusError, type LogFields, newForbidden, type ResourceClient, silentLogger } from '@kapstan/api';
+import { isStatusError, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,
@@ -94,7 +95,7 @@ describe('a stack that was told', () => {
   it('leaves an error of its class, with its members; and a line without one as it is', () => {
     const told: LogFields[] = [];
     const once = stackOnceLogger({ ...logger, error: (_message, fields = {}) => void told.push(fields) }, clock);
-    const error = newForbidden({ group: '', resource: 'pods' }, 'a', 'no rights');
+    const error = forbidden({ group: '', resource: 'pods' }, 'a', 'no rights');
     for (const _ of [1, 2]) once.error('x', { error });
     const [first, second] = told.map((fields) => fields.error) as [typeof error, typeof error];
     for (const { code, message } of [first, second]) expect([code, message]).toEqual([403, error.message]);

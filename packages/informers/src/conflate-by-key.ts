@@ -1,5 +1,7 @@
 // An rxjs operator for slow work on informer.events$: one task at a time per object, the newest change only.
-import { type KubernetesObject, type ObjectKey, requireGivenFunction } from '@kapstan/api';
+
+import type { KubernetesObject, ObjectKey } from '@kapstan/api';
+import { requireGivenFunction } from '@kapstan/api/internal';
 import { Observable, type OperatorFunction, type Subscriber } from 'rxjs';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';

@@ -1,5 +1,5 @@
 // Changes that wait for a slow receiver: at most one pending change per live object (invariant I5). Used by slow handlers,
-// informer.events() and conflateByKey.
+// informer.watchEvents() and conflateByKey.
 import type { KubernetesObject, ObjectKey } from '@kapstan/api';
 import type { AddedChange, DeletedChange, ObjectChange, UpdatedChange } from './object-change.ts';
 

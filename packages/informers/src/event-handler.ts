@@ -1,5 +1,7 @@
 // Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and the filter around them. Called by handler-listener.ts.
-import { type DeepReadonly, immediate, type KubernetesObject, requireGivenFunction } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { immediate, requireGivenFunction } from '@kapstan/api/internal';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import { requireHandler } from './informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';

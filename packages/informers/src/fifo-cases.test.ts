@@ -1,5 +1,7 @@
 // Both FIFOs, case by case, as client-go's delta_fifo_test.go and the_real_fifo_test.go hold them; one text per entry.
-import { type DeepReadonly, deepFreeze, objectKey } from '@kapstan/api';
+
+import { type DeepReadonly, objectKey } from '@kapstan/api';
+import { deepFreeze } from '@kapstan/api/internal';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';

@@ -1,4 +1,5 @@
-import { type DeepReadonly, deepFreeze, objectKey } from '@kapstan/api';
+import { type DeepReadonly, objectKey } from '@kapstan/api';
+import { deepFreeze } from '@kapstan/api/internal';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';

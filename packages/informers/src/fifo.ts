@@ -1,5 +1,7 @@
 // The port between reflector and shared informer: changes by key or in order. Implemented by DeltaFifo and InOrderFifo.
-import { type DeepReadonly, immediate, type KubernetesObject, type ObjectKey } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
+import { immediate } from '@kapstan/api/internal';
 import {
   type DeletedFinalStateUnknown,
   deletionHandlingKey,

@@ -1,4 +1,5 @@
-import { type DeepReadonly, newInternalError, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, silentLogger } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
@@ -166,7 +167,7 @@ describe('what handlers are told of', () => {
     await settle();
     source.modify(pod({ name: 'a' }));
     source.delete({ name: 'b' });
-    source.resetWatches(newInternalError('x'));
+    source.resetWatches(internalError('x'));
     source.delete({ name: 'c' });
     await clock.advance(800);
     expect(told).toEqual([
@@ -200,7 +201,7 @@ describe('what handlers are told of', () => {
     await settle();
     await clock.advance(1000); // the first evaluation: one is due, the other is not
     for (const calls of Object.values(told)) calls.length = 0;
-    source.resetWatches(newInternalError('x'));
+    source.resetWatches(internalError('x'));
     source.modify(pod({ name: 'changed' }));
     source.delete({ name: 'gone' });
     source.add(pod({ name: 'new' }));

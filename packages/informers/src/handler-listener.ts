@@ -1,6 +1,8 @@
 // One registered handler: calls it, isolates its failures, buffers by key while it is slow, knows when it has synced.
 // Owned by a shared informer.
-import { isPromiseLike, type KubernetesObject } from '@kapstan/api';
+
+import type { KubernetesObject } from '@kapstan/api';
+import { isPromiseLike } from '@kapstan/api/internal';
 import { ConflatingQueue } from './conflating-queue.ts';
 import { callHandler, type ResourceEventHandler } from './event-handler.ts';
 import type { ObjectChange } from './object-change.ts';

@@ -1,4 +1,5 @@
-import { type DeepReadonly, deepFreeze, everyLabel, noLabel, objectKey, parseLabelSelector } from '@kapstan/api';
+import { type DeepReadonly, everyLabel, objectKey, parseLabelSelector } from '@kapstan/api';
+import { deepFreeze, noLabel } from '@kapstan/api/internal';
 import { pod, type TestPod, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
@@ -49,12 +50,12 @@ describe('Indexer', () => {
     expect(names(indexer.byIndex('node', 'n1'))).toEqual(['a', 'b']);
     indexer.update(make('a', { node: 'n2' }));
     expect(indexer.indexKeys('node', 'n1')).toEqual(['default/b']);
-    expect(indexer.listIndexFuncValues('node')).toEqual(['n1', 'n2']);
+    expect(indexer.indexValues('node')).toEqual(['n1', 'n2']);
     indexer.delete(make('b'));
-    expect(indexer.listIndexFuncValues('node')).toEqual(['n2']);
+    expect(indexer.indexValues('node')).toEqual(['n2']);
     expect(indexer.byIndex('node', 'n1')).toEqual([]);
     indexer.update(make('a'));
-    expect(indexer.listIndexFuncValues('node')).toEqual([]);
+    expect(indexer.indexValues('node')).toEqual([]);
   });
 
   it('indexes under several values and finds what shares one', () => {
@@ -70,7 +71,7 @@ describe('Indexer', () => {
     const values = (): Record<string, string[]> =>
       Object.fromEntries(
         indexer
-          .listIndexFuncValues('words')
+          .indexValues('words')
           .sort()
           .map((value) => [value, indexer.indexKeys('words', value)]),
       );
@@ -99,7 +100,7 @@ describe('Indexer', () => {
     indexer.add(make('a', { node: 'n1' }));
     indexer.replace([make('b', { node: 'n2' })], '40');
     expect(names(indexer.list())).toEqual(['b']);
-    expect(indexer.listIndexFuncValues('node')).toEqual(['n2']);
+    expect(indexer.indexValues('node')).toEqual(['n2']);
     expect(indexer.resourceVersion).toBe('40');
   });
 
@@ -149,7 +150,7 @@ describe('Indexer', () => {
     expect(() => indexer.byIndex('nope', 'x')).toThrow(text);
     expect(() => indexer.indexKeys('nope', 'x')).toThrow(text);
     expect(() => indexer.index('nope', make('a'))).toThrow(text);
-    expect(indexer.listIndexFuncValues('nope')).toEqual([]);
+    expect(indexer.indexValues('nope')).toEqual([]);
   });
 
   it('changes nothing when an index function throws', () => {
@@ -165,7 +166,7 @@ describe('Indexer', () => {
       'unable to calculate an index entry for key "default/a" on index "picky": no',
     );
     expect(indexer.getByKey(key('a'))?.spec?.nodeName).toBe('n1');
-    expect(indexer.listIndexFuncValues('node')).toEqual(['n1']);
+    expect(indexer.indexValues('node')).toEqual(['n1']);
   });
 
   it('stores what an index function throws for, where somebody wants to be told, and tells once', () => {
@@ -195,7 +196,7 @@ describe('Indexer', () => {
     broken = true;
     indexer.add(make('a', { node: 'new' }));
     indexer.delete(make('b'));
-    expect(indexer.listIndexFuncValues('node')).toEqual(['new']);
+    expect(indexer.indexValues('node')).toEqual(['new']);
     expect(indexer.byIndex('node', 'new').map(({ metadata }) => metadata?.name)).toEqual(['a']);
     expect(told).toEqual([]);
   });
@@ -212,7 +213,7 @@ describe('Indexer', () => {
     indexer.add(make('a', { node: 'n' }));
     expect(indexer.indexKeys('node', 'n')).toEqual(['default/a']);
     indexer.delete(make('a'));
-    expect(indexer.listIndexFuncValues('node')).toEqual([]);
+    expect(indexer.indexValues('node')).toEqual([]);
   });
 
   it('keeps all indexes as they are when a replace fails', () => {
@@ -225,7 +226,7 @@ describe('Indexer', () => {
     });
     indexer.add(make('a', { node: 'n1' }));
     expect(() => indexer.replace([make('b', { node: 'bad' })], '9')).toThrow('unable to calculate');
-    expect([indexer.listKeys(), indexer.listIndexFuncValues('node')]).toEqual([['default/a'], ['n1']]);
+    expect([indexer.listKeys(), indexer.indexValues('node')]).toEqual([['default/a'], ['n1']]);
   });
 
   it('refuses objects without metadata', () => {

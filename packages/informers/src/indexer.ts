@@ -1,7 +1,8 @@
 // The local cache: objects by key, with indexes. Written by the shared informer, read by listers. Source: client-go
 // tools/cache/thread_safe_store.go. Methods are synchronous: one turn is one critical section.
 import { inspect } from 'node:util';
-import { type DeepReadonly, immediate, type KubernetesObject, type ObjectKey } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
+import { immediate } from '@kapstan/api/internal';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 import { requireIndexers } from './informer-checks.ts';
 
@@ -180,7 +181,7 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   /** Values of an index that have objects; none for an unknown index. */
-  listIndexFuncValues(name: string): string[] {
+  indexValues(name: string): string[] {
     return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
   }
 

@@ -1,7 +1,8 @@
 // What informers, their factory and their handlers must be given, looked at before anything is made of it: a wrong option is a
 // TypeError that names it. Used by shared-informer.ts, shared-informer-factory.ts, reflector.ts and indexer.ts.
+
+import type { Resource } from '@kapstan/api';
 import {
-  type Resource,
   requireCallbacks,
   requireClock,
   requireFunctions,
@@ -11,7 +12,7 @@ import {
   requireObject,
   requireResource,
   requireString,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 
 /** Called as methods of their options: see boundCallbacks. */
 export const reflectorCallbacks = ['random', 'shouldResync', 'onWatchError', 'onWarning', 'onStoreError'] as const;
@@ -64,11 +65,11 @@ export function requireFactory(client: unknown, options: unknown): void {
 /** The periods of single resources. Throws TypeError for what is none. */
 export function requirePeriods(pairs: Iterable<readonly [Resource, number]>): readonly (readonly [Resource, number])[] {
   if (typeof Object(pairs)[Symbol.iterator] !== 'function')
-    throw new TypeError('customResyncMs must be pairs of a resource token and a period, such as a Map');
+    throw new TypeError('customResyncMs must be pairs of a resource and a period, such as a Map');
   const periods = [...pairs];
-  for (const [token, resyncMs] of periods) {
-    requireResource(token, 'customResyncMs');
-    requireNotNegative(resyncMs, `customResyncMs of ${token.plural}`);
+  for (const [resource, resyncMs] of periods) {
+    requireResource(resource, 'customResyncMs');
+    requireNotNegative(resyncMs, `customResyncMs of ${resource.plural}`);
   }
   return periods;
 }

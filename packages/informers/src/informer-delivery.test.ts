@@ -86,7 +86,7 @@ describe('SharedInformer: who joins during a delivery', () => {
     await started();
     const seen: string[] = [];
     const subscription = informer.events$.subscribe((event) => seen.push(describeEvent(event)));
-    const loop = informer.events()[Symbol.asyncIterator]();
+    const loop = informer.watchEvents()[Symbol.asyncIterator]();
     informer.addEventHandler({ onAdd: () => subscription.unsubscribe() });
     expect(await loop.next()).toEqual({ done: false, value: { type: 'synced' } });
     source.add(pod({ name: 'a' }));

@@ -1,5 +1,7 @@
 // The AsyncIterable of an informer: replay, `synced`, live, with at most one pending change per live object.
-import { addAbortListener, type KubernetesObject, type ObjectKey, removeAbortListener } from '@kapstan/api';
+
+import type { KubernetesObject, ObjectKey } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent } from './object-change.ts';
 

@@ -1,11 +1,6 @@
 // Who needs an informer of a factory, and when it goes: with its last handle, or with its kind.
-import {
-  type KubernetesObject,
-  type ListerWatcher,
-  newServiceUnavailable,
-  type Resource,
-  StatusError,
-} from '@kapstan/api';
+import { type KubernetesObject, type ListerWatcher, type Resource, StatusError } from '@kapstan/api';
+import { serviceUnavailable } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, testConfigMaps, testPods, VirtualClock } from '@kapstan/api/testing';
 import { throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -184,7 +179,7 @@ describe('an informer whose kind goes', () => {
   it.each<[string, { error: Error; says: () => Promise<boolean>; warning?: string }]>([
     ['discovery still knows it', { error: unknownKind, says: () => Promise.resolve(true) }],
     ['discovery cannot say', { error: unknownKind, says: () => Promise.reject(down), warning: cannotSay }],
-    ['the server only has trouble', { error: newServiceUnavailable('down'), says: () => Promise.resolve(false) }],
+    ['the server only has trouble', { error: serviceUnavailable('down'), says: () => Promise.resolve(false) }],
   ])('is kept and comes back when %s', async (_name, { error, says, warning }) => {
     served = says;
     const warnings: string[] = [];

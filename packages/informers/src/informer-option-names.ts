@@ -1,6 +1,8 @@
 // The names of all options of informers, their factory and reflectors, so that none is given where nobody takes it. Used by those
 // three; beside informer-checks.ts, which looks at the values.
-import { type KubernetesObject, nearestName, type OptionNames, requireKnownOptions } from '@kapstan/api';
+
+import type { KubernetesObject } from '@kapstan/api';
+import { nearestName, type OptionNames, requireKnownOptions } from '@kapstan/api/internal';
 import type { ReflectorOptions } from './reflector-options.ts';
 import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';

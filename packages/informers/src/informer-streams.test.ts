@@ -169,13 +169,13 @@ describe('events$', () => {
   });
 });
 
-describe('events()', () => {
+describe('watchEvents()', () => {
   it('shows a slow loop the latest state of each object, once (I5)', async () => {
     source.add(pod({ name: 'a' }));
     source.add(pod({ name: 'b' }));
     informer.start();
     await settle();
-    const iterator = informer.events()[Symbol.asyncIterator]();
+    const iterator = informer.watchEvents()[Symbol.asyncIterator]();
     const next = async (): Promise<string> => text((await iterator.next()).value as InformerEvent<TestPod>);
     expect(await next()).toBe('added a@1');
     for (let i = 0; i < 100; i++) source.modify(pod({ name: 'a' })); // 3…102
@@ -194,7 +194,7 @@ describe('events()', () => {
     const abort = new AbortController();
     const seen: string[] = [];
     const loop = (async () => {
-      for await (const event of informer.events({ signal: abort.signal })) seen.push(text(event));
+      for await (const event of informer.watchEvents({ signal: abort.signal })) seen.push(text(event));
     })();
     await settle();
     source.add(pod({ name: 'a' }));
@@ -203,18 +203,18 @@ describe('events()', () => {
     await loop;
     source.add(pod({ name: 'b' }));
     expect(seen).toEqual(['synced', 'added a@1']);
-    for await (const _ of informer.events({ signal: abort.signal })) seen.push('never');
+    for await (const _ of informer.watchEvents({ signal: abort.signal })) seen.push('never');
     expect(seen).toHaveLength(2);
   });
 
   it('ends when the informer closes, and when the loop is left', async () => {
     informer.start();
     await settle();
-    for await (const event of informer.events()) {
+    for await (const event of informer.watchEvents()) {
       expect(event.type).toBe('synced');
       break;
     }
-    const rest = informer.events()[Symbol.asyncIterator]();
+    const rest = informer.watchEvents()[Symbol.asyncIterator]();
     await rest.next();
     const waiting = rest.next();
     await informer.close();

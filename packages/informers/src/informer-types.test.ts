@@ -44,7 +44,7 @@ describe('the types of an informer', () => {
     informer.addIndexers(indexers);
     informer.start();
     await clock.advance(0);
-    expect(informer.indexer.listIndexFuncValues('node')).toEqual(['n1']);
+    expect(informer.indexer.indexValues('node')).toEqual(['n1']);
     // @ts-expect-error: pods have no such field
     informer.addIndexers({ other: (object) => [object.spec?.missing] });
   });

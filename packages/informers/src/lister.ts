@@ -1,15 +1,16 @@
 // Reads from the cache in the shape of the API: by selector, by namespace, by name with 404. Over an Indexer.
+
 import {
   type DeepReadonly,
   everyLabel,
   type KubernetesObject,
   type LabelSelector,
-  newNotFound,
   objectKey,
   parseLabelSelector,
   type Resource,
-  requireFunctions,
 } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
+import { requireFunctions } from '@kapstan/api/internal';
 import { type Indexer, namespaceIndex } from './indexer.ts';
 
 /** Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here talks to a server. */
@@ -56,7 +57,7 @@ export class Lister<T extends KubernetesObject> {
   }
 
   #notFound(name: string): never {
-    throw newNotFound({ group: this.#resource.group, resource: this.#resource.plural }, name);
+    throw notFound({ group: this.#resource.group, resource: this.#resource.plural }, name);
   }
 }
 

@@ -153,8 +153,16 @@ describe('is refused at once, by name', () => {
     ['no index function', () => informer().addIndexers({ a: undefined as never }), 'the index "a" must be a function'],
     ['none of a store', () => new Indexer({ a: 5 as never }), 'the index "a" must be a function, not 5'],
     ['no transform', () => informer().setTransform({} as never), 'transform must be a function, not an object'],
-    ['a controller as a signal', () => informer().events({ signal: new AbortController() as never }), 'AbortSignal'],
-    ['a bare signal', () => informer().events(null as never), 'options of events() must be an object, not null'],
+    [
+      'a controller as a signal',
+      () => informer().watchEvents({ signal: new AbortController() as never }),
+      'AbortSignal',
+    ],
+    [
+      'a bare signal',
+      () => informer().watchEvents(null as never),
+      'options of watchEvents() must be an object, not null',
+    ],
     [
       'a period of a handler without its unit',
       () => informer().addEventHandler({}, { resync: 5 } as never),
@@ -162,8 +170,8 @@ describe('is refused at once, by name', () => {
     ],
     [
       'a signal of another name',
-      () => informer().events({ abort: new AbortController().signal } as never),
-      'events(): unknown option "abort"; it takes signal',
+      () => informer().watchEvents({ abort: new AbortController().signal } as never),
+      'watchEvents(): unknown option "abort"; it takes signal',
     ],
   ])('later on: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);
@@ -182,11 +190,11 @@ describe('is refused at once, by name', () => {
     ['a transform that is none', () => factory({ transform: 5 }), 'transform must be a function, not 5'],
     ['a clock', () => factory({ clock: {} }), 'clock needs the function now, it is an object'],
     ['periods in an object', () => factory({ customResyncMs: { pods: 5 } }), 'customResyncMs must be pairs'],
-    ['the period of a word', () => factory({ customResyncMs: [['pods', 5]] }), 'customResyncMs takes a resource token'],
+    ['the period of a word', () => factory({ customResyncMs: [['pods', 5]] }), 'customResyncMs takes a resource'],
     ['no period', () => factory({ customResyncMs: [[testPods, 'x']] }), 'customResyncMs of pods must be a number'],
-    ['a word for a kind', () => factory().informer('pods' as never), 'a factory takes a resource token'],
+    ['a word for a kind', () => factory().informer('pods' as never), 'a factory takes a resource'],
     ['no kind', () => factory().acquire(undefined as never), "such as Pod of '@kapstan/kinds/core/v1'"],
-    ['a kind alone', () => factory().metadataInformer({ kind: 'Pod' } as Resource), 'a factory takes a resource token'],
+    ['a kind alone', () => factory().metadataInformer({ kind: 'Pod' } as Resource), 'a factory takes a resource'],
     ['options of an informer', () => factory().informer(testPods, 5 as never), 'options must be an object, not 5'],
     ['a transform of an informer', () => factory().informer(testPods, { transform: {} as never }), 'transform must be'],
     [

@@ -1,13 +1,8 @@
 // Finds consumers that change cached objects, which everybody shares (invariant I6). For tests and debugging. Source: client-go
 // tools/cache/mutation_detector.go.
-import {
-  type CancelTimer,
-  type Clock,
-  type DeepReadonly,
-  deepCopy,
-  deepFreeze,
-  type KubernetesObject,
-} from '@kapstan/api';
+
+import { type CancelTimer, type Clock, type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
+import { deepFreeze } from '@kapstan/api/internal';
 import { changedPath } from './changed-path.ts';
 import { deletionHandlingKey } from './deleted-final-state-unknown.ts';
 

@@ -1,4 +1,5 @@
-import { type ListerWatcher, newNotFound } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Indexer } from './indexer.ts';
@@ -105,7 +106,7 @@ describe('callbacks are called as methods of the options in which they were give
     source.add(pod({ name: 'a' }));
     factory.start();
     await settle();
-    source.failNext('watch', newNotFound({ group: '', resource: 'pods' }, ''));
+    source.failNext('watch', notFound({ group: '', resource: 'pods' }, ''));
     source.resetWatches();
     await clock.advance(60_000);
     await factory.close();

@@ -2,7 +2,8 @@
 // test/reliability.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type ListerWatcher, newExpired, newNotFound, newTooLargeResourceVersion } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { expired, notFound, tooLargeResourceVersion } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InformerEvent } from './object-change.ts';
@@ -149,7 +150,7 @@ describe('what hurts in Node informers: handlers and readers:', () => {
     for (let at = 0; at < objects; at++) source.add(pod({ name: `${at}` }));
     await start();
     const stalled = informer.addEventHandler({ onUpdate: () => new Promise<void>(() => undefined) });
-    const loop = informer.events()[Symbol.asyncIterator]();
+    const loop = informer.watchEvents()[Symbol.asyncIterator]();
     await loop.next();
     const churn = (rounds: number): void => {
       for (let round = 0; round < rounds; round++) {
@@ -196,7 +197,7 @@ describe('what hurts in Node informers: the source:', () => {
       watch: (options) => source.watch(options),
       list: (options) => {
         if (isBehind && Number(options.resourceVersion) > 3)
-          source.failNext('list', newTooLargeResourceVersion(options.resourceVersion ?? '', 3, 1));
+          source.failNext('list', tooLargeResourceVersion(options.resourceVersion ?? '', 3, 1));
         return source.list(options);
       },
     };
@@ -207,7 +208,7 @@ describe('what hurts in Node informers: the source:', () => {
     for (const name of ['b', 'c', 'd']) {
       source.add(pod({ name }));
       const asked = source.asked('list').length;
-      source.resetWatches(newExpired('too old resource version'));
+      source.resetWatches(expired('too old resource version'));
       await clock.advance(60_000);
       expect(informer.status.phase).toBe('live');
       const versions = source.asked('list').map(({ resourceVersion = '' }) => resourceVersion);
@@ -232,7 +233,7 @@ describe('what hurts in Node informers: the source:', () => {
     isBehind = true;
     for (const phase of ['1', '2', '3']) {
       source.modify(phased(phase));
-      source.resetWatches(newExpired('too old resource version'));
+      source.resetWatches(expired('too old resource version'));
       await clock.advance(60_000);
       expect([informer.status.phase, informer.lastSyncResourceVersion]).toEqual(['live', source.resourceVersion]);
     }
@@ -244,11 +245,11 @@ describe('what hurts in Node informers: the source:', () => {
   it('a kind that is gone fills the log and is asked for without a pause', async () => {
     const gone: ListerWatcher<TestPod> = {
       list: (options) => {
-        source.failNext('list', newNotFound({ group: '', resource: 'pods' }, ''));
+        source.failNext('list', notFound({ group: '', resource: 'pods' }, ''));
         return source.list(options);
       },
       watch: (options) => {
-        source.failNext('watch', newNotFound({ group: '', resource: 'pods' }, ''));
+        source.failNext('watch', notFound({ group: '', resource: 'pods' }, ''));
         return source.watch(options);
       },
     };
@@ -327,10 +328,6 @@ describe('what hurts in Node informers: the source:', () => {
     const before = heldMebibytes();
     churn(2000, 20_000);
     expect(heldMebibytes() - before).toBeLessThan(3);
-    expect([informer.indexer.size, informer.indexer.listIndexFuncValues('phase'), [...phases]]).toEqual([
-      0,
-      [],
-      ['deleted'],
-    ]);
+    expect([informer.indexer.size, informer.indexer.indexValues('phase'), [...phases]]).toEqual([0, [], ['deleted']]);
   });
 });

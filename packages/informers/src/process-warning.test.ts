@@ -1,4 +1,5 @@
-import { type Logger, newUnauthorized, silentLogger } from '@kapstan/api';
+import { type Logger, silentLogger } from '@kapstan/api';
+import { unauthorized } from '@kapstan/api/errors';
 import {
   FakeListerWatcher,
   pod,
@@ -22,7 +23,7 @@ const listen = (warning: Error): void => void warnings.push(warning);
 /** Two sorts of trouble: a source that refuses, then a handler that throws. */
 async function runIntoTrouble(options: SharedInformerOptions<TestPod>): Promise<void> {
   const clock = new VirtualClock();
-  source.failNext('list', newUnauthorized('no token'));
+  source.failNext('list', unauthorized('no token'));
   informer = new SharedInformer<TestPod>(source, {
     clock,
     random: () => 0,

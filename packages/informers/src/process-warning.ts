@@ -1,7 +1,8 @@
 // The last place for trouble that nobody else takes: the logger, else a warning of the process. Used where a user's callback is
 // absent or throws.
 import process from 'node:process';
-import { guardedCall, type Logger } from '@kapstan/api';
+import type { Logger } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
 
 /** Takes a sentence that says where and what, and the error behind it, for its stack. */
 export type Warn = (text: string, error?: unknown) => void;

@@ -1,11 +1,7 @@
 // What a reflector's source is called, and which of its events are taken. Used by reflector.ts. Source: client-go tools/cache/reflector.go (handleAnyWatch).
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  formatGroupResource,
-  type KubernetesObject,
-  type Resource,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
+import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';
 
 /** What the objects of a source are. */
 export interface ExpectedKind {

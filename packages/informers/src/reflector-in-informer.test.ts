@@ -1,5 +1,8 @@
 // What a shared informer makes of its options for its reflector, over both FIFOs.
-import { type DeepReadonly, deepFreeze, newInternalError, type Resource, type WatchEvent } from '@kapstan/api';
+
+import type { DeepReadonly, Resource, WatchEvent } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Observable, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
@@ -128,7 +131,7 @@ describe('an informer and its reflector', () => {
     ['a token', { resource: testPods }, 'pods'],
   ])('calls what it lists by the name of %s', async (_name, options, name) => {
     const source = new FakeListerWatcher<TestPod>();
-    source.failNext('list', newInternalError('boom'));
+    source.failNext('list', internalError('boom'));
     const { informer, warnings } = await started(source, { ...options, useWatchList: false });
     expect(warnings).toEqual([`${name}: failed to list or watch, trying again: Internal error occurred: boom`]);
     await informer.close();

@@ -1,5 +1,7 @@
 // What a reflector is given: the store that it fills and how it lists, watches and reports. Used by reflector.ts.
-import type { Clock, DeepReadonly, KubernetesObject, ListWatchOptions } from '@kapstan/api';
+
+import type { Clock, DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { ListWatchOptions } from '@kapstan/api/internal';
 import type { ExpectedKind } from './reflector-events.ts';
 import type { ReflectorStatus } from './reflector-status.ts';
 

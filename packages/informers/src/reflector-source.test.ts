@@ -5,15 +5,11 @@ import {
   delay,
   type ListerWatcher,
   type ListOptions,
-  newExpired,
-  newInternalError,
-  newInvalid,
-  newTooManyRequests,
   type ResourceVersion,
-  statusErrorFrom,
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
+import { expired, internalError, invalid, statusErrorFrom, tooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Observable, type Subscriber } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -126,7 +122,7 @@ describe('Reflector: the end of a watch', () => {
     return script;
   };
   const ends: [string, (script: Script) => unknown, string[]][] = [
-    ['an error came', (script) => script.fail(newExpired('old')), ['StatusError: old']],
+    ['an error came', (script) => script.fail(expired('old')), ['StatusError: old']],
     ['it ended at once', (script) => script.end(), [veryShort]],
     ['it ended behind an event', (script) => withEvent(script).end(), []],
     ['the reflector was closed', close, []],
@@ -321,7 +317,7 @@ describe('Reflector: list and watch', () => {
 
   it('comes back for a watch that was refused for too many requests, twice, without a second list', async () => {
     const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
-    for (let i = 0; i < 2; i++) source.failNext('watch', newTooManyRequests('slow down', 1));
+    for (let i = 0; i < 2; i++) source.failNext('watch', tooManyRequests('slow down', 1));
     await run(source, { useWatchList: false });
     await clock.advance(799);
     expect(source.asked('watch')).toHaveLength(1);
@@ -486,22 +482,22 @@ describe('Reflector: the initial state as a stream', () => {
   it('tries the stream again when too many ask, and keeps nothing of the first', async () => {
     const script = await run(new Script());
     script.send('ADDED', make('a', '1'));
-    script.fail(newTooManyRequests('slow down', 1));
+    script.fail(tooManyRequests('slow down', 1));
     await clock.advance(800);
     script.bookmark('3', true);
     expect([calls, script.lists, script.watches.length]).toEqual([['replace @3'], [], 2]);
   });
 
   it.each<[string, Error]>([
-    ['as invalid', newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [])],
-    ['for any other reason', newInternalError('boom')],
+    ['as invalid', invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [])],
+    ['for any other reason', internalError('boom')],
   ])('lists this once where the stream is refused %s', async (_name, error) => {
     const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
     source.add(pod({ name: 'a' }));
     source.failNext('watch', error);
     await run(source);
     expect([calls, source.asked('list').length]).toEqual([['replace a@11'], 1]);
-    source.resetWatches(newInternalError('gone'));
+    source.resetWatches(internalError('gone'));
     await clock.advance(800);
     expect(source.asked('watch').at(-1)).toMatchObject({ sendInitialEvents: true, resourceVersion: '11' });
     expect(source.asked('list')).toHaveLength(1);
@@ -531,10 +527,10 @@ describe('Reflector: the initial state as a stream', () => {
     const script = await run(new Script(), { idleTimeoutMs: 0 });
     script.bookmark('3', true);
     await clock.advance(60_000);
-    script.fail(newInternalError('gone'));
+    script.fail(internalError('gone'));
     await clock.advance(800); // streams again
     script.list = () => new Promise(() => undefined);
-    script.fail(newInternalError('gone'));
+    script.fail(internalError('gone'));
     await clock.advance(60_000);
     expect([reflector?.status.phase, warnings]).toEqual(['retrying', []]);
     await reflector?.close();

@@ -1,4 +1,5 @@
-import { type ListerWatcher, newExpired, newUnauthorized } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { expired, unauthorized } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -36,12 +37,12 @@ async function start(options: SharedInformerOptions<TestPod> = {}): Promise<void
   await settle();
 }
 
-const unauthorized = 'pods: failed to list or watch, trying again: Unauthorized';
+const unauthorizedError = 'pods: failed to list or watch, trying again: Unauthorized';
 const unreachable = `pods: failed to list or watch, trying again: ${refused.message}`;
 
 describe('an informer that nobody asks how its source is doing', () => {
   it.each([
-    ['a bad token', newUnauthorized('Unauthorized'), unauthorized],
+    ['a bad token', unauthorized('Unauthorized'), unauthorizedError],
     ['a dead port', refused, unreachable],
   ])('warns of %s once, not at each retry', async (_, error, text) => {
     trouble = error;
@@ -54,21 +55,21 @@ describe('an informer that nobody asks how its source is doing', () => {
   it('warns again when the trouble is another one, and when it comes back', async () => {
     trouble = refused;
     await start();
-    trouble = newUnauthorized('Unauthorized');
+    trouble = unauthorized('Unauthorized');
     await clock.advance(60_000);
     trouble = undefined;
     await clock.advance(60_000);
     expect(informer.status.phase).toBe('live');
-    trouble = newUnauthorized('Unauthorized');
+    trouble = unauthorized('Unauthorized');
     source.resetWatches(trouble);
     await clock.advance(60_000);
-    expect(warnings).toEqual([unreachable, unauthorized, unauthorized]);
+    expect(warnings).toEqual([unreachable, unauthorizedError, unauthorizedError]);
   });
 
   it('is silent about a version that has expired', async () => {
     source.add(pod({ name: 'a' }));
     await start();
-    source.resetWatches(newExpired('too old resource version'));
+    source.resetWatches(expired('too old resource version'));
     await clock.advance(60_000);
     expect([informer.status.phase, warnings]).toEqual(['live', []]);
   });

@@ -1,5 +1,7 @@
 // How a reflector's source is doing: the value, its stream, and who is told when nobody asks. Used by reflector.ts.
-import { type Clock, type ListWatchPhase, SerialEmitter } from '@kapstan/api';
+
+import type { Clock } from '@kapstan/api';
+import { type ListWatchPhase, SerialEmitter } from '@kapstan/api/internal';
 import { Observable } from 'rxjs';
 import { emitProcessWarning, errorText, type Warn } from './process-warning.ts';
 

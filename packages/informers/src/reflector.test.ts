@@ -1,4 +1,5 @@
-import { type ListerWatcher, newExpired, newForbidden, newInternalError, newTooManyRequests } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { expired, forbidden, internalError, tooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { lastValueFrom, NEVER, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -109,7 +110,7 @@ describe('Reflector', () => {
     for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
     open({ useWatchList: false, pageSize: 2 });
     const list = source.list.bind(source);
-    source.list = (options) => (options.continue === undefined ? list(options) : Promise.reject(newExpired('old')));
+    source.list = (options) => (options.continue === undefined ? list(options) : Promise.reject(expired('old')));
     reflector.start();
     await settle();
     expect(source.asked('list').map(({ limit }) => limit)).toEqual([2, undefined]);
@@ -154,7 +155,7 @@ describe('Reflector', () => {
   it('comes through a 410: lists again and replaces the store (I3, I7)', async () => {
     source.add(pod({ name: 'a' }));
     await run({ useWatchList: false });
-    source.resetWatches(newExpired('too old resource version: 11 (12)'));
+    source.resetWatches(expired('too old resource version: 11 (12)'));
     source.delete({ name: 'a' });
     source.expire();
     await clock.advance(800);
@@ -205,24 +206,24 @@ describe('Reflector', () => {
 
   it('does as a busy server asks: comes back later, without a list', async () => {
     await run();
-    source.resetWatches(newTooManyRequests('slow down', 1));
+    source.resetWatches(tooManyRequests('slow down', 1));
     await clock.advance(800);
     expect(source.asked('watch').at(-1)).toMatchObject({ resourceVersion: '10' });
   });
 
   it('says that it is refused, and goes on asking', async () => {
     open({ useWatchList: false });
-    const forbidden = newForbidden({ group: '', resource: 'pods' }, '', 'no');
-    for (let i = 0; i < 3; i++) source.failNext('list', forbidden);
+    const forbiddenError = forbidden({ group: '', resource: 'pods' }, '', 'no');
+    for (let i = 0; i < 3; i++) source.failNext('list', forbiddenError);
     reflector.start();
     await settle();
-    expect(reflector.status).toEqual({ phase: 'failed', since: clock.now(), error: forbidden });
+    expect(reflector.status).toEqual({ phase: 'failed', since: clock.now(), error: forbiddenError });
     const since = clock.now();
     await clock.advance(800);
     expect(reflector.status).toMatchObject({ phase: 'failed', since });
     await clock.advance(1600 + 3200);
     expect(reflector.status).toEqual({ phase: 'live', since: clock.now() });
-    expect(errors).toEqual([forbidden, forbidden, forbidden]);
+    expect(errors).toEqual([forbiddenError, forbiddenError, forbiddenError]);
   });
 
   it('takes a server whose history began anew: a version from the future is asked for no more', async () => {
@@ -232,7 +233,7 @@ describe('Reflector', () => {
     younger.add(pod({ name: 'a' }));
     source.list = (options) => younger.list(options);
     source.watch = (options) => younger.watch(options);
-    source.resetWatches(newInternalError('gone'));
+    source.resetWatches(internalError('gone'));
     await clock.advance(800);
     expect(younger.asked('list').map(({ resourceVersion }) => resourceVersion)).toEqual(['500', undefined]);
     expect([names(), reflector.lastSyncResourceVersion]).toEqual(['a', '21']);
@@ -242,8 +243,8 @@ describe('Reflector', () => {
   it('keeps the last good state while lists fail', async () => {
     source.add(pod({ name: 'a' }));
     await run({ useWatchList: false });
-    for (let i = 0; i < 5; i++) source.failNext('list', newInternalError('boom'));
-    source.resetWatches(newInternalError('boom'));
+    for (let i = 0; i < 5; i++) source.failNext('list', internalError('boom'));
+    source.resetWatches(internalError('boom'));
     await clock.advance(20_000);
     expect(names()).toBe('a');
     expect(reflector.status.phase).toBe('retrying');

@@ -1,28 +1,31 @@
 // Keeps a store in step with a ListerWatcher: the driver of the list/watch machine of @kapstan/api. Feeds a FIFO; fed by the client.
+
 import {
-  boundCallbacks,
   type CancelTimer,
   type Clock,
-  createListWatchState,
   type DeepReadonly,
-  guardedCall,
-  immediate,
   type KubernetesObject,
   type ListerWatcher,
   type ListOptions,
   type ListResult,
-  type ListWatchEffect,
-  type ListWatchInput,
-  type ListWatchState,
-  listWatchFailureOf,
   metaNamespaceKey,
   type ObjectKey,
-  requireFunctions,
-  stepListWatch,
   systemClock,
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
+import {
+  boundCallbacks,
+  createListWatchState,
+  guardedCall,
+  immediate,
+  type ListWatchEffect,
+  type ListWatchInput,
+  type ListWatchState,
+  listWatchFailureOf,
+  requireFunctions,
+  stepListWatch,
+} from '@kapstan/api/internal';
 import { defer, type Observable, type Subscription } from 'rxjs';
 import { reflectorCallbacks, requireReflector } from './informer-checks.ts';
 import { requireOptionNames } from './informer-option-names.ts';

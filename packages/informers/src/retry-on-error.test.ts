@@ -106,7 +106,7 @@ describe('an informer with retryOnError', () => {
     bad.clear();
     await clock.advance(1000);
     expect(informer.lister.list().map(({ spec }) => spec?.nodeName)).toEqual(['n2']);
-    expect(informer.indexer.listIndexFuncValues('node')).toEqual(['n2']);
+    expect(informer.indexer.indexValues('node')).toEqual(['n2']);
   });
 
   it.each(['deleted', 'gone with the watch'])('brings nothing back that was %s meanwhile', async (how) => {

@@ -1,15 +1,5 @@
-import {
-  type KubernetesObject,
-  type ListerWatcher,
-  newExpired,
-  newForbidden,
-  newInternalError,
-  newNotFound,
-  newTimeout,
-  newUnauthorized,
-  type WatchEvent,
-  type WatchOptions,
-} from '@kapstan/api';
+import type { KubernetesObject, ListerWatcher, WatchEvent, WatchOptions } from '@kapstan/api';
+import { expired, forbidden, internalError, notFound, timeout, unauthorized } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Observable, of, Subject, type Subscription } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -98,8 +88,8 @@ describe('retryWatch', () => {
 
   it('begins at most once a second, later where the server says so', async () => {
     const starts: number[] = [];
-    const later = newTimeout('busy', 7);
-    const errors = [undefined, newInternalError('x'), later];
+    const later = timeout('busy', 7);
+    const errors = [undefined, internalError('x'), later];
     const watch = (): Observable<never> =>
       new Observable((subscriber) => {
         starts.push(clock.monotonicNow());
@@ -143,9 +133,9 @@ describe('retryWatch', () => {
   });
 
   it.each([
-    ['an internal error', newInternalError('x')],
-    ['a timeout', newTimeout('x', 0)],
-    ['an unknown status', newNotFound({ group: '', resource: 'pods' }, 'x')],
+    ['an internal error', internalError('x')],
+    ['a timeout', timeout('x', 0)],
+    ['an unknown status', notFound({ group: '', resource: 'pods' }, 'x')],
     ['what is no status', new Error('ECONNREFUSED')],
     ['what is no error', undefined],
   ])('tries again after %s', async (_name, error) => {
@@ -171,9 +161,9 @@ describe('retryWatch', () => {
   });
 
   it.each([
-    ['the version is gone', newExpired('too old'), 'error 410: too old'],
-    ['it may not watch', newForbidden({ group: '', resource: 'pods' }, '', 'no'), 'error 403: pods is forbidden: no'],
-    ['it is not known', newUnauthorized('who?'), 'error 401: who?'],
+    ['the version is gone', expired('too old'), 'error 410: too old'],
+    ['it may not watch', forbidden({ group: '', resource: 'pods' }, '', 'no'), 'error 403: pods is forbidden: no'],
+    ['it is not known', unauthorized('who?'), 'error 401: who?'],
   ])('ends where %s, at the start and later', async (_name, error, told) => {
     const { watch, asked } = scripted(failing(error));
     follow({ watch }, '10');

@@ -1,5 +1,6 @@
 // A watch that outlives its connections: resumed from its last version until that is gone. For who has a version already and
 // wants no cache; an informer does more. Source: client-go tools/watch/retrywatcher.go.
+
 import {
   type CancelTimer,
   type Clock,
@@ -8,14 +9,14 @@ import {
   isUnauthorized,
   type KubernetesObject,
   type ListerWatcher,
-  newInternalError,
   type ObjectEvent,
-  requireString,
   retryAfterSeconds,
   type SelectionOptions,
   systemClock,
   type WatchEvent,
 } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
 export interface RetryWatchOptions extends SelectionOptions {
@@ -103,12 +104,12 @@ class RetryingWatch<T extends KubernetesObject> {
     const { type } = event;
     const isBookmark = type === 'BOOKMARK';
     if (!isBookmark && type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED') {
-      this.#subscriber.error(newInternalError(`failed to recognize event type ${JSON.stringify(type)}`));
+      this.#subscriber.error(internalError(`failed to recognize event type ${JSON.stringify(type)}`));
       return;
     }
     const version = isBookmark ? event.resourceVersion : (event.object as KubernetesObject)?.metadata?.resourceVersion;
     if (version === undefined || version === '') {
-      this.#subscriber.error(newInternalError('object has no resource version, so the watch could not be resumed'));
+      this.#subscriber.error(internalError('object has no resource version, so the watch could not be resumed'));
       return;
     }
     // A source that begins with the version asked for tells again what was told.

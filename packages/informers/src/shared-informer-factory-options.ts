@@ -17,7 +17,7 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
   /** Namespace that all informers look at. Absent or "" = all. */
   readonly namespace?: string;
   /** Selectors of an informer's lists and watches. Default: everything. */
-  readonly tweakListOptions?: (token: Resource) => Omit<SelectionOptions, 'namespace'>;
+  readonly tweakListOptions?: (resource: Resource) => Omit<SelectionOptions, 'namespace'>;
   /** Applied to every informer that has none of its own. */
   readonly transform?: Transform<KubernetesObject>;
   /**
@@ -26,7 +26,7 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
    * the next request makes new ones. What the cache holds then is told to nobody as deleted, unless the watch said so. A rejection
    * is told to the logger, and it is asked again after the next 404. Default: informers wait for their kind to come back.
    */
-  readonly isServed?: (token: Resource) => Promise<boolean>;
+  readonly isServed?: (resource: Resource) => Promise<boolean>;
 }
 
 /** What one informer adds to the factory's options. Only the first request for a resource decides: what differs in a later one is warned of once. Indexers are added by each. */

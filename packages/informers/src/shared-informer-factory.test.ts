@@ -244,7 +244,7 @@ describe('SharedInformerFactory', () => {
     const counts = [informer.consumers];
     const handlers = [informer.addEventHandler({}), informer.addEventHandler({})];
     const subscription = informer.events$.subscribe();
-    const loop = informer.events()[Symbol.asyncIterator]();
+    const loop = informer.watchEvents()[Symbol.asyncIterator]();
     factory.start();
     await loop.next();
     counts.push(informer.consumers);

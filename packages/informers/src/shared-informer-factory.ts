@@ -1,13 +1,7 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
-import {
-  boundCallbacks,
-  immediate,
-  type KubernetesObject,
-  type ListerWatcher,
-  type ListerWatcherScope,
-  type Resource,
-  requireResource,
-} from '@kapstan/api';
+
+import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource } from '@kapstan/api';
+import { boundCallbacks, immediate, requireResource } from '@kapstan/api/internal';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
 import {
@@ -29,7 +23,7 @@ import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 /** As much of a client as informers need; a `ResourceClient` fits. */
 export interface ListerWatcherSource {
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
 }
 
 /** A share in an informer of a factory. */
@@ -48,7 +42,7 @@ type Decided = Partial<Pick<InformerOptions<KubernetesObject>, (typeof firstDeci
 /** An informer and who needs it. */
 interface SharedEntry {
   readonly key: string;
-  readonly token: Resource;
+  readonly resource: Resource;
   readonly informer: SharedInformer<KubernetesObject>;
   readonly decided: Decided;
   /** Options of later requests that were told to have no effect. */
@@ -75,7 +69,7 @@ export class SharedInformerFactory {
     this.#options = options;
     this.#warn = warningTo(options.logger);
     const periods = requirePeriods(options.customResyncMs ?? []);
-    this.#customResyncMs = new Map(periods.map(([token, ms]) => [keyOf(token), ms]));
+    this.#customResyncMs = new Map(periods.map(([resource, ms]) => [keyOf(resource), ms]));
   }
 
   /**
@@ -84,8 +78,8 @@ export class SharedInformerFactory {
    * Throws Error on a closed factory that has none, and TypeError on bad options and where the informer is shared as that of
    * another kind or scope.
    */
-  informer<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
-    return keep(this.#whole(token, options));
+  informer<T extends KubernetesObject>(resource: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
+    return keep(this.#whole(resource, options));
   }
 
   /**
@@ -93,26 +87,26 @@ export class SharedInformerFactory {
    * of its own beside that of the whole objects, and the factory's options.
    */
   metadataInformer(
-    token: Resource,
+    resource: Resource,
     options: InformerOptions<PartialObjectMetadata> = {},
   ): SharedInformer<PartialObjectMetadata> {
-    return keep(this.#metadata(token, options));
+    return keep(this.#metadata(resource, options));
   }
 
   /**
    * As {@link informer}, for a time: when the last handle is closed and nobody has asked for the informer without one, it is closed
    * and forgotten, and the next request makes a new one.
    */
-  acquire<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): InformerHandle<T> {
-    return this.#handle(this.#whole(token, options));
+  acquire<T extends KubernetesObject>(resource: Resource<T>, options: InformerOptions<T> = {}): InformerHandle<T> {
+    return this.#handle(this.#whole(resource, options));
   }
 
   /** As {@link metadataInformer}, for a time: see {@link acquire}. */
   acquireMetadata(
-    token: Resource,
+    resource: Resource,
     options: InformerOptions<PartialObjectMetadata> = {},
   ): InformerHandle<PartialObjectMetadata> {
-    return this.#handle(this.#metadata(token, options));
+    return this.#handle(this.#metadata(resource, options));
   }
 
   /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
@@ -133,8 +127,8 @@ export class SharedInformerFactory {
    * Closes the informers of a resource, whoever holds them, and forgets them: the next request makes a new one. Resolves when
    * they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
    */
-  async removeInformer(token: Resource): Promise<void> {
-    const entries = [keyOf(token), metadataKeyOf(token)].map((key) => this.#entries.get(key));
+  async removeInformer(resource: Resource): Promise<void> {
+    const entries = [keyOf(resource), metadataKeyOf(resource)].map((key) => this.#entries.get(key));
     await Promise.all(entries.map((entry) => entry && this.#remove(entry)));
   }
 
@@ -174,36 +168,36 @@ export class SharedInformerFactory {
 
   // ---- Making ----
 
-  #whole<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T>): SharedEntry {
-    requireRequest(token, options);
-    return this.#shared(keyOf(token), { token, options }, () =>
-      this.#create(token, this.#client.listerWatcher(token, this.#scope()), options),
+  #whole<T extends KubernetesObject>(resource: Resource<T>, options: InformerOptions<T>): SharedEntry {
+    requireRequest(resource, options);
+    return this.#shared(keyOf(resource), { resource, options }, () =>
+      this.#create(resource, this.#client.listerWatcher(resource, this.#scope()), options),
     );
   }
 
-  #metadata(token: Resource, options: InformerOptions<PartialObjectMetadata>): SharedEntry {
-    requireRequest(token, options);
-    return this.#shared(metadataKeyOf(token), { token, options }, () => {
-      const source = this.#client.listerWatcher(token, { ...this.#scope(), metadataOnly: true });
+  #metadata(resource: Resource, options: InformerOptions<PartialObjectMetadata>): SharedEntry {
+    requireRequest(resource, options);
+    return this.#shared(metadataKeyOf(resource), { resource, options }, () => {
+      const source = this.#client.listerWatcher(resource, { ...this.#scope(), metadataOnly: true });
       // Named without its kind, which is not that of what comes.
-      const resource = { group: token.group, plural: token.plural };
-      return this.#create(token as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
+      const named = { group: resource.group, plural: resource.plural };
+      return this.#create(resource as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
         ...boundCallbacks(options, requestCallbacks),
-        resource,
+        resource: named,
         // Not that of the informer of whole objects, whose trouble is another.
-        name: `${sourceName(token)} (metadata)`,
+        name: `${sourceName(resource)} (metadata)`,
       });
     });
   }
 
   #shared<T extends KubernetesObject>(
     key: string,
-    { token, options }: { readonly token: Resource; readonly options: InformerOptions<T> },
+    { resource, options }: { readonly resource: Resource; readonly options: InformerOptions<T> },
     create: () => SharedInformer<T>,
   ): SharedEntry {
     const existing = this.#entries.get(key);
     if (existing !== undefined) {
-      requireSameKind(existing.token, token);
+      requireSameKind(existing.resource, resource);
       this.#tellOfIgnored(existing, options as unknown as Decided);
       addMissingIndexers(informerOf<T>(existing), options.indexers ?? {});
       return existing;
@@ -212,9 +206,9 @@ export class SharedInformerFactory {
     const informer = create() as unknown as SharedInformer<KubernetesObject>;
     const entry: SharedEntry = {
       key,
-      token,
+      resource,
       informer,
-      decided: this.#decided(token, options as unknown as Decided),
+      decided: this.#decided(resource, options as unknown as Decided),
       told: new Set(),
       handles: 0,
       isKept: false,
@@ -223,31 +217,31 @@ export class SharedInformerFactory {
     const { isServed } = this.#options;
     if (isServed !== undefined)
       watchKindRemoval(informer, {
-        name: sourceName(token),
-        isServed: () => isServed.call(this.#options, token),
+        name: sourceName(resource),
+        isServed: () => isServed.call(this.#options, resource),
         warn: this.#warn,
         onGone: (reason) => void this.#remove(entry, reason),
       });
     return entry;
   }
 
-  #decided(token: Resource, options: Decided): Decided {
+  #decided(resource: Resource, options: Decided): Decided {
     return {
       fifo: 'delta',
       retryOnError: false,
       ...this.#options,
       ...options,
-      resyncMs: this.#resyncMs(token, options),
+      resyncMs: this.#resyncMs(resource, options),
     };
   }
 
-  #tellOfIgnored({ token, decided, told }: SharedEntry, options: Decided): void {
+  #tellOfIgnored({ resource, decided, told }: SharedEntry, options: Decided): void {
     const differs = (name: keyof Decided): boolean => options[name] !== undefined && options[name] !== decided[name];
     const ignored = firstDecides.filter((name) => differs(name) && !told.has(name));
     if (ignored.length === 0) return;
     for (const name of ignored) told.add(name);
     const have = ignored.length === 1 ? 'has' : 'have';
-    this.#warn(`${sourceName(token)}: already shared: ${ignored.join(', ')} of a later request ${have} no effect`);
+    this.#warn(`${sourceName(resource)}: already shared: ${ignored.join(', ')} of a later request ${have} no effect`);
   }
 
   #scope(): ListerWatcherScope {
@@ -256,7 +250,7 @@ export class SharedInformerFactory {
   }
 
   #create<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     listerWatcher: ListerWatcher<T>,
     options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name'>,
   ): SharedInformer<T> {
@@ -271,23 +265,23 @@ export class SharedInformerFactory {
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
       ...(transform === undefined ? {} : { transform: transform as unknown as Transform<T> }),
-      ...immediate(tweakListOptions?.(token), 'what tweakListOptions gives'),
-      resource: token,
+      ...immediate(tweakListOptions?.(resource), 'what tweakListOptions gives'),
+      resource,
       ...boundCallbacks(options, requestCallbacks),
-      resyncMs: this.#resyncMs(token, options),
+      resyncMs: this.#resyncMs(resource, options),
     });
   }
 
-  #resyncMs(token: Resource, { resyncMs }: { readonly resyncMs?: number }): number {
-    return resyncMs ?? this.#customResyncMs.get(keyOf(token)) ?? this.#options.resyncMs ?? 0;
+  #resyncMs(resource: Resource, { resyncMs }: { readonly resyncMs?: number }): number {
+    return resyncMs ?? this.#customResyncMs.get(keyOf(resource)) ?? this.#options.resyncMs ?? 0;
   }
 }
 
 /** "deployments.v1.apps"; "pods.v1." for the core group. */
-const keyOf = (token: Resource): string => `${token.plural}.${token.version}.${token.group}`;
+const keyOf = (resource: Resource): string => `${resource.plural}.${resource.version}.${resource.group}`;
 
 /** "deployments.v1.apps metadata". */
-const metadataKeyOf = (token: Resource): string => `${keyOf(token)} metadata`;
+const metadataKeyOf = (resource: Resource): string => `${keyOf(resource)} metadata`;
 
 const informerOf = <T extends KubernetesObject>({ informer }: SharedEntry): SharedInformer<T> =>
   informer as unknown as SharedInformer<T>;
@@ -298,17 +292,17 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
 }
 
 /** Before it is looked for: a wrong request fails whoever was first. */
-function requireRequest(token: Resource, options: unknown): void {
-  requireResource(token, 'a factory');
+function requireRequest(resource: Resource, options: unknown): void {
+  requireResource(resource, 'a factory');
   requireInformerOptions(options);
   requireOptionNames(options as object, 'an informer of a factory');
 }
 
-/** The first request's token decides what comes; one that says otherwise would get objects of that kind unnoticed. */
-function requireSameKind(first: Resource, token: Resource): void {
-  if (first.kind === token.kind && first.scope === token.scope) return;
-  const [has, wanted] = [first, token].map(({ kind, scope }) => `${kind} (${scope})`);
-  throw new TypeError(`${keyOf(token)} is shared as ${has}: it cannot be ${wanted} too`);
+/** The first request's resource decides what comes; one that says otherwise would get objects of that kind unnoticed. */
+function requireSameKind(first: Resource, resource: Resource): void {
+  if (first.kind === resource.kind && first.scope === resource.scope) return;
+  const [has, wanted] = [first, resource].map(({ kind, scope }) => `${kind} (${scope})`);
+  throw new TypeError(`${keyOf(resource)} is shared as ${has}: it cannot be ${wanted} too`);
 }
 
 function addMissingIndexers<T extends KubernetesObject>(informer: SharedInformer<T>, indexers: Indexers<T>): void {

@@ -1,5 +1,6 @@
 import type { DeepReadonly } from '@kapstan/api';
-import { newExpired, newTooManyRequests, silentLogger } from '@kapstan/api';
+import { silentLogger } from '@kapstan/api';
+import { expired, tooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -163,7 +164,7 @@ class World {
   }
 
   async iterate(): Promise<void> {
-    for await (const event of this.informer.events()) {
+    for await (const event of this.informer.watchEvents()) {
       this.loop.event(event);
       await settle(); // slow: changes are merged meanwhile
     }
@@ -183,7 +184,7 @@ class World {
         return source.resetWatches();
       case 'expire':
         source.expire();
-        return source.resetWatches(newExpired('too old'));
+        return source.resetWatches(expired('too old'));
       case 'halfOpen':
         return source.halfOpen();
       case 'bookmark':
@@ -193,7 +194,7 @@ class World {
       case 'failWatch':
         return source.failNext('watch', refused());
       case 'busy':
-        return source.failNext('watch', newTooManyRequests('busy', 1));
+        return source.failNext('watch', tooManyRequests('busy', 1));
       case 'join':
         return this.join();
       case 'joinSlow':

@@ -1,4 +1,5 @@
-import { type DeepReadonly, newExpired, newInternalError, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, silentLogger } from '@kapstan/api';
+import { expired, internalError } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
@@ -212,7 +213,7 @@ describe('SharedInformer: trouble with the source', () => {
       informer.start();
       await settle();
       handler.calls.length = 0;
-      source.resetWatches(newExpired('too old'));
+      source.resetWatches(expired('too old'));
       source.delete({ name: 'a' });
       source.delete({ name: 'b' });
       source.modify(pod({ name: 'c' }));
@@ -260,7 +261,7 @@ describe('SharedInformer: trouble with the source', () => {
     });
     informer.start();
     await settle();
-    source.resetWatches(newInternalError('x'));
+    source.resetWatches(internalError('x'));
     source.delete({ name: 'a' });
     source.add(pod({ name: 'a', uid: 'two' }));
     await clock.advance(800);
@@ -273,7 +274,7 @@ describe('SharedInformer: trouble with the source', () => {
       useWatchList: false,
       onWatchError: (error, { phase }) => told.push(`${phase}: ${(error as Error).message}`),
     });
-    source.failNext('list', newInternalError('boom'));
+    source.failNext('list', internalError('boom'));
     informer.start();
     await clock.advance(800);
     expect(told).toEqual(['retrying: Internal error occurred: boom']);
@@ -538,7 +539,7 @@ describe('SharedInformer: resyncs', () => {
     informer.addEventHandler(handler, { resyncMs: 0 });
     informer.start();
     await clock.advance(60_000); // the first evaluation
-    source.resetWatches(newInternalError('x'));
+    source.resetWatches(internalError('x'));
     await clock.advance(1000);
     expect(source.requests).toHaveLength(2);
     expect(handler.calls).toEqual(['add a@11 initial']);

@@ -1,19 +1,22 @@
 // One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
 // Source: client-go tools/cache/shared_informer.go.
+
 import {
-  boundCallbacks,
   type DeepReadonly,
-  guardedCall,
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
+  systemClock,
+} from '@kapstan/api';
+import {
+  boundCallbacks,
+  guardedCall,
   requireFunction,
   requireKnownOptions,
   requireNotNegative,
   requireObject,
   requireSignal,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { Observable } from 'rxjs';
 import { createFifo } from './create-fifo.ts';
 import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from './deleted-final-state-unknown.ts';
@@ -160,7 +163,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#reflector.lastSyncResourceVersion;
   }
 
-  /** Handlers, subscribers of `events$` and loops over `events()` at this moment. Who reads the cache alone is not counted. */
+  /** Handlers, subscribers of `events$` and loops over `watchEvents()` at this moment. Who reads the cache alone is not counted. */
   get consumers(): number {
     return this.#handlers.size + this.#observers.length;
   }
@@ -255,9 +258,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
    * Present objects, `synced`, then what happens, for `for await`. At most one change waits per live object: a slow loop
    * sees the latest, never a backlog (I5). Ends on close and on the signal's abort. Throws TypeError for what is no signal.
    */
-  events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<InformerEvent<T>> {
-    requireObject(options, 'options of events()');
-    requireKnownOptions(options, { signal: true }, 'events()');
+  watchEvents(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<InformerEvent<T>> {
+    requireObject(options, 'options of watchEvents()');
+    requireKnownOptions(options, { signal: true }, 'watchEvents()');
     requireSignal(options.signal);
     return informerEvents((observer) => this.#observe(observer), options.signal);
   }

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { newExpired, silentLogger } from '@kapstan/api';
+import { silentLogger } from '@kapstan/api';
+import { expired } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -94,7 +95,7 @@ describe('until', () => {
     events.next('a');
     await expect(thrown).rejects.toThrow('from a condition');
     const failed = until(events, [is('b')]);
-    events.error(newExpired('too old'));
+    events.error(expired('too old'));
     await expect(failed).rejects.toMatchObject({ code: 410 });
   });
 

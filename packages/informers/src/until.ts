@@ -1,17 +1,15 @@
 // Waiting for something to happen to objects: conditions over a stream of events, one after the other. Over retryWatch, an
 // informer's events$ or a watch. Source: client-go tools/watch/until.go.
+
+import { type Clock, type KubernetesObject, type ListerWatcher, systemClock } from '@kapstan/api';
 import {
   addAbortListener,
-  type Clock,
   immediate,
-  type KubernetesObject,
-  type ListerWatcher,
   removeAbortListener,
   requireGivenFunction,
   requireNotNegative,
   requireSignal,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { filter, firstValueFrom, Observable, race, throwIfEmpty } from 'rxjs';
 import type { Indexer } from './indexer.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';

@@ -1,4 +1,6 @@
-import { type DeepReadonly, deepFreeze, newInternalError, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, silentLogger } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -158,7 +160,7 @@ describe.each(['delta', 'inOrder'] as const)('the version of the cache: %s', (fi
       source.add(pod({ name: 'c' }));
       source.bookmark();
       expect([seen.at(-1), informer.indexer.resourceVersion]).toEqual(['c at 14', '15']);
-      source.resetWatches(newInternalError('x'));
+      source.resetWatches(internalError('x'));
       source.delete({ name: 'a' });
       source.bookmark();
       await clock.advance(800);

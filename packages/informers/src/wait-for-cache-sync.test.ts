@@ -83,7 +83,7 @@ describe('a signal', () => {
     source.list = () => new Promise(() => undefined);
     const late = new SharedInformer<TestPod>(source, { clock, useWatchList: false, logger: silentLogger });
     const waits = Array.from({ length: 12 }, () => waitForCacheSync([late], { signal }));
-    const streams = Array.from({ length: 12 }, () => late.events({ signal })[Symbol.asyncIterator]().next());
+    const streams = Array.from({ length: 12 }, () => late.watchEvents({ signal })[Symbol.asyncIterator]().next());
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     controller.abort();
     expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));

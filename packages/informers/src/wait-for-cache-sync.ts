@@ -1,5 +1,5 @@
 // Waiting until caches are filled, without polling. Source: client-go WaitForCacheSync, WaitFor.
-import { addAbortListener, removeAbortListener, requireSignal } from '@kapstan/api';
+import { addAbortListener, removeAbortListener, requireSignal } from '@kapstan/api/internal';
 import type { Syncable } from './sync-signal.ts';
 
 /**

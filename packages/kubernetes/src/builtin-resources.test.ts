@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { deepCopy, type FieldError, fieldErrorCause, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
+import { fieldErrorCause } from '@kapstan/api/internal';
 import type { RequestContext, ResourceDefinition, ResourceStore } from '@kapstan/apiserver';
 import { validateObjectMeta } from '@kapstan/apiserver/internal';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 // What the /status endpoints of claims, nodes, volumes, services and others refuse and keep, as recorded from a
 // kube-apiserver 1.36. Workloads and pods: workload-status.test.ts.
-import { formatFieldError, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { testContext } from '@kapstan/apiserver/testing';
 import { describe, expect, it } from 'vitest';
 import {

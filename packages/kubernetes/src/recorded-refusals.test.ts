@@ -1,7 +1,9 @@
 // What kube-apiserver 1.36 refused, request by request, and with which causes: recorded from a real one, for the kinds of
 // core, apps and batch. A rule that is lost or reworded here fails the requests that it refused there.
 import { readFileSync } from 'node:fs';
-import { deepCopy, type FieldError, fieldErrorCause, StatusError, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, StatusError, type UnstructuredObject } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
+import { fieldErrorCause } from '@kapstan/api/internal';
 import type { RequestContext, ResourceDefinition, ResourceStore } from '@kapstan/apiserver';
 import { describe, expect, it } from 'vitest';
 import { builtinResources } from './builtin-resources.ts';

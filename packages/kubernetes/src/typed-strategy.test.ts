@@ -1,5 +1,7 @@
 // What a strategy does to a large object in slices is what it does at once.
-import { deepCopy, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
+
+import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import type { SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from '@kapstan/apiserver';
 import { describe, expect, it } from 'vitest';
 import { builtinResources } from './builtin-resources.ts';

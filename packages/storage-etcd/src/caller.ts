@@ -1,7 +1,8 @@
 // Calls to the cluster: each has a deadline and a token; reads go on to another member when one fails or is silent, writes never do.
 // Between the engine's parts and endpoint-pool.ts.
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
-import { type CallSignal, type Clock, delay } from '@kapstan/api';
+import { type Clock, delay } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import { isStorageError, StorageError } from '@kapstan/storage';
 import type { AuthToken } from './auth-token.ts';
 import type { EndpointPool } from './endpoint-pool.ts';

@@ -1,5 +1,7 @@
 // Reads: one key, a range in pages that fit into a message, a count. Part of etcd-engine.ts; calls through caller.ts.
-import type { CallSignal, Revision } from '@kapstan/api';
+
+import type { Revision } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import {
   type EngineRead,
   isStorageError,

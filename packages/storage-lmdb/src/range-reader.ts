@@ -1,6 +1,8 @@
 // Reads of keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice:
 // later slices find the same revision through the index. Above it lmdb-engine.ts; below it version-reader.ts.
-import type { CallSignal, Clock, Revision } from '@kapstan/api';
+
+import type { Clock, Revision } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import {
   compareKeys,
   type EngineRead,

@@ -1,14 +1,7 @@
 // The codec port: objects to stored bytes and back. JSON here; apiserver brings YAML and protobuf.
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type KubernetesObject,
-  parseJson,
-  parseJsonInSlices,
-  type Revision,
-  type SlicedWork,
-  stringifyInSlices,
-  stringifyJson,
-} from '@kapstan/api';
+import { type KubernetesObject, parseJson, type Revision, stringifyJson } from '@kapstan/api';
+import { parseJsonInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { spliceResourceVersion } from './json-splice.ts';
 import { isSameJson } from './same-content.ts';
 

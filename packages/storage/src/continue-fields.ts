@@ -1,7 +1,9 @@
 // The JSON in a continue token as Go's encoding/json puts it into a struct: names match without regard to case, a member
 // that comes again replaces what came before, null changes nothing, and the first wrong type is what is complained of.
 // Used by continue-token.ts. Source: encoding/json of Go, continueToken of apiserver storage/continue.go.
-import { ExactNumber, isJsonObject, JsonSyntaxError, jsonSyntaxFault, readJsonSlowly } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { isJsonObject, JsonSyntaxError, jsonSyntaxFault, readJsonSlowly } from '@kapstan/api/internal';
 
 /** A value that the struct has no place for. The message is Go's. */
 export class JsonFieldError extends Error {}

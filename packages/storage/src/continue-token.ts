@@ -1,13 +1,9 @@
 // Continue tokens of paged lists, byte for byte those of kube-apiserver; what a token holds is read by continue-fields.ts.
 // Source: apiserver storage/continue.go.
-import {
-  JsonSyntaxError,
-  newBadRequest,
-  newExpired,
-  parseRevision,
-  type Revision,
-  type StatusError,
-} from '@kapstan/api';
+
+import type { Revision, StatusError } from '@kapstan/api';
+import { badRequest, expired } from '@kapstan/api/errors';
+import { JsonSyntaxError, parseRevision } from '@kapstan/api/internal';
 import { JsonFieldError, readContinueFields } from './continue-fields.ts';
 import { keyAfter } from './key-range.ts';
 
@@ -49,8 +45,8 @@ export function decodeContinue(token: string, prefix: string): ContinuePosition 
 
 /** 410 for a list whose revision is compacted; with a position, carries a token that goes on at the newest revision. */
 export function listExpired(position?: { readonly fromKey: string; readonly prefix: string }): StatusError {
-  if (position === undefined) return newExpired('The resourceVersion for the provided list is too old.');
-  return newExpired(
+  if (position === undefined) return expired('The resourceVersion for the provided list is too old.');
+  return expired(
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
       'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
       'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
@@ -78,7 +74,7 @@ function base64Fault(token: string): number | undefined {
 }
 
 function badToken(why: string): StatusError {
-  return newBadRequest(`invalid continue token: ${invalid}${why}`);
+  return badRequest(`invalid continue token: ${invalid}${why}`);
 }
 
 /** What Go's path.Clean would leave as it is: a client must not climb out of the prefix. */

@@ -1,6 +1,9 @@
 // Collects the unreadable objects of a list into the one error that names them all, where that is asked for.
 // Source: apiserver storage/etcd3/store.go (abortOnFirstError) and corrupt_obj_deleter.go (corruptObjErrAggregatorFactory).
-import { formatGroupResource, type GroupResource, type StatusCause, StatusError } from '@kapstan/api';
+
+import { type GroupResource, StatusError } from '@kapstan/api';
+import type { StatusCause } from '@kapstan/api/errors';
+import { formatGroupResource } from '@kapstan/api/internal';
 import { isStorageError } from './storage-error.ts';
 
 const maxCorruptObjects = 100;

@@ -1,4 +1,4 @@
-import { newForbidden } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DryRunStorage } from './dry-run-storage.ts';
@@ -80,7 +80,7 @@ describe('DryRunStorage', () => {
     const created = await store.create(key, podOf('a'));
     expect((await dry.delete(key)).object).toEqual(created.object);
     const validateDeletion = (): never => {
-      throw newForbidden({ group: '', resource: 'pods' }, 'a', 'no');
+      throw forbidden({ group: '', resource: 'pods' }, 'a', 'no');
     };
     await expect(dry.delete(key, { validateDeletion })).rejects.toThrow('pods "a" is forbidden: no');
     expect(await store.get(key)).toBeDefined();

@@ -1,13 +1,8 @@
 // DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage.
 // Source: apiserver registry/generic/registry/dryrun.go.
-import {
-  copyInSlices,
-  deepCopy,
-  formatRevision,
-  type KubernetesObject,
-  type Revision,
-  stringifyInSlices,
-} from '@kapstan/api';
+
+import { deepCopy, type KubernetesObject, type Revision } from '@kapstan/api';
+import { copyInSlices, formatRevision, stringifyInSlices } from '@kapstan/api/internal';
 import { checkPreconditions } from './preconditions.ts';
 import type {
   GuaranteedUpdateOptions,

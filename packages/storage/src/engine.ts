@@ -1,6 +1,8 @@
 // The Engine port: a revisioned key-value store, bytes in, bytes out; what etcd offers and no more.
 // Implemented by storage-lmdb and storage-etcd; used by object-store.ts alone.
-import type { CallSignal, Revision } from '@kapstan/api';
+
+import type { Revision } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 
 /** One key as the store holds it at some revision. */
 export interface KeyValue {

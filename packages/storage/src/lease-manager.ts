@@ -1,6 +1,8 @@
 // Puts that expire: keys with similar lifetimes share a lease, as etcd3/lease_manager.go has it. Part of object-store.ts, as
 // there: one manager a store, above the engine, whose grants are always new leases.
-import type { CallSignal, Clock, Revision } from '@kapstan/api';
+
+import type { Clock, Revision } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import type { CommitResult, Engine } from './engine.ts';
 import type { Histogram } from './histogram.ts';
 import { isStorageError } from './storage-error.ts';

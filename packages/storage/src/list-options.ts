@@ -1,6 +1,9 @@
 // Which revision a list reads and where it starts, checked once for the object store and the cacher.
 // Source: apiserver storage (ValidateListOptions).
-import { type KubernetesObject, newBadRequest, parseRevision, type Revision } from '@kapstan/api';
+
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
+import { parseRevision } from '@kapstan/api/internal';
 import { decodeContinue } from './continue-token.ts';
 import type { StorageListOptions } from './storage.ts';
 import { plainStatusError, resourceVersionProblem } from './versioner.ts';
@@ -23,7 +26,7 @@ export function validateListOptions<T extends KubernetesObject>(
   if (recursive && predicate.continue !== '') {
     const position = decodeContinue(predicate.continue, prefix);
     if (resourceVersion !== '' && resourceVersion !== '0') {
-      throw newBadRequest('specifying resource version is not allowed when using continue');
+      throw badRequest('specifying resource version is not allowed when using continue');
     }
     const { revision, asked, fromKey } = position;
     return { pinned: revision, asked, fromKey };
@@ -31,7 +34,7 @@ export function validateListOptions<T extends KubernetesObject>(
   if (resourceVersion === '') return { pinned: 0 as Revision, asked: '0' };
   const revision = parseRevision(resourceVersion);
   if (revision === undefined) {
-    throw newBadRequest(`invalid resource version: ${resourceVersionProblem(resourceVersion)}`);
+    throw badRequest(`invalid resource version: ${resourceVersionProblem(resourceVersion)}`);
   }
   return isPinned(options, revision)
     ? { pinned: revision, asked: resourceVersion }

@@ -1,5 +1,7 @@
 // ObjectCoder: codec and transformer together; between object-store.ts and the bytes of its engine.
-import { type DeepReadonly, deepFreeze, type KubernetesObject, type Revision } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
+import { deepFreeze } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
 
 import type { KeyValue } from './engine.ts';

@@ -1,5 +1,7 @@
 // The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete.
-import type { CallSignal, KubernetesObject, Revision } from '@kapstan/api';
+
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import type { Commit, CommitResult, Engine, KeyValue } from './engine.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';

@@ -1,12 +1,9 @@
 // Lists of an ObjectStore: one key, or pages of a range until enough objects match.
 // Source: apiserver storage/etcd3/store.go (GetList).
-import {
-  type CallSignal,
-  type GroupResource,
-  type KubernetesObject,
-  newTooLargeResourceVersion,
-  type Revision,
-} from '@kapstan/api';
+
+import type { GroupResource, KubernetesObject, Revision } from '@kapstan/api';
+import { tooLargeResourceVersion } from '@kapstan/api/errors';
+import type { CallSignal } from '@kapstan/api/internal';
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';
 import type { Engine, KeyValue, RangeResult } from './engine.ts';
@@ -210,7 +207,7 @@ async function translated<T extends KubernetesObject, R>(
     }
     if (isStorageError(error, 'FutureRevision')) {
       const current = error.revision || (await context.engine.currentRevision());
-      throw newTooLargeResourceVersion(plainNumber(asked), current, 0);
+      throw tooLargeResourceVersion(plainNumber(asked), current, 0);
     }
     throw error;
   }

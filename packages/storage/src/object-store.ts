@@ -1,7 +1,7 @@
 // ObjectStore: objects over any Engine, what etcd3/store.go is. Below: an Engine; above: the cacher or the registry.
+
 import {
   type Clock,
-  formatGroupResource,
   type GroupResource,
   type KubernetesObject,
   type Logger,
@@ -9,6 +9,7 @@ import {
   silentLogger,
   systemClock,
 } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';

@@ -1,5 +1,7 @@
 // The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate.
-import { copyInSlices, deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
+
+import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
+import { copyInSlices } from '@kapstan/api/internal';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';

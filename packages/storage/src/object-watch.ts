@@ -1,15 +1,9 @@
 // Watches of an ObjectStore: the present state if asked for, then the engine's events against the selector.
 // Source: apiserver storage/etcd3/watcher.go.
-import {
-  formatGroupResource,
-  type GroupResource,
-  type KubernetesObject,
-  newExpired,
-  newInternalError,
-  newTooLargeResourceVersion,
-  type Revision,
-  StatusError,
-} from '@kapstan/api';
+
+import { type GroupResource, type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
+import { expired, internalError, tooLargeResourceVersion } from '@kapstan/api/errors';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { Engine, EngineEvent, EngineWatch, KeyRange, KeyValue } from './engine.ts';
 import { keyAfter } from './key-range.ts';
 import type { ObjectCoder } from './object-coder.ts';
@@ -95,7 +89,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     let page = await counters.request('list', () => engine.range(range, { limit: pageSize }));
     const { revision } = page;
     // kube-apiserver spreads the retries over 1 to 4 seconds.
-    if (after > revision) throw newTooLargeResourceVersion(after, revision, 1 + Math.floor(random() * 4));
+    if (after > revision) throw tooLargeResourceVersion(after, revision, 1 + Math.floor(random() * 4));
     for (;;) {
       await this.#sendPage(page.kvs, budget);
       const last = page.kvs.at(-1);
@@ -217,10 +211,10 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
 /** What the one ERROR event of a watch says. */
 function watchError(error: unknown): Error {
   if (error instanceof StatusError) return error;
-  if (isStorageError(error, 'Compacted')) return newExpired('The resourceVersion for the provided watch is too old.');
+  if (isStorageError(error, 'Compacted')) return expired('The resourceVersion for the provided watch is too old.');
   // What is wrong with the engine is for the reader to judge: a cache goes on later, HTTP answers 500.
   if (isStorageError(error) && error.code !== 'Corrupt') return error;
-  return newInternalError(error);
+  return internalError(error);
 }
 
 function missingState(event: EngineEvent, type: string): Error {

@@ -1,5 +1,7 @@
 // Preconditions of updates and deletes, with the texts of the Go library. Source: apiserver storage/interfaces.go (Check).
-import type { DeepReadonly, KubernetesObject, Preconditions } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { Preconditions } from '@kapstan/api/internal';
 import { StorageError } from './storage-error.ts';
 
 /** Throws `InvalidObject`. An absent precondition holds; an absent object satisfies all. */

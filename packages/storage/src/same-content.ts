@@ -1,6 +1,6 @@
 // Whether two JSON values are the same but for the order of their members. Used by codec.ts and object-update.ts.
 import { isDeepStrictEqual } from 'node:util';
-import { fitsOneSlice, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api';
+import { fitsOneSlice, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 
 /**
  * True only if the JSON of two values cannot be the same: both have a text, number or boolean in one place that is not the other's.

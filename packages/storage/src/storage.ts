@@ -1,13 +1,8 @@
 // The Storage<T> port: objects with optimistic locking, storage.Interface of the Go library.
 // Implemented by ObjectStore (over an Engine), Cacher (over a Storage) and DryRunStorage (over any).
-import type {
-  CallSignal,
-  DeepReadonly,
-  KubernetesObject,
-  Preconditions,
-  ResourceVersion,
-  Revision,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, ResourceVersion, Revision } from '@kapstan/api';
+import type { CallSignal, Preconditions } from '@kapstan/api/internal';
 import type { SelectionPredicate } from './selection-predicate.ts';
 import type { Stored } from './stored.ts';
 

@@ -1,6 +1,6 @@
 // The numbers of stores under the names that kube-apiserver gives them. Above: whoever serves /metrics.
 // Source: apiserver storage/etcd3/metrics/metrics.go.
-import { formatGroupResource } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { HistogramCounts } from './histogram.ts';
 import type { MetricFamily, MetricSample } from './metric-family.ts';
 import type { StorageStats } from './storage.ts';

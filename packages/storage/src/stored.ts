@@ -1,5 +1,7 @@
 // Stored<T>: one object at one revision with its encodings, made once and shared by every reader and watcher.
-import { type DeepReadonly, formatRevision, type KubernetesObject, type Revision, stringifyJson } from '@kapstan/api';
+
+import { type DeepReadonly, type KubernetesObject, type Revision, stringifyJson } from '@kapstan/api';
+import { formatRevision } from '@kapstan/api/internal';
 
 /** A named way to turn an object into bytes: JSON, a Table row, metadata only. Equal names must mean equal bytes. */
 export interface Encoding<T extends KubernetesObject> {

@@ -1,4 +1,5 @@
-import { isStatusError, newConflict, type StatusError } from '@kapstan/api';
+import { isStatusError, type StatusError } from '@kapstan/api';
+import { conflict } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { StorageError, type StorageErrorCode } from './storage-error.ts';
 import { type StorageVerb, toStatus } from './to-status.ts';
@@ -114,7 +115,7 @@ describe('toStatus', () => {
   });
 
   it('passes on what is no storage error', () => {
-    for (const error of [newConflict(resource, 'web', 'x'), new TypeError('y'), 'z']) {
+    for (const error of [conflict(resource, 'web', 'x'), new TypeError('y'), 'z']) {
       expect(toStatus(error, { verb: 'get', resource, name: '' })).toBe(error);
     }
   });

@@ -1,17 +1,17 @@
 // How a storage error is answered: one row a verb, as registry/rest and storage/errors of the Go library.
+import type { GroupResource } from '@kapstan/api';
 import {
-  type GroupResource,
-  newAlreadyExists,
-  newBadRequest,
-  newConflict,
-  newInsufficientStorage,
-  newInternalError,
-  newInvalid,
-  newNotFound,
-  newRequestEntityTooLarge,
-  newServerTimeout,
-  newServiceUnavailable,
-} from '@kapstan/api';
+  alreadyExists,
+  badRequest,
+  conflict,
+  insufficientStorage,
+  internalError,
+  invalid,
+  notFound,
+  requestEntityTooLarge,
+  serverTimeout,
+  serviceUnavailable,
+} from '@kapstan/api/errors';
 import { isStorageError, type StorageError, type StorageErrorCode } from './storage-error.ts';
 
 export type StorageVerb = 'get' | 'list' | 'create' | 'update' | 'delete' | 'watch';
@@ -26,34 +26,34 @@ export interface ToStatusContext {
 type Answer = (error: StorageError, context: ToStatusContext) => Error;
 
 const retrySeconds = 2;
-const conflict: Answer = (error, { resource, name }) => newConflict(resource, name, error.message);
-const notFound: Answer = (_error, { resource, name }) => newNotFound(resource, name);
-const serverTimeout: Answer = (_error, { resource, verb }) => newServerTimeout(resource, verb, retrySeconds);
+const conflictError: Answer = (error, { resource, name }) => conflict(resource, name, error.message);
+const notFoundError: Answer = (_error, { resource, name }) => notFound(resource, name);
+const serverTimeoutError: Answer = (_error, { resource, verb }) => serverTimeout(resource, verb, retrySeconds);
 
 const writes: Partial<Record<StorageErrorCode, Answer>> = {
-  KeyNotFound: notFound,
-  KeyExists: conflict,
-  Conflict: conflict,
-  InvalidObject: conflict,
-  Unreachable: serverTimeout,
+  KeyNotFound: notFoundError,
+  KeyExists: conflictError,
+  Conflict: conflictError,
+  InvalidObject: conflictError,
+  Unreachable: serverTimeoutError,
 };
 
 const rows: Readonly<Record<StorageVerb, Partial<Record<StorageErrorCode, Answer>>>> = {
-  get: { KeyNotFound: notFound, Unreachable: serverTimeout },
+  get: { KeyNotFound: notFoundError, Unreachable: serverTimeoutError },
   list: {
-    KeyNotFound: (_error, { resource }) => newNotFound(resource, ''),
-    Unreachable: serverTimeout,
-    Timeout: serverTimeout,
+    KeyNotFound: (_error, { resource }) => notFound(resource, ''),
+    Unreachable: serverTimeoutError,
+    Timeout: serverTimeoutError,
   },
   create: {
-    KeyExists: (_error, { resource, name }) => newAlreadyExists(resource, name),
-    Unreachable: serverTimeout,
+    KeyExists: (_error, { resource, name }) => alreadyExists(resource, name),
+    Unreachable: serverTimeoutError,
   },
   update: writes,
   delete: writes,
   watch: {
     InvalidObject: (error, { resource, name }) =>
-      newInvalid({ group: resource.group, kind: resource.resource }, name, [
+      invalid({ group: resource.group, kind: resource.resource }, name, [
         { type: 'FieldValueInvalid', field: '', detail: error.detail },
       ]),
   },
@@ -65,18 +65,18 @@ const rows: Readonly<Record<StorageVerb, Partial<Record<StorageErrorCode, Answer
  * larger than max (2662615 vs. 2097152)", which reads as a fault of the server. It is the client's, and its object has to shrink.
  */
 const anyVerb: Partial<Record<StorageErrorCode, Answer>> = {
-  TooLarge: (error) => newRequestEntityTooLarge(error.detail || error.message),
-  Full: (error) => newInsufficientStorage(error.detail || error.message),
-  NotReady: (error) => newServiceUnavailable(error.detail || error.message),
-  Closed: (error) => newServiceUnavailable(error.detail || error.message),
-  InvalidKey: (error) => newBadRequest(`an object of this name cannot be stored: ${error.detail}`),
+  TooLarge: (error) => requestEntityTooLarge(error.detail || error.message),
+  Full: (error) => insufficientStorage(error.detail || error.message),
+  NotReady: (error) => serviceUnavailable(error.detail || error.message),
+  Closed: (error) => serviceUnavailable(error.detail || error.message),
+  InvalidKey: (error) => badRequest(`an object of this name cannot be stored: ${error.detail}`),
 };
 
 /** The StatusError for a failure of storage. What is no StorageError passes unchanged. */
 export function toStatus(error: unknown, context: ToStatusContext): unknown {
   if (!isStorageError(error)) return error;
   const answer = rows[context.verb][error.code] ?? anyVerb[error.code];
-  return answer === undefined ? newInternalError(withoutKey(error)) : answer(error, context);
+  return answer === undefined ? internalError(withoutKey(error)) : answer(error, context);
 }
 
 /** Where objects are stored is nothing for clients, and a key may be as long as they like. */

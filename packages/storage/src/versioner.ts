@@ -1,13 +1,9 @@
 // Resource versions as storage reads and writes them: parsing with Go's texts, blanking before encoding.
 // Source: apiserver storage/api_object_versioner.go.
-import {
-  formatRevision,
-  type KubernetesObject,
-  newTooLargeResourceVersion,
-  parseRevision,
-  type Revision,
-  StatusError,
-} from '@kapstan/api';
+
+import { type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
+import { tooLargeResourceVersion } from '@kapstan/api/errors';
+import { formatRevision, parseRevision } from '@kapstan/api/internal';
 
 /** `""` and `"0"` give 0. Throws a StatusError (500 without a reason, as kube-apiserver answers) for what is no uint64. */
 export function parseResourceVersion(text: string): Revision {
@@ -45,7 +41,7 @@ export function withoutVersion<T extends KubernetesObject>(object: T): T {
 export function requireNotOlder(asked: string | undefined, current: Revision, retrySeconds = 0): void {
   if (asked === undefined || asked === '') return;
   const minimum = parseResourceVersion(asked);
-  if (minimum > current) throw newTooLargeResourceVersion(plainNumber(asked), current, retrySeconds);
+  if (minimum > current) throw tooLargeResourceVersion(plainNumber(asked), current, retrySeconds);
 }
 
 /** A uint64 as Go prints it: all digits, no leading zeros. */

@@ -1,4 +1,5 @@
-import type { Clock, SlicedWork } from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import type { SlicedWork } from '@kapstan/api/internal';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { WorkTurns } from './work-turns.ts';
 

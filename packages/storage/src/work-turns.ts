@@ -1,6 +1,8 @@
 // WorkTurns: runs SlicedWork in turns of the event loop. Everybody's work shares the few milliseconds that one turn has for it,
 // so a hundred large objects at once hold the loop no longer than one. Used by object-store.ts and by all of apiserver.
-import { type CallSignal, type Clock, type SlicedWork, systemClock } from '@kapstan/api';
+
+import { type Clock, systemClock } from '@kapstan/api';
+import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
 
 /** Longest stretch of such work in one turn, in milliseconds: what else a turn does is added to it. */
 const turnMs = 8;

@@ -1,5 +1,5 @@
 // Who waits for whom when several clients read and write one key. The engine's commits are held by the test; time is virtual.
-import { newConflict } from '@kapstan/api';
+import { conflict } from '@kapstan/api/errors';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ObjectStore } from './object-store.ts';
@@ -40,7 +40,7 @@ async function letGo(error?: Error): Promise<void> {
 function put(read: Stored<TestPod> | undefined, label: string, signal?: AbortSignal): Promise<Stored<TestPod>> {
   const update = (_existing: TestPod | undefined, { revision }: { readonly revision: number }) => {
     if (revision !== read?.revision)
-      throw newConflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');
+      throw conflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');
     return { object: podOf('a', { labels: { label } }) };
   };
   const hint = read === undefined ? {} : { cachedExisting: read };
@@ -60,7 +60,7 @@ function watched<T>(promise: Promise<T>): { value?: T; error?: unknown; readonly
 const labelOf = (read: { value?: Stored<TestPod> | undefined }): unknown => read.value?.object.metadata?.labels?.label;
 
 /** A conflict, so that from now on readers take turns; answers the state after it. */
-async function conflict(): Promise<Stored<TestPod>> {
+async function conflictError(): Promise<Stored<TestPod>> {
   const winner = await put(first, 'winner');
   await expect(put(first, 'loser')).rejects.toThrow('the object has been modified');
   return winner;
@@ -158,7 +158,7 @@ describe('a commit under way', () => {
 
 describe('after a conflict', () => {
   it('the readers of the key are let through one by one, in the order in which they came', async () => {
-    const present = await conflict();
+    const present = await conflictError();
     const [one, two, three] = [watched(store.get(key)), watched(store.get(key)), watched(store.get(key))];
     await settle();
     expect([one.isDone, two.isDone, three.isDone]).toEqual([true, false, false]);
@@ -171,7 +171,7 @@ describe('after a conflict', () => {
   });
 
   it('a loser that reads while the winner goes on is next, however long it paused', async () => {
-    const present = await conflict();
+    const present = await conflictError();
     const winner = await store.get(key);
     expect(winner?.revision).toBe(present.revision);
     const loser = watched(store.get(key));
@@ -186,7 +186,7 @@ describe('after a conflict', () => {
   });
 
   it('a reader that does not write within 25 ms ends the turns of all', async () => {
-    await conflict();
+    await conflictError();
     await store.get(key);
     const waiting = [watched(store.get(key)), watched(store.get(key))];
     await clock.advance(24);
@@ -199,7 +199,7 @@ describe('after a conflict', () => {
   });
 
   it('nobody queues for longer than 250 ms', async () => {
-    let present: Stored<TestPod> | undefined = await conflict();
+    let present: Stored<TestPod> | undefined = await conflictError();
     await store.get(key);
     const queue = Array.from({ length: 30 }, () => watched(store.get(key)));
     for (let turn = 0; turn < 12; turn++) {
@@ -211,7 +211,7 @@ describe('after a conflict', () => {
   });
 
   it('the key is forgotten after a second without another', async () => {
-    await conflict();
+    await conflictError();
     expect(clock.pendingTimers).toBe(1);
     await clock.advance(1_000);
     expect(clock.pendingTimers).toBe(0);
@@ -221,7 +221,7 @@ describe('after a conflict', () => {
   });
 
   it('reads of other keys take no turns', async () => {
-    await conflict();
+    await conflictError();
     const reads = [watched(store.get(keyOf('b'))), watched(store.get(keyOf('b')))];
     await settle();
     expect(reads.map(({ isDone }) => isDone)).toEqual([true, true]);
@@ -231,7 +231,7 @@ describe('after a conflict', () => {
 it('a reader waits for no other one under the clock of a test, which may stand still', async () => {
   const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), clock });
   const refused = () => {
-    throw newConflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');
+    throw conflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');
   };
   await expect(plain.guaranteedUpdate(key, refused, {})).rejects.toThrow('the object has been modified');
   const reads = [watched(plain.get(key)), watched(plain.get(key))];

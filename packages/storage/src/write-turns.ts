@@ -1,6 +1,8 @@
 // WriteTurns: lets clients that read a key in order to write it take turns, so that none of them loses again and again. Part of
 // object-store.ts. Why it is so: docs/decisions/0020-writers-take-turns.md.
-import { addAbortListener, type CallSignal, type CancelTimer, type Clock, removeAbortListener } from '@kapstan/api';
+
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
 import type { CommitResult } from './engine.ts';
 
 /** Time that a reader of a contended key has for its write before others may read. Longer than a round trip on a network of one site. */

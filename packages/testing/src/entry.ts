@@ -1,12 +1,19 @@
 // What a program gets as @kapstan/testing: index.ts from its bundle, or as the compiler wrote it. Its types are those of index.ts.
 import { createRequire } from 'node:module';
 import * as api from '@kapstan/api';
+import * as apiErrors from '@kapstan/api/errors';
+import * as apiInternal from '@kapstan/api/internal';
 import * as apiTesting from '@kapstan/api/testing';
 import { currentBundle, loadBundle } from '@kapstan/control-plane/internal';
 import type * as Testing from './index.ts';
 
 const bundle = currentBundle(new URL('../', import.meta.url));
-const shared = { '@kapstan/api': api, '@kapstan/api/testing': apiTesting };
+const shared = {
+  '@kapstan/api': api,
+  '@kapstan/api/errors': apiErrors,
+  '@kapstan/api/internal': apiInternal,
+  '@kapstan/api/testing': apiTesting,
+};
 // Required, as who requires this package could not wait for an import.
 const testing = ((bundle === undefined ? undefined : loadBundle(bundle, { shared })) ??
   createRequire(import.meta.url)('./index.js')) as typeof Testing;

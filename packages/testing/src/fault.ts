@@ -1,14 +1,9 @@
 // Fault: what can go wrong in a test cluster, on the wire, at the server and below the watch caches. Faults decides what a
 // fault means for connections and requests; the proxy, the server and the in-process client ask it.
 import { inspect } from 'node:util';
-import {
-  newInternalError,
-  newServiceUnavailable,
-  newTooManyRequests,
-  requireNotNegative,
-  requireObject,
-  type StatusError,
-} from '@kapstan/api';
+import type { StatusError } from '@kapstan/api';
+import { internalError, serviceUnavailable, tooManyRequests } from '@kapstan/api/errors';
+import { requireNotNegative, requireObject } from '@kapstan/api/internal';
 import type { Connection, ConnectionKind } from './connection.ts';
 
 /** Which connections or requests: those of watches, or all others. */
@@ -139,11 +134,11 @@ function isRefusal(fault: Standing): fault is Refusal {
 function refusalOf(fault: Refusal): StatusError {
   switch (fault.kind) {
     case '429':
-      return newTooManyRequests('Too many requests, please try again later.', fault.retryAfterSeconds ?? 1);
+      return tooManyRequests('Too many requests, please try again later.', fault.retryAfterSeconds ?? 1);
     case '500':
-      return newInternalError('a fault of the test');
+      return internalError('a fault of the test');
     case '503':
-      return newServiceUnavailable('a fault of the test');
+      return serviceUnavailable('a fault of the test');
   }
 }
 

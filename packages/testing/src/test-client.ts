@@ -1,10 +1,10 @@
 // TestClient: the in-process client of a test cluster. Passes everything on, to whatever server runs at the moment, counts
 // what is under way, and lets faults act on calls and watches as if they had connections.
+
 import {
   type ApplyOptions,
   type CallOptions,
   type Clock,
-  callChecks,
   type DeleteOptions,
   type GetOptions,
   type KubernetesObject,
@@ -14,7 +14,7 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
   type SubresourceOptions,
@@ -22,6 +22,7 @@ import {
   type WatchOptions,
   type WriteOptions,
 } from '@kapstan/api';
+import { callChecks } from '@kapstan/api/internal';
 import { Observable, type Subscriber } from 'rxjs';
 import type { Activity } from './activity.ts';
 import type { Faults } from './fault.ts';
@@ -43,92 +44,92 @@ export class TestClient implements ResourceClient {
   }
 
   async get<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
-    callChecks.get(token, target, options);
-    return await this.#call((client) => client.get(token, target, options), options);
+    callChecks.get(resource, target, options);
+    return await this.#call((client) => client.get(resource, target, options), options);
   }
 
-  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
-    return new ObjectList((page) => this.listPage(token, page), options);
+  list<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    return new ObjectList((page) => this.listPage(resource, page), options);
   }
 
-  async listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
-    callChecks.listPage(token, options);
-    return await this.#call((client) => client.listPage(token, options), options);
+  async listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
+    callChecks.listPage(resource, options);
+    return await this.#call((client) => client.listPage(resource, options), options);
   }
 
-  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
-    callChecks.create(token, object, options);
-    return await this.#call((client) => client.create(token, object, options), options);
+  async create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
+    callChecks.create(resource, object, options);
+    return await this.#call((client) => client.create(resource, object, options), options);
   }
 
   async update<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T> {
-    callChecks.update(token, object, options);
-    return await this.#call((client) => client.update(token, object, options), options);
+    callChecks.update(resource, object, options);
+    return await this.#call((client) => client.update(resource, object, options), options);
   }
 
   async patch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options]: PatchArguments
   ): Promise<T> {
-    callChecks.patch(token, target, patch, ...beside);
-    return await this.#call((client) => client.patch(token, target, patch), patch);
+    callChecks.patch(resource, target, patch, options);
+    return await this.#call((client) => client.patch(resource, target, patch, options), options);
   }
 
   async apply<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    callChecks.apply(token, object, options);
-    return await this.#call((client) => client.apply(token, object, options), options);
+    callChecks.apply(resource, object, options);
+    return await this.#call((client) => client.apply(resource, object, options), options);
   }
 
   async delete<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: DeleteOptions,
   ): Promise<T | undefined> {
-    callChecks.delete(token, target, options);
-    return await this.#call((client) => client.delete(token, target, options), options);
+    callChecks.delete(resource, target, options);
+    return await this.#call((client) => client.delete(resource, target, options), options);
   }
 
   async deleteCollection<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
-    callChecks.deleteCollection(token, options);
-    return await this.#call((client) => client.deleteCollection(token, options), options);
+    callChecks.deleteCollection(resource, options);
+    return await this.#call((client) => client.deleteCollection(resource, options), options);
   }
 
   async createSubresource<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    callChecks.createSubresource(token, target, call);
-    return await this.#call((client) => client.createSubresource(token, target, call), call);
+    callChecks.createSubresource(resource, target, call);
+    return await this.#call((client) => client.createSubresource(resource, target, call), call);
   }
 
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
-    callChecks.listerWatcher(token, scope);
-    const of = (client: ResourceClient): ListerWatcher<T> => client.listerWatcher(token, scope);
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
+    callChecks.listerWatcher(resource, scope);
+    const of = (client: ResourceClient): ListerWatcher<T> => client.listerWatcher(resource, scope);
     return {
-      resource: token,
+      resource: resource,
       list: async (options) => {
-        callChecks.listPage(token, options);
+        callChecks.listPage(resource, options);
         return await this.#call((client) => of(client).list(options), options);
       },
       watch: (options) => {
-        callChecks.watch(token, options);
+        callChecks.watch(resource, options);
         return new Observable((subscriber) => this.#watch(of, options, subscriber));
       },
     };

@@ -8,11 +8,10 @@ import {
   type KubernetesObject,
   type Logger,
   type ResourceClient,
-  requireLogger,
-  requireObject,
   silentLogger,
   systemClock,
 } from '@kapstan/api';
+import { requireLogger, requireObject } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { Client, ClientOptions, Impersonation } from '@kapstan/client';
 import { Activity } from './activity.ts';

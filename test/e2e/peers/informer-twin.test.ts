@@ -100,7 +100,7 @@ describe('client-go’s informer and ours', () => {
     await sameCaches(twins);
     await outage(twins, async () => {
       await client.delete(ConfigMap, { namespace, name: 'gone' });
-      await client.mergePatch(ConfigMap, { namespace, name: 'changed' }, { body: { data: { k: 'v' } } });
+      await client.mergePatch(ConfigMap, { namespace, name: 'changed' }, { data: { k: 'v' } });
       await client.delete(ConfigMap, { namespace, name: 'remade' });
       await make('remade');
       await make('new');
@@ -235,7 +235,7 @@ async function write({ seed, count }: { readonly seed: number; readonly count: n
     } else if (random() < 0.3) {
       await client.delete(ConfigMap, { namespace, name });
       present.delete(name);
-    } else await client.mergePatch(ConfigMap, { namespace, name }, { body: { data } });
+    } else await client.mergePatch(ConfigMap, { namespace, name }, { data });
   }
 }
 

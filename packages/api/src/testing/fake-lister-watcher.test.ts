@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { newInternalError } from '../status-error.ts';
+import { internalError } from '../status-error.ts';
 import { configMap, type TestConfigMap } from './builders.ts';
 import { FakeListerWatcher } from './fake-lister-watcher.ts';
 import { listWatchConformance } from './list-watch-conformance.ts';
@@ -25,7 +25,7 @@ it('hands out objects that nobody can change (I6)', () => {
 
 it('fails the next request as told, once', async () => {
   const fake = new FakeListerWatcher<TestConfigMap>();
-  fake.failNext('list', newInternalError('boom'));
+  fake.failNext('list', internalError('boom'));
   await expect(fake.list({})).rejects.toThrow('boom');
   await expect(fake.list({})).resolves.toMatchObject({ items: [] });
 });

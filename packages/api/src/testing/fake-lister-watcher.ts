@@ -10,14 +10,7 @@ import { parseLabelSelector } from '../label-selector-parser.ts';
 import type { ListerWatcher, ListResult } from '../lister-watcher.ts';
 import { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey } from '../object-key.ts';
 import type { ResourceVersion } from '../resource-version.ts';
-import {
-  newAlreadyExists,
-  newBadRequest,
-  newExpired,
-  newInvalid,
-  newNotFound,
-  newTooLargeResourceVersion,
-} from '../status-error.ts';
+import { alreadyExists, badRequest, expired, invalid, notFound, tooLargeResourceVersion } from '../status-error.ts';
 import type { WatchEvent } from '../watch-event.ts';
 
 export interface FakeListerWatcherOptions {
@@ -87,7 +80,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
   /** Stores a copy, with a uid and the next version. Throws 409 when there is one. */
   add(object: T): DeepReadonly<T> {
     const key = metaNamespaceKey(object);
-    if (this.#objects.has(key)) throw newAlreadyExists(pods, object.metadata?.name ?? '');
+    if (this.#objects.has(key)) throw alreadyExists(pods, object.metadata?.name ?? '');
     return this.#write(key, object, object.metadata?.uid ?? `uid-${this.#nextUid++}`);
   }
 
@@ -181,7 +174,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
     const matches = matcher<T>(options);
     if (sendInitialEvents && !this.#supportsWatchList) {
       const detail = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';
-      throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
+      throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
         { type: 'FieldValueForbidden', field: 'sendInitialEvents', detail },
       ]);
     }
@@ -209,7 +202,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
   #since(resourceVersion: string): readonly Change<T>[] {
     const version = Number(resourceVersion);
     if (version < this.#oldestVersion)
-      throw newExpired(`too old resource version: ${resourceVersion} (${this.#oldestVersion})`);
+      throw expired(`too old resource version: ${resourceVersion} (${this.#oldestVersion})`);
     return this.#history.filter((change) => change.version > version);
   }
 
@@ -219,16 +212,16 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
       this.#checkNotFuture(resourceVersion);
       return { version: this.#version, from: 0 };
     }
-    if (resourceVersion !== '') throw newBadRequest('specifying resource version is not allowed when using continue');
+    if (resourceVersion !== '') throw badRequest('specifying resource version is not allowed when using continue');
     const [version = 0, from = 0] = options.continue.split('/').map(Number);
     if (version < this.#oldestVersion) {
-      throw newExpired('The provided continue parameter is too old to display a consistent list result.');
+      throw expired('The provided continue parameter is too old to display a consistent list result.');
     }
     return { version, from };
   }
 
   #checkNotFuture(resourceVersion: string): void {
-    if (Number(resourceVersion) > this.#version) throw newTooLargeResourceVersion(resourceVersion, this.#version, 1);
+    if (Number(resourceVersion) > this.#version) throw tooLargeResourceVersion(resourceVersion, this.#version, 1);
   }
 
   #throwInjected(verb: 'list' | 'watch'): void {
@@ -245,7 +238,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
 
   #get(key: ObjectKey): DeepReadonly<T> {
     const object = this.#objects.get(key);
-    if (object === undefined) throw newNotFound(pods, key);
+    if (object === undefined) throw notFound(pods, key);
     return object;
   }
 

@@ -20,7 +20,7 @@ type Untyped = {
 };
 type WrongCall = readonly [name: string, message: string, call: (client: Untyped) => unknown];
 
-const token = testConfigMaps;
+const resource = testConfigMaps;
 const target = { namespace: 'n', name: 'a' };
 const object: KubernetesObject = { metadata: target };
 const patch = { type: 'merge', body: {} };
@@ -28,19 +28,19 @@ const part = { ...target, subresource: 'x' };
 const aTarget = 'a target, such as { namespace, name }, must be an object, not';
 const nowhere = 'configmaps "a": an empty namespace may not be set';
 
-/** Each verb with the arguments of a right call; those that are given take the place of the first, the second, the third. */
+/** Each verb with the arguments of a right call; those that are given take the place of the first, the second, the last. */
 const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatcher'>, ...call: readonly unknown[]])[] =
   [
-    ['get', token, target, {}],
-    ['list', token, {}],
-    ['listPage', token, {}],
-    ['create', token, object, {}],
-    ['update', token, object, {}],
-    ['patch', token, target, patch],
-    ['apply', token, object, { fieldManager: 'm' }],
-    ['delete', token, target, {}],
-    ['deleteCollection', token, {}],
-    ['createSubresource', token, part, { body: object }],
+    ['get', resource, target, {}],
+    ['list', resource, {}],
+    ['listPage', resource, {}],
+    ['create', resource, object, {}],
+    ['update', resource, object, {}],
+    ['patch', resource, target, patch, {}],
+    ['apply', resource, object, { fieldManager: 'm' }],
+    ['delete', resource, target, {}],
+    ['deleteCollection', resource, {}],
+    ['createSubresource', resource, part, { body: object }],
   ];
 
 /** Each verb with other options than it has: `change` gets those of a right call. */
@@ -56,8 +56,8 @@ const wrongTokens: readonly WrongCall[] = ['pods', undefined, null, {}, class Po
   verbs.map(([verb, , ...rest]): WrongCall => {
     const text = typeof wrong === 'function' ? 'a class' : JSON.stringify(wrong);
     return [
-      `${verb}: ${text} for a token`,
-      'a call takes a resource token, such as',
+      `${verb}: ${text} for a resource`,
+      'a call takes a resource, such as',
       (client) => client[verb](wrong, ...rest),
     ];
   }),
@@ -69,7 +69,7 @@ const wrongTargets: readonly WrongCall[] = (['get', 'patch', 'delete', 'createSu
     const refused = (name: string, message: string, wrong: unknown): WrongCall => [
       `${verb}: ${name}`,
       message,
-      (client) => client[verb](token, wrong, last),
+      (client) => client[verb](resource, wrong, last),
     ];
     return [
       refused('a name alone', `${aTarget} "a"`, 'a'),
@@ -90,7 +90,7 @@ const wrongObjects: readonly WrongCall[] = (['create', 'update', 'apply'] as con
   const refused = (name: string, message: string, wrong: unknown): WrongCall => [
     `${verb}: ${name}`,
     message,
-    (client) => client[verb](token, wrong, options),
+    (client) => client[verb](resource, wrong, options),
   ];
   const notNamed = { create: undefined, update: 'name is required', apply: 'metadata.name must be provided to apply' }[
     verb
@@ -105,7 +105,7 @@ const wrongObjects: readonly WrongCall[] = (['create', 'update', 'apply'] as con
   ];
 });
 
-const twoPlaces = 'patch() takes three arguments: its options, such as dryRun, stand beside type and body';
+const within = 'a patch is { type, body }: "dryRun" belongs to the options, the argument after it';
 const wrongPatches: readonly WrongCall[] = (
   [
     ['no patch', 'a patch must be an object, not undefined', undefined],
@@ -115,21 +115,23 @@ const wrongPatches: readonly WrongCall[] = (
       { type: 'x' },
     ],
     ['the type of an inherited member', 'not one of the type "constructor"', { ...patch, type: 'constructor' }],
-    ['no body', 'a patch needs a body, beside its type and its options', { type: 'merge' }],
+    ['no body', 'a patch needs a body, beside its type', { type: 'merge' }],
     [
       'an object of operations',
       'the body of a JSON patch is a list of operations, not an object',
       { ...patch, type: 'json' },
     ],
-    ['options beside it', twoPlaces, patch, { dryRun: true }],
+    ['options in it', within, { ...patch, dryRun: true }],
+    ['an inherited option', within, Object.assign(Object.create({ dryRun: true }), patch)],
+    ['options that are none', 'options, such as { dryRun }, must be an object, not true', patch, true],
   ] as const
-).map(([name, message, ...rest]) => [`patch: ${name}`, message, (client) => client.patch(token, target, ...rest)]);
+).map(([name, message, ...rest]) => [`patch: ${name}`, message, (client) => client.patch(resource, target, ...rest)]);
 
 const selections: readonly WrongCall[] = (['list', 'listPage', 'deleteCollection'] as const).flatMap((verb) => {
   const refused = (name: string, message: string, options: object): WrongCall => [
     `${verb}: ${name}`,
     message,
-    (client) => client[verb](token, options),
+    (client) => client[verb](resource, options),
   ];
   return [
     refused('a selector that is an object', 'labelSelector must be a string, not an object', { labelSelector: {} }),
@@ -144,73 +146,73 @@ const singles: readonly WrongCall[] = [
   [
     'get: a version that is a number',
     'resourceVersion must be a string, not 5',
-    (client) => client.get(token, target, { resourceVersion: 5 }),
+    (client) => client.get(resource, target, { resourceVersion: 5 }),
   ],
   [
     'get: a subresource that leads up',
     'invalid subresource ".."',
-    (client) => client.get(token, target, { subresource: '../x' }),
+    (client) => client.get(resource, target, { subresource: '../x' }),
   ],
   [
     'update: a dry run in words',
     'dryRun must be true or false, not "All"',
-    (client) => client.update(token, object, { dryRun: 'All' }),
+    (client) => client.update(resource, object, { dryRun: 'All' }),
   ],
   [
     'create: a part',
     'create: unknown option "subresource"; it takes ',
-    (client) => client.create(token, object, { subresource: 'status' }),
+    (client) => client.create(resource, object, { subresource: 'status' }),
   ],
   [
     'create: a misspelt dry run',
     'create: unknown option "dryrun"; did you mean "dryRun"?',
-    (client) => client.create(token, object, { dryrun: true }),
+    (client) => client.create(resource, object, { dryrun: true }),
   ],
   [
     'list: a misspelt selector',
     'list: unknown option "labelselector"; did you mean "labelSelector"?',
-    (client) => client.list(token, { labelselector: 'a=b' }),
+    (client) => client.list(resource, { labelselector: 'a=b' }),
   ],
   [
     'patch: to force it',
     'patch: unknown option "force"; it takes ',
-    (client) => client.patch(token, target, { ...patch, force: true }),
+    (client) => client.patch(resource, target, patch, { force: true }),
   ],
   [
     'delete: a selector',
     'delete: unknown option "labelSelector"; it takes ',
-    (client) => client.delete(token, target, { labelSelector: 'a=b' }),
+    (client) => client.delete(resource, target, { labelSelector: 'a=b' }),
   ],
   [
     'delete: a grace period in words',
     'gracePeriodSeconds must be a number, not "5"',
-    (client) => client.delete(token, target, { gracePeriodSeconds: '5' }),
+    (client) => client.delete(resource, target, { gracePeriodSeconds: '5' }),
   ],
-  ['apply: nobody', 'apply needs a fieldManager', (client) => client.apply(token, object, {})],
+  ['apply: nobody', 'apply needs a fieldManager', (client) => client.apply(resource, object, {})],
   [
     'apply: no options',
     'options, such as { fieldManager }, must be an object, not undefined',
-    (client) => client.apply(token, object),
+    (client) => client.apply(resource, object),
   ],
   [
     'apply: managed fields',
     'cannot apply an object with managed fields',
-    (client) => client.apply(token, { metadata: { ...target, managedFields: [] } }, { fieldManager: 'm' }),
+    (client) => client.apply(resource, { metadata: { ...target, managedFields: [] } }, { fieldManager: 'm' }),
   ],
   [
     'createSubresource: no part',
     'subresource must be a string, not undefined',
-    (client) => client.createSubresource(token, target, { body: object }),
+    (client) => client.createSubresource(resource, target, { body: object }),
   ],
   [
     'createSubresource: an empty part',
     'invalid subresource ""',
-    (client) => client.createSubresource(token, { ...part, subresource: '' }, { body: object }),
+    (client) => client.createSubresource(resource, { ...part, subresource: '' }, { body: object }),
   ],
   [
     'createSubresource: no body',
     'the body of a call must be an object, not undefined',
-    (client) => client.createSubresource(token, part, {}),
+    (client) => client.createSubresource(resource, part, {}),
   ],
 ];
 
@@ -286,7 +288,7 @@ export async function wrongCallConformance(name: string, open: () => Promise<Wro
 
     it.each(wrongWatches)('watch: %s', (_, message, options) => {
       const before = fixture.passedOn();
-      const source = fixture.client.listerWatcher(token);
+      const source = fixture.client.listerWatcher(resource);
       const watch = (): unknown => source.watch(options as never);
       expect(watch).toThrow(TypeError);
       expect(watch).toThrow(message);

@@ -1,6 +1,8 @@
 // The other half of structural schemas: what a restriction speaks of is specified outside of it, too.
 // Source: apiextensions schema validateStructuralCompleteness.
-import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { eachProperty } from './schema-steps.ts';

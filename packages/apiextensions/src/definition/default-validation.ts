@@ -1,6 +1,8 @@
 // The defaults in a schema: they obey it, and name nothing that it does not know.
 // Source: apiextensions schema/defaulting ValidateDefaults.
-import { type DeepReadonly, deepCopy, isJsonObject } from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { compileValidator, type JsonSchema, pruneUnknownFields, structuralSchema } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';

@@ -7,11 +7,11 @@ import {
   isConflict,
   isNotFound,
   type Logger,
-  newNotFound,
   silentLogger,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
 import type {
   RequestContext,
   ResourceCatalog,
@@ -249,7 +249,7 @@ export class DefinitionController {
       strategy: this.#status,
       subresource: 'status',
       transform: (present) => {
-        if (present === undefined) throw newNotFound(resource, name);
+        if (present === undefined) throw notFound(resource, name);
         return change(present as unknown as CustomResourceDefinition) as unknown as UnstructuredObject;
       },
     });

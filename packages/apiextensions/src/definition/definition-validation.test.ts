@@ -1,4 +1,5 @@
-import { deepCopy, fieldErrorBody } from '@kapstan/api';
+import { deepCopy } from '@kapstan/api';
+import { fieldErrorBody } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { testContext } from '@kapstan/apiserver/testing';
 import type { CustomResourceDefinition, JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';

@@ -1,6 +1,8 @@
 // Warnings of a definition whose schemas name formats that nobody checks. Which are known: schema/string-formats.ts.
 // Source: apiextensions-apiserver customresourcedefinition/strategy.go (getUnrecognizedFormatsInCRD).
-import { type DeepReadonly, goQuote, isJsonObject } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { goQuote, isJsonObject } from '@kapstan/api/internal';
 import { isKnownFormat } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 

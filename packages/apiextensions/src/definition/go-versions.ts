@@ -1,5 +1,7 @@
 // The versions of a definition as Go prints them in an error: all members of its structs, in their order.
-import { type DeepReadonly, getOwn, isJsonObject, setOwn } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { CustomResourceDefinitionVersion, JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,6 +1,8 @@
 // x-kubernetes-list-type of a schema: sets and maps need items that can be told apart.
 // Source: ValidateCustomResourceDefinitionOpenAPISchema, validateMapListKeysMapSet.
-import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 

@@ -1,5 +1,7 @@
 // The schemas inside a schema, each with its place: what walks over JSON schemas have in common.
-import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 

@@ -1,5 +1,7 @@
 // The fields of a custom resource that lists may select by. Source: ValidateCustomResourceSelectableFields.
-import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps, SelectableField } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { splitDottedPath } from '../resource/dotted-path.ts';

@@ -1,6 +1,7 @@
 // The spec of a CustomResourceDefinition. Fields are named as Kubernetes names them inside, where what all versions have
 // in common stands above them ("spec.validation.openAPIV3Schema"). Source: validateCustomResourceDefinitionSpec.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
 import type {

@@ -1,6 +1,8 @@
 // A definition as it is stored: in the old v1beta1 form, as kube-apiserver writes it to etcd, so that both read the
 // other's data. Source: apiextensions v1beta1 types and conversions.
-import { type DeepReadonly, deepCopy, getOwn, isJsonObject, type UnstructuredObject } from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import type {
   CustomResourceColumnDefinition,
   CustomResourceConversion,

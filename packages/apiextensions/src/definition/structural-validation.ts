@@ -1,6 +1,8 @@
 // Structural schemas: every place has a type outside of the words that only restrict values (allOf, anyOf, oneOf, not),
 // so that pruning, defaults and apply know what they deal with. Source: apiextensions schema.ValidateStructural.
-import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';

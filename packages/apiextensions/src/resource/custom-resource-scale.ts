@@ -1,16 +1,9 @@
 // The /scale subresource of a custom resource: an autoscaling/v1 Scale over the paths that its definition names.
 // Source: apiextensions registry/customresource ScaleREST.
-import {
-  type DeepReadonly,
-  type FieldError,
-  formatApiVersion,
-  invalidField,
-  type KubernetesObject,
-  newBadRequest,
-  newInternalError,
-  newNotFound,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { badRequest, type FieldError, internalError, invalidField, notFound } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal';
 import { changeScaled, defaultTable, metaTypes, scaleDefinition } from '@kapstan/apiserver/internal';
 import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -40,7 +33,7 @@ export function customScaleSubresource(
         present: UnstructuredObject | undefined,
         track?: TrackFields,
       ): Promise<UnstructuredObject> => {
-        if (present === undefined) throw newNotFound(resource, name);
+        if (present === undefined) throw notFound(resource, name);
         const scale = scaleOf(paths, present, unset) as UnstructuredObject;
         const write = (next: UnstructuredObject): UnstructuredObject => applyScale(paths, present, next);
         return changeScaled(present, { scale, change, field, track }, write);
@@ -56,9 +49,7 @@ export function customScaleSubresource(
 function knownScale(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>): KubernetesObject {
   const replicas = internal(() => readInteger(object, paths.specReplicasPath));
   if (replicas === undefined) {
-    throw newInternalError(
-      new Error(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`),
-    );
+    throw internalError(new Error(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`));
   }
   return scaleOf(paths, object, replicas);
 }
@@ -85,7 +76,7 @@ function internal<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof TypeError) throw newInternalError(error);
+    if (error instanceof TypeError) throw internalError(error);
     throw error;
   }
 }
@@ -93,7 +84,7 @@ function internal<T>(read: () => T): T {
 function applyScale(paths: ScalePaths, object: UnstructuredObject, scale: UnstructuredObject): UnstructuredObject {
   const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
   if (replicas === unset) {
-    throw newBadRequest(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} cannot be empty`);
+    throw badRequest(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} cannot be empty`);
   }
   internal(() => writePath(object, paths.specReplicasPath, replicas));
   // A version in the scale is a precondition on the object.

@@ -1,14 +1,9 @@
 // The strategies of a custom resource and of its /status: what its definition says, applied to every write.
 // Source: apiextensions registry/customresource strategy.go, status_strategy.go, validator.go.
-import {
-  type DeepReadonly,
-  type FieldError,
-  type GroupResource,
-  newForbidden,
-  runWhole,
-  type SlicedWork,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, GroupResource, UnstructuredObject } from '@kapstan/api';
+import { type FieldError, forbidden } from '@kapstan/api/errors';
+import { runWhole, type SlicedWork } from '@kapstan/api/internal';
 import type { ResourceStrategy } from '@kapstan/apiserver';
 import type { JsonSchema, SchemaNode, ValueValidator } from '@kapstan/apiserver/internal';
 import {
@@ -44,7 +39,7 @@ export function customResourceStrategy(kind: CustomKind): ResourceStrategy<Unstr
   const requireCreatable = ({ metadata }: Custom): void => {
     if (!kind.isTerminating()) return;
     const why = 'create not allowed while custom resource definition is terminating';
-    throw newForbidden(kind.resource, metadata?.name ?? '', why);
+    throw forbidden(kind.resource, metadata?.name ?? '', why);
   };
   const strategy: ResourceStrategy<UnstructuredObject> = {
     ...defaultStrategy,

@@ -1,7 +1,8 @@
 // CustomResource: from one version of a CustomResourceDefinition to the ResourceDefinition that is served.
 // Made by the definition controller; below it the strategy, the table and the schema of the kind.
 import { createHash } from 'node:crypto';
-import { type DeepReadonly, deepCopy, formatApiVersion, type UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { SchemaNode, Subresource } from '@kapstan/apiserver/internal';
 import {

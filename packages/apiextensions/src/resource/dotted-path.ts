@@ -1,6 +1,8 @@
 // DottedPath: a place in a custom resource that its definition names with dots: ".spec.replicas". Read by the scale subresource,
 // validation and selectable fields. Source: unstructured.NestedInt64 and its kin.
-import { ExactNumber, getOwn, isJsonObject, setOwn } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
 
 /** ".spec.replicas" → ["spec", "replicas"]. */
 export function splitDottedPath(path: string): readonly string[] {

@@ -1,15 +1,9 @@
 // Objects inside custom resources (x-kubernetes-embedded-resource): their type and metadata are checked as those of any
 // object. Source: apiextensions apiserver/schema/objectmeta Validate.
-import {
-  type DeepReadonly,
-  type FieldError,
-  fieldChild,
-  fieldIndex,
-  invalidField,
-  isJsonObject,
-  type ObjectMeta,
-  parseApiVersion,
-} from '@kapstan/api';
+
+import type { DeepReadonly, ObjectMeta } from '@kapstan/api';
+import { type FieldError, fieldChild, fieldIndex, invalidField } from '@kapstan/api/errors';
+import { isJsonObject, parseApiVersion } from '@kapstan/api/internal';
 import type { SchemaNode } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors, nameIsPathSegment, validateObjectMeta } from '@kapstan/apiserver/internal';
 

@@ -1,5 +1,7 @@
 // JSONPath on objects: what printer columns show. Compiled once a column. Source: client-go util/jsonpath.
-import { ExactNumber, getOwn, isJsonObject } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { type PathOperand, type PathOperator, type PathStep, parseJsonPath } from './json-path-parser.ts';
 
 /** Values that a path leads to; empty where a field is missing. Throws TypeError where it asks for what cannot be. */

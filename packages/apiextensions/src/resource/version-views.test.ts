@@ -1,4 +1,5 @@
-import { deepCopy, formatApiVersion, isStatusError, runWhole, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, runWhole } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import { FieldManager } from '@kapstan/apiserver';
 import { testContext } from '@kapstan/apiserver/testing';

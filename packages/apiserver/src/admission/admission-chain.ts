@@ -1,6 +1,8 @@
 // AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
 // Implements the registry's AdmissionControl.
-import { type Clock, deepCopy, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
+
+import { type Clock, deepCopy, type GroupResource, systemClock } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { MetricFamily } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';

@@ -1,5 +1,6 @@
 // AdmissionPlugin: one rule of the admission chain. Each is a file of its own; admission-chain.ts puts them in order.
-import { newForbidden, type StatusError } from '@kapstan/api';
+import type { StatusError } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import type { AdmissionAttributes } from '../registry/store/admission-control.ts';
 
 /** Both functions reject with StatusError to refuse; absent = the plug-in takes no part in that phase. */
@@ -18,7 +19,7 @@ export interface AdmissionPlugin {
 /** 403 that names the object, by its generateName or "Unknown" when it has no name yet. Source: admission.NewForbidden. */
 export function refuse({ resource, name, object }: AdmissionAttributes, why: string): StatusError {
   const shown = name || object?.metadata?.name || object?.metadata?.generateName || 'Unknown';
-  return newForbidden(resource, shown, why);
+  return forbidden(resource, shown, why);
 }
 
 /** True for a request about objects of that resource themselves. */

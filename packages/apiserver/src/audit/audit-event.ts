@@ -1,6 +1,8 @@
 // AuditEvent: what is recorded of a request at one stage, and its two forms as a line. Made by audit-trail.ts, written by
 // audit-log.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
-import { formatMicroTime, parseJson, type Status, stringifyJson } from '@kapstan/api';
+
+import { parseJson, type Status, stringifyJson } from '@kapstan/api';
+import { formatMicroTime } from '@kapstan/api/internal';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { AuditLevel, AuditStage } from './audit-policy.ts';
 

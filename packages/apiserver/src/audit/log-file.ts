@@ -3,7 +3,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
-import { type Clock, formatMicroTime, parseTime } from '@kapstan/api';
+import { type Clock, parseTime } from '@kapstan/api';
+import { formatMicroTime } from '@kapstan/api/internal';
 
 export interface AuditLogFileOptions {
   /** Made when absent, readable by its owner alone; so is its directory. */

@@ -1,15 +1,15 @@
 // An audit policy as a file: YAML or JSON, the kind Policy of audit.k8s.io/v1. Read at the start, made into audit-policy.ts.
 // Source: apiserver pkg/audit/policy (reader.go), apis/audit/validation (1.36).
+
 import {
   dnsSubdomainErrors,
   type FieldError,
-  formatApiVersion,
   formatFieldError,
-  type GroupVersionKind,
   invalidField,
   notSupportedField,
   requiredField,
-} from '@kapstan/api';
+} from '@kapstan/api/errors';
+import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import { interpretKind, kindRegistry, readDocument } from '../schema/decode-object.ts';
 import { StrictErrors, strictDecodingText } from '../schema/field-validation.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';

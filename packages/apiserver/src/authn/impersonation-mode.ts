@@ -1,7 +1,7 @@
 // ImpersonationMode: one way in which somebody may be let act as someone else, and the authorisation that it takes: four that
 // are bound to what is done meanwhile (verbs "impersonate:<mode>" and "impersonate-on:<mode>:<verb>"), and the old one for
 // everything (verb "impersonate"). Tried in turn by impersonator.ts. Source: filters/impersonation/mode.go (KEP 5284).
-import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { WantedUser } from './impersonation.ts';

@@ -1,6 +1,8 @@
 // Impersonation: headers that ask to act as someone else. Who may is decided by impersonator.ts.
 // Source: apiserver pkg/endpoints/filters/impersonation (processImpersonationHeaders).
-import { goQuote, newBadRequest } from '@kapstan/api';
+
+import { badRequest } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 
 export interface ImpersonationHeaders {
   headerNames(): readonly string[];
@@ -58,5 +60,5 @@ function withoutUser({ uid, groups, extra: entries }: WantedUser): Error {
   const shownEntries = [...entries].map(([key, values]) => `${goQuote(key)}:${texts(values)}`);
   const extra = entries.size === 0 ? 'map[string][]string(nil)' : `map[string][]string{${shownEntries.join(', ')}}`;
   const shown = `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${texts(groups)}, Extra:${extra}}`;
-  return newBadRequest(`requested ${shown} without impersonating a user name`);
+  return badRequest(`requested ${shown} without impersonating a user name`);
 }

@@ -1,15 +1,9 @@
 // Impersonator: lets a requester act as the user whom his headers name, when the authorizer allows every part of it in one
 // of the modes of impersonation-mode.ts. Source: filters/impersonation/constrained_impersonation.go, mode.go.
-import {
-  type Clock,
-  dnsSubdomainErrors,
-  type FieldError,
-  formatFieldErrors,
-  goQuote,
-  invalidField,
-  isForbidden,
-  systemClock,
-} from '@kapstan/api';
+
+import { type Clock, isForbidden, systemClock } from '@kapstan/api';
+import { dnsSubdomainErrors, type FieldError, formatFieldErrors, invalidField } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
 import { mastersGroup } from '../authz/masters-authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';

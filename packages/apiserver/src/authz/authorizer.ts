@@ -1,6 +1,9 @@
 // The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
-import { type FieldRequirement, goQuote, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
+
+import { StatusError } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
+import { type FieldRequirement, goQuote, type LabelRequirement } from '@kapstan/api/internal';
 import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 
@@ -111,7 +114,7 @@ export function forbiddenError(attributes: AuthorizationAttributes, reason: stri
   if (attributes.type === 'path') {
     return new StatusError({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
   }
-  return newForbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
+  return forbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
 }
 
 /** Who may not do what, and why not as far as the authorizer tells. */

@@ -1,6 +1,8 @@
 // JSON as Go's encoder writes values without a type: members sorted, and escaped what could end a script. That is how a
 // kube-apiserver stores custom resources, and what clients in Go send as raw JSON.
-import { ExactNumber, setOwn, stringifyJson } from '@kapstan/api';
+
+import { ExactNumber, stringifyJson } from '@kapstan/api';
+import { setOwn } from '@kapstan/api/internal';
 
 const surrogate = /[\ud800-\udfff]/;
 

@@ -1,6 +1,8 @@
 // Protobuf messages to the JSON form of objects: what Go's encoder would write of the object that it decodes.
 // Beside protobuf-encoder.ts.
-import { ExactNumber, formatTime, isJsonObject, parseJson, setOwn } from '@kapstan/api';
+
+import { ExactNumber, formatTime, parseJson } from '@kapstan/api';
+import { isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { Message, MessageField } from '../schema/message.ts';
 import { WireCursor } from './wire-cursor.ts';
 

@@ -1,6 +1,8 @@
 // Objects in their JSON form to protobuf messages, as kube-apiserver writes them: fields in rising order, scalars that
 // are no pointers also when zero, maps sorted by key. Beside protobuf-decoder.ts.
-import { ExactNumber, isJsonObject, parseTime } from '@kapstan/api';
+
+import { ExactNumber, parseTime } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Message, MessageField } from '../schema/message.ts';
 import { sortedKeys, stringifyEscaped } from './go-json.ts';
 import { MessageBuffer } from './message-buffer.ts';

@@ -1,5 +1,5 @@
 // The envelope of Kubernetes objects in protobuf: four magic bytes, then runtime.Unknown with the kind and the message.
-import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '@kapstan/api/internal';
 import type { ApiTypes } from '../schema/schema-node.ts';
 import { decodeInto } from './protobuf-decoder.ts';
 import { encodeFramed, type MessageFrame } from './protobuf-encoder.ts';

@@ -1,15 +1,15 @@
 // The codecs of values in the store, by media type, and which resource is written with which. What is read is told by its
 // first bytes, so that a store may hold all of them. Handed to ResourceStack; @kapstan/storage has the port.
+
+import type { Revision, UnstructuredObject } from '@kapstan/api';
 import {
   formatApiVersion,
   formatRevision,
   type GroupVersionKind,
   isJsonObject,
   parseApiVersion,
-  type Revision,
   type SlicedWork,
-  type UnstructuredObject,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { type Codec, jsonCodec } from '@kapstan/storage';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaTypes } from '../schema/meta-types.ts';

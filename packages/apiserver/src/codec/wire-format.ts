@@ -1,6 +1,8 @@
 // The formats in which objects cross the wire: JSON, YAML and, for built-in kinds, protobuf. Used by negotiation and by
 // every response.
-import { ExactNumber, type GroupVersionKind, isJsonObject, parseApiVersion, stringifyJson } from '@kapstan/api';
+
+import { ExactNumber, stringifyJson } from '@kapstan/api';
+import { type GroupVersionKind, isJsonObject, parseApiVersion } from '@kapstan/api/internal';
 import { type ScalarTag, stringify } from 'yaml';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';

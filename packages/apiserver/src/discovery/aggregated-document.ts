@@ -1,5 +1,5 @@
 // Aggregated discovery: all groups, versions and resources in one document. Source: apidiscovery.k8s.io/v2.
-import type { GroupVersionKind } from '@kapstan/api';
+import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { DiscoverySnapshot } from './discovery-index.ts';
 import { sortedSubresources, verbsShown } from './documents.ts';

@@ -1,7 +1,7 @@
 // The documents of discovery, one group, version or list at a time. Source: meta/v1 APIVersions, APIGroup,
 // APIGroupList, APIResourceList; which of them carry an apiVersion is history.
 import { createHash } from 'node:crypto';
-import { formatApiVersion } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition, Verb } from '../registry/definition/resource-definition.ts';
 import type { DiscoverySnapshot, GroupEntry, VersionEntry } from './discovery-index.ts';
 

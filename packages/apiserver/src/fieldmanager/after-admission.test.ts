@@ -1,4 +1,4 @@
-import type { ManagedFieldsEntry } from '@kapstan/api';
+import type { ManagedFieldsEntry } from '@kapstan/api/internal';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmissionControl } from '../registry/store/admission-control.ts';

@@ -1,6 +1,9 @@
 // application/apply-patch+yaml: the body of one server-side apply, read once and applied as often as the update loop
 // asks. Called by http/. Source: apiserver handlers applyPatcher.
-import { type DeepReadonly, isJsonObject, newBadRequest, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
+
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
+import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import { warningTexts, yamlDuplicatesText } from '../schema/field-validation.ts';
 import { jsonKind } from '../schema/go-types.ts';
 import { decodeText } from '../schema/json-reader.ts';
@@ -43,7 +46,7 @@ function readBody(readYaml: YamlReading): ReadBody {
   const applied = document.value ?? {};
   if (isJsonObject(applied)) return { applied: applied as UnstructuredObject, duplicates };
   const why = `json: cannot unmarshal ${jsonKind(applied)} into Go value of type map[string]interface {}`;
-  throw newBadRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`);
+  throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`);
 }
 
 function readDocument(readYaml: YamlReading): YamlBody {
@@ -51,13 +54,13 @@ function readDocument(readYaml: YamlReading): YamlBody {
     return readYaml();
   } catch (error) {
     if (!(error instanceof YamlSyntaxError)) throw error;
-    throw newBadRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
+    throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
   }
 }
 
 function judge(duplicates: readonly string[], { context }: ApplyCall): void {
   if (duplicates.length === 0) return;
   const text = `error converting YAML to JSON: ${yamlDuplicatesText(duplicates)}`;
-  if (context.fieldValidation === 'Strict') throw newBadRequest(`error strict decoding YAML: ${text}`);
+  if (context.fieldValidation === 'Strict') throw badRequest(`error strict decoding YAML: ${text}`);
   if (context.fieldValidation === 'Warn') for (const warning of warningTexts(text)) context.warn(warning);
 }

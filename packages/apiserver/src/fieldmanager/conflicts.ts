@@ -1,6 +1,9 @@
 // What an apply may not take over: fields of other managers that it would change. Source: apimachinery
 // util/managedfields/internal/conflict.go.
-import { type SlicedWork, type StatusCause, StatusError, sortInSlices } from '@kapstan/api';
+
+import { StatusError } from '@kapstan/api';
+import type { StatusCause } from '@kapstan/api/errors';
+import { type SlicedWork, sortInSlices } from '@kapstan/api/internal';
 import type { FieldSet } from './field-set.ts';
 import type { ManagedSet } from './managed-fields.ts';
 import { formatPath } from './path-element.ts';

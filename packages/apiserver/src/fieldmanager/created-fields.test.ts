@@ -1,4 +1,4 @@
-import { runWhole } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SchemaNode } from '../schema/schema-node.ts';

@@ -8,7 +8,7 @@ import {
   type SlicedWork,
   SlicePace,
   sortInSlices,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { jsonEqual } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';

@@ -1,12 +1,5 @@
-import {
-  type Clock,
-  deepCopy,
-  isStatusError,
-  runWhole,
-  type Status,
-  systemClock,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { type Clock, deepCopy, isStatusError, type Status, systemClock, type UnstructuredObject } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { applyPatch } from '../patch/apply-patch.ts';
 import type { RequestContext } from '../registry/definition/request-context.ts';

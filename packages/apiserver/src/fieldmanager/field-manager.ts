@@ -1,21 +1,24 @@
 // FieldManager: keeps metadata.managedFields through every write and does server-side apply. Implements the registry's
 // port ManagedFieldsTracker; http/ calls apply through apply-request.ts. Source: apimachinery util/managedfields.
+
 import {
   type Clock,
-  copyInSlices,
   type DeepReadonly,
-  formatApiVersion,
   formatTime,
-  type GroupVersionKind,
-  isJsonObject,
   type KubernetesObject,
-  type ManagedFieldsEntry,
-  newBadRequest,
-  type SlicedWork,
   StatusError,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
+import {
+  copyInSlices,
+  formatApiVersion,
+  type GroupVersionKind,
+  isJsonObject,
+  type ManagedFieldsEntry,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
@@ -347,11 +350,11 @@ function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind
   const kind = textOf(applied.kind);
   const apiVersion = textOf(applied.apiVersion);
   if (apiVersion !== formatApiVersion(expected) || kind !== expected.kind) {
-    throw newBadRequest(`invalid object type: ${formatKind(apiVersion, kind)}`);
+    throw badRequest(`invalid object type: ${formatKind(apiVersion, kind)}`);
   }
   const metadata: unknown = applied.metadata;
   if (isJsonObject(metadata) && metadata.managedFields !== undefined && metadata.managedFields !== null) {
-    throw newBadRequest('metadata.managedFields must be nil');
+    throw badRequest('metadata.managedFields must be nil');
   }
 }
 

@@ -1,5 +1,5 @@
 // The fields that an object sets, by its schema. Source: structured-merge-diff typed.TypedValue.ToFieldSet.
-import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api';
+import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement, fieldNameOf, type PathElement } from './path-element.ts';

@@ -8,7 +8,7 @@ import {
   SlicePace,
   setOwn,
   sortInSlices,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { comparePathElements, type FieldPath, type PathElement, parsePathElement } from './path-element.ts';
 
 /** Deepest FieldsV1 that is read: that of the objects themselves. */

@@ -1,6 +1,8 @@
 // The annotation of client-side `kubectl apply`, which lets kubectl take its own fields over when it changes to
 // server-side apply. Source: apimachinery util/managedfields/internal/lastapplied*.go.
-import { getOwn, isJsonObject, parseJson, type SlicedWork, setOwn } from '@kapstan/api';
+
+import { parseJson } from '@kapstan/api';
+import { getOwn, isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { stringifySorted } from '../codec/go-json.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';

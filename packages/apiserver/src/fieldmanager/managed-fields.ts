@@ -1,14 +1,8 @@
 // metadata.managedFields, taken apart into managers and their sets, and put together again. Source: apimachinery
 // util/managedfields/internal/managedfields.go.
-import {
-  type DeepReadonly,
-  type ManagedFieldsEntry,
-  parseTime,
-  type SlicedWork,
-  SlicePace,
-  sortInSlices,
-  stringifyJson,
-} from '@kapstan/api';
+
+import { type DeepReadonly, parseTime, stringifyJson } from '@kapstan/api';
+import { type ManagedFieldsEntry, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api/internal';
 import { FieldSet, unionOf } from './field-set.ts';
 
 /** One manager's fields. Two entries are of one manager when their {@link managerId} is equal. */

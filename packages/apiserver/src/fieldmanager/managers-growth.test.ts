@@ -1,12 +1,7 @@
 // What tracking and applying cost as managers, fields and depth grow, and which answers stay bounded.
 
-import {
-  isStatusError,
-  type ManagedFieldsEntry,
-  runWhole,
-  type StatusError,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { isStatusError, type StatusError, type UnstructuredObject } from '@kapstan/api';
+import { type ManagedFieldsEntry, runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';

@@ -1,6 +1,8 @@
 // One step of a path to a field, as the text that FieldsV1 has for it: f:name, k:{"name":"a"}, v:"x", i:0. Used by
 // field-set.ts and everything that walks objects beside their sets.
-import { isJsonObject, parseJson, stringifyJson } from '@kapstan/api';
+
+import { parseJson, stringifyJson } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 
 /** A step in its one canonical spelling, so that equal steps are equal texts. */
 export type PathElement = string;

@@ -1,6 +1,6 @@
 // What an apply takes out: what its manager applied the last time and applies no more, unless someone owns it still.
 // Used by updater.ts. Source: structured-merge-diff merge.Updater prune.
-import { type SlicedWork, SlicePace } from '@kapstan/api';
+import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { type FieldSet, unionOf } from './field-set.ts';
 import { fieldSetOf, withNamedFields } from './field-set-from-object.ts';

@@ -1,6 +1,6 @@
 // An object without some of its fields, and without the maps and lists that this leaves empty. Source:
 // structured-merge-diff typed.TypedValue.RemoveItems.
-import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
+import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement } from './path-element.ts';

@@ -1,6 +1,6 @@
 // How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
 // comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
-import { getOwn, goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api';
+import { getOwn, goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';

@@ -1,6 +1,6 @@
 // What an update did: the fields added, changed and removed between two objects of one schema. Source:
 // structured-merge-diff typed.TypedValue.Compare.
-import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, SlicePace } from '@kapstan/api';
+import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { jsonEqual, jsonEqualInSlices } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';

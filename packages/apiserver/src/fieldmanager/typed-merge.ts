@@ -1,6 +1,6 @@
 // The live object with an applied configuration laid over it: what is applied wins, the rest stays, items of associative
 // lists keep a common order. Source: structured-merge-diff typed.TypedValue.Merge.
-import { copyAtPace, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api';
+import { copyAtPace, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { PathElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';

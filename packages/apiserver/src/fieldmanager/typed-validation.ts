@@ -1,6 +1,8 @@
 // Whether an object fits its schema as far as owning fields needs it: known fields, right forms, unique keys. Source:
 // structured-merge-diff typed/validate.go, whose words clients see in a 500.
-import { ExactNumber, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cutShort, shortGoSyntax, shortGoValue } from '../schema/short-go-text.ts';

@@ -1,6 +1,6 @@
 // Who owns what after an update or an apply: sets only, no objects' texts. What managers own in other versions is
 // compared and pruned in those (version-views.ts). Source: structured-merge-diff merge.Updater.
-import { type SlicedWork, SlicePace } from '@kapstan/api';
+import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';

@@ -1,6 +1,8 @@
 // How an object looks in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
 // the definitions of those versions. Source: managedfields versionConverter.
-import { copyInSlices, formatApiVersion, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { copyInSlices, formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';

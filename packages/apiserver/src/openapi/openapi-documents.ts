@@ -1,7 +1,8 @@
 // OpenApiDocuments: the OpenAPI v3 index and a document a group version, made when asked for and kept until the
 // resources of that group version change. Source: kube-openapi handler3; kubectl explain and apply read them.
 import { createHash } from 'node:crypto';
-import { formatApiVersion, stringifyJson } from '@kapstan/api';
+import { stringifyJson } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';

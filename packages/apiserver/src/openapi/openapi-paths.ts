@@ -1,6 +1,6 @@
 // Paths of an OpenAPI v3 document: what can be done with each resource, with the query parameters that clients look for
 // (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
-import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import type { QueryOptionTypes, ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaFacts } from '../schema/meta-types.ts';
 import { refTo } from './openapi-schemas.ts';

@@ -1,7 +1,7 @@
 // An OpenAPI v3 document as a protobuf message. Made of pieces, so that the caller can make them one at a time: fields 4 (paths) and
 // 5 (components) may come any number of times and are merged. Beside swagger-protobuf.ts, which does v2; asked by
 // openapi-documents.ts. Source: google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (what of JSON becomes which message).
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import {
   any,
   double,

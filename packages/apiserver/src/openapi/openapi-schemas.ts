@@ -1,6 +1,6 @@
 // Component schemas of an OpenAPI v3 document: the definitions that a group version's kinds reach, in OpenAPI's words.
 // Those with Go types from the server's types, which shorten names and leave out what follows; others from their structural schemas.
-import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api';
+import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api/internal';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaTypes } from '../schema/meta-types.ts';

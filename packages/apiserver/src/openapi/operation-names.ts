@@ -1,6 +1,6 @@
 // What generators of clients call an operation: its id ("listAppsV1NamespacedDeployment"), the tag of its group and version,
 // and a line of text. Source: apiserver endpoints/installer.go, endpoints/openapi/openapi.go (GetOperationIDAndTags).
-import type { GroupVersion } from '@kapstan/api';
+import type { GroupVersion } from '@kapstan/api/internal';
 
 export interface NamedOperation {
   readonly of: GroupVersion;

@@ -1,7 +1,7 @@
 // A Swagger document as a protobuf message: the only form in which client-go asks for it. Made of pieces, so that the
 // caller can make them one at a time: fields 8 (paths) and 9 (definitions) may come any number of times and are merged.
 // Source: google/gnostic-models openapiv2/OpenAPIv2.proto.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import {
   any,
   double,

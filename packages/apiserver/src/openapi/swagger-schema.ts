@@ -1,6 +1,6 @@
 // From the words of OpenAPI v3 to those of v2 (Swagger): schemas and operations. v2 has no choice between schemas and no
 // null, so what needs them is left open: clients check less, never too much. Source: apiextensions openapi/v2/conversion.go.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,5 @@
-import { isStatusError, runWhole, type StatusError, type UnstructuredObject } from '@kapstan/api';
+import { isStatusError, type StatusError, type UnstructuredObject } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SchemaNode } from '../schema/schema-node.ts';

@@ -1,19 +1,18 @@
 // PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
 // the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
+
+import { StatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import {
   copyInSlices,
   formatApiVersion,
   type GroupVersionKind,
   isJsonObject,
   JsonSyntaxError,
-  newBadRequest,
   runWhole,
   type SlicedWork,
-  StatusError,
   setOwn,
-  stringifyJson,
-  type UnstructuredObject,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { decodeDocumentInSlices, interpretKind, kindRegistry } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { decodeText, readJsonText } from '../schema/json-reader.ts';
@@ -101,11 +100,11 @@ function* readPatch(type: PatchType, text: string): SlicedWork<ReadPatch> {
   try {
     const { value, repeats } = yield* readJsonText(text);
     const patch = yield* decodeTypedInSlices(value, { schema: anyObject, strict, repeats, words: 'json' });
-    if (patch === null && type === 'merge') throw newBadRequest('Invalid JSON Patch');
+    if (patch === null && type === 'merge') throw badRequest('Invalid JSON Patch');
     return { type, value: patch ?? {}, complaints: strict.texts() };
   } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
-    throw newBadRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
+    throw badRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
   }
 }
 
@@ -187,7 +186,7 @@ function* mergeOrRefuse(
 function strategicRefusal(error: StrategicMergeError): StatusError {
   switch (error.type) {
     case 'badRequest':
-      return newBadRequest(error.message);
+      return badRequest(error.message);
     case 'unprocessable': {
       const message = 'the server rejected our request due to an error in our request';
       return new StatusError({ code: 422, reason: 'Invalid', message, details: {} });

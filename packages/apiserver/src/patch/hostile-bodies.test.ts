@@ -1,6 +1,7 @@
 // Bodies that fit no kind: whatever arrives, the answer is an object or a Status, never a crash.
 
-import { isStatusError, runWhole, type UnstructuredObject } from '@kapstan/api';
+import { isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createApplier } from '../fieldmanager/apply-request.ts';

@@ -1,19 +1,19 @@
 // application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
+
+import { StatusError, stringifyJson } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import {
   copyAtPace,
   getOwn,
   isJsonObject,
   JsonSyntaxError,
   maxJsonDepth,
-  newBadRequest,
   type SlicedWork,
   SlicePace,
-  StatusError,
   setOwn,
   sortInSlices,
-  stringifyJson,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJsonText } from '../schema/json-reader.ts';
@@ -72,7 +72,7 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
       []) as JsonPatchOperation[];
   } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
-    throw newBadRequest(`error decoding patch: ${error.message}`);
+    throw badRequest(`error decoding patch: ${error.message}`);
   }
 }
 

@@ -1,6 +1,6 @@
 // application/merge-patch+json: RFC 7386 on own keys, with kube-apiserver's one deviation: nulls of objects inside what is
 // new are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
-import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api';
+import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
 
 /**
  * The document with the patch merged in. Changes `document` and may share parts of `patch`. Objects that both have, and

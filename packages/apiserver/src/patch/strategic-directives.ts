@@ -1,6 +1,6 @@
 // The directives of a strategic merge patch: their names, and a patch without them. Used by strategic-merge.ts and
 // strategic-list.ts.
-import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
+import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 
 /** `$patch: delete | replace`, in a map or an item of a list. */
 export const directive = '$patch';

@@ -1,6 +1,6 @@
 // Lists in a strategic merge: maps by their merge key, scalars as sets, and the order of the outcome. The order of the
 // patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
-import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
+import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { shortGoValue } from '../schema/short-go-text.ts';

@@ -1,7 +1,7 @@
 // application/strategic-merge-patch+json: a merge patch that knows from the schema which lists merge by key, with its
 // directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists are in
 // strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
-import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api';
+import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
 import { goTypeName } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import {

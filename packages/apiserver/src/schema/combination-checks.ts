@@ -1,5 +1,7 @@
 // allOf, anyOf, oneOf and not of a schema. Their errors name no field, as kube-apiserver's do.
-import { type FieldError, invalidField, isJsonObject } from '@kapstan/api';
+
+import { type FieldError, invalidField } from '@kapstan/api/errors';
+import { isJsonObject } from '@kapstan/api/internal';
 import { countErrors, joinedErrors } from './error-collector.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';

@@ -1,4 +1,5 @@
-import { formatApiVersion, isStatusError, type StatusError, stringifyJson } from '@kapstan/api';
+import { isStatusError, type StatusError, stringifyJson } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
 import { type DecodeObjectOptions, decodeObject } from './decode-object.ts';

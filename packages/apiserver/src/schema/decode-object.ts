@@ -1,20 +1,18 @@
 // The body of a request as an object of the kind that the endpoint takes: read, checked for kind and version, poured
 // into its types, complaints judged by ?fieldValidation=. Called by http/ for creates and updates; the patches use the parts.
+
+import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { badRequest, invalid, invalidField } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
   formatApiVersion,
   type GroupVersion,
   type GroupVersionKind,
-  invalidField,
   isJsonObject,
-  newBadRequest,
-  newInvalid,
   parseApiVersion,
   runWhole,
   type SlicedWork,
-  stringifyJson,
-  type UnstructuredObject,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import {
   type FieldValidation,
   StrictErrors,
@@ -81,12 +79,12 @@ export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOpt
 function unread(error: unknown, body: Uint8Array, { gvk }: DecodeObjectOptions): unknown {
   if (!isReadError(error)) return error;
   const what = `the object provided is unrecognized (must be of type ${gvk.kind})`;
-  return badRequest(`${what}: ${error.message} (${summarizeBody(body)})`, error);
+  return badRequestError(`${what}: ${error.message} (${summarizeBody(body)})`, error);
 }
 
 function undecoded(error: unknown, { kind, version }: GroupVersionKind, options: DecodeObjectOptions): unknown {
   if (!(error instanceof DecodeError)) return error;
-  return badRequest(
+  return badRequestError(
     `${kind} in version "${version}" cannot be handled as a ${options.gvk.kind}: ${error.message}`,
     error,
   );
@@ -253,7 +251,7 @@ function* decodeCustom(
   const object = ((yield* decodeTypedInSlices(document.value, untyped)) ?? {}) as UnstructuredObject;
   coerceMetadata(object, '', strict);
   if (gvk.kind !== expected.kind) {
-    throw newInvalid({ group: expected.group, kind: gvk.kind }, object.metadata?.name ?? '', [
+    throw invalid({ group: expected.group, kind: gvk.kind }, object.metadata?.name ?? '', [
       invalidField('kind', gvk.kind, `must be ${expected.kind}`),
     ]);
   }
@@ -311,11 +309,11 @@ function refuseOtherVersion(gvk: GroupVersionKind, options: DecodeObjectOptions)
   const said = formatApiVersion(gvk);
   const expected = formatApiVersion(options.gvk);
   if (said === expected || options.acceptsVersion?.(gvk) === true) return;
-  throw newBadRequest(`the API version in the data (${said}) does not match the expected API version (${expected})`);
+  throw badRequest(`the API version in the data (${said}) does not match the expected API version (${expected})`);
 }
 
-function badRequest(message: string, cause: Error): Error {
-  const error = newBadRequest(message);
+function badRequestError(message: string, cause: Error): Error {
+  const error = badRequest(message);
   error.cause = cause;
   return error;
 }

@@ -1,7 +1,8 @@
 // Defaults of a schema, written into an object in place. Shared by built-in kinds (where the OpenAPI document has few)
 // and custom resources. Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
+
+import { deepCopy } from '@kapstan/api';
 import {
-  deepCopy,
   getOwn,
   isJsonObject,
   membersPerSlice,
@@ -9,7 +10,7 @@ import {
   type SlicedWork,
   SlicePace,
   setOwn,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 /**

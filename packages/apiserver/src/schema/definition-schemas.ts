@@ -1,5 +1,5 @@
 // Schemas of definitions as SchemaNodes, made from a source's OpenAPI definitions on first use. Above: decoding, patches, apply.
-import { getOwn } from '@kapstan/api';
+import { getOwn } from '@kapstan/api/internal';
 import { embeddedStructs } from './embedded-structs.ts';
 import type { ApiTypes, SchemaNode } from './schema-node.ts';
 import type { GoTypeName, RawSchema, SchemaSource } from './schema-source.ts';

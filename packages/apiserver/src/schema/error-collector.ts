@@ -1,5 +1,7 @@
 // ErrorCollector: the errors of a value that may have as many as a request has bytes. Used by value-validation.ts.
-import { type FieldError, maxToldErrors, omittedErrors } from '@kapstan/api';
+
+import type { FieldError } from '@kapstan/api/errors';
+import { maxToldErrors, omittedErrors } from '@kapstan/api/internal';
 
 /** Keeps as many errors as an answer tells, and counts the others: duplicates apart, because an update may be forgiven them. */
 export class ErrorCollector {

@@ -1,6 +1,6 @@
 // The one JSON form of an object with a Go type: what decoding into that type and encoding again would give. Empty optional
 // fields go, required ones appear with their zero value. GoForms makes it from the struct tags among a source's protobuf data.
-import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api';
+import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
 import type { ProtobufField, SchemaSource } from './schema-source.ts';
 

@@ -1,6 +1,8 @@
 // The Go types behind a schema: their names in error texts, and those that read themselves from JSON (quantities,
 // integers or strings, raw JSON). Used by typed-decoder.ts.
-import { ExactNumber, isJsonObject, parseQuantity } from '@kapstan/api';
+
+import { ExactNumber, parseQuantity } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 /** "v1.PodSpec", "[]v1.Container", "map[string]string", "int32": as in "of type …". */

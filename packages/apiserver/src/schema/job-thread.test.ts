@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { newInternalError, systemClock } from '@kapstan/api';
+import { systemClock } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
 import { JobThread } from './job-thread.ts';
 
@@ -21,8 +22,8 @@ it('a thread that ends by itself fails the job that it did, and another one does
     },
     sizeOf: (job) => job.length,
     maxJobMs: 60_000,
-    tooSlow: () => newInternalError('too slow'),
-    failureOf: ({ message }) => newInternalError(message),
+    tooSlow: () => internalError('too slow'),
+    failureOf: ({ message }) => internalError(message),
   });
   const jobs = ['a', 'end', 'after'].map((job) => thread.ask(job, undefined));
   const outcomes = await Promise.allSettled(jobs);

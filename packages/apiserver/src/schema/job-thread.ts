@@ -2,14 +2,9 @@
 // (validation/large-object-validation.ts). Started when it is needed; ended when it has been idle, when a job takes too long or nobody
 // waits for it any more, and with its owner.
 import type { Worker } from 'node:worker_threads';
-import {
-  addAbortListener,
-  type CallSignal,
-  type CancelTimer,
-  type Clock,
-  newInternalError,
-  removeAbortListener,
-} from '@kapstan/api';
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
 
 const idleMs = 10_000;
 /** A job whose asker has gone may still end by itself for so long: a thread that is ended costs the next job its start. */
@@ -60,7 +55,7 @@ export class JobThread<Job, Answer> {
   ask(job: Job, signal: CallSignal | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      if (this.#isClosed) throw newInternalError('the server is closed');
+      if (this.#isClosed) throw internalError('the server is closed');
       const onAbort = (): void => {
         this.#forget(waiting);
         reject(signal?.reason);
@@ -86,7 +81,7 @@ export class JobThread<Job, Answer> {
     const refused = [...(this.#doing ? [this.#doing] : []), ...this.#waiting];
     this.#doing = undefined;
     this.#waiting.clear();
-    for (const { settle } of refused) settle(newInternalError('the server is closed'));
+    for (const { settle } of refused) settle(internalError('the server is closed'));
     this.#end();
     await Promise.all(this.#ends);
   }

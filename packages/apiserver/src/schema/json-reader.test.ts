@@ -1,4 +1,5 @@
-import { ExactNumber, JsonSyntaxError, parseJson, readJsonSlowly, stringifyJson } from '@kapstan/api';
+import { ExactNumber, parseJson, stringifyJson } from '@kapstan/api';
+import { JsonSyntaxError, readJsonSlowly } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readJson } from './json-reader.ts';

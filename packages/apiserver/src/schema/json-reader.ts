@@ -9,7 +9,7 @@ import {
   readJsonInSlices,
   readJsonSlowly,
   type SlicedWork,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 
 const noRepeats: ReadonlyMap<object, MemberList> = new Map();
 

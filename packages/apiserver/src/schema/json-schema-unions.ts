@@ -1,6 +1,6 @@
 // The Go types in a JSON schema that are one of two things: a schema or a list, a schema or a boolean, a schema or names.
 // Read by typed-decoder.ts. Source: apiextensions v1 marshal.go.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import { GoValueError } from './go-types.ts';
 import type { SchemaNode } from './schema-node.ts';
 

@@ -1,6 +1,7 @@
 // What is read, decoded and brought into form in slices comes out as it does at once.
 
-import { deepCopy, runWhole, type SlicedWork } from '@kapstan/api';
+import { deepCopy } from '@kapstan/api';
+import { runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
 import { schemaDefaultsInSlices } from './defaulting.ts';

@@ -1,6 +1,6 @@
 // Nulls that a schema of a custom resource does not allow: taken out after defaults were filled in. Beside pruning.ts,
 // which takes out unknown names.
-import { isJsonObject, runWhole, type SlicedWork, SlicePace } from '@kapstan/api';
+import { isJsonObject, runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 /**

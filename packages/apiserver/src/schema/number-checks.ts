@@ -1,5 +1,6 @@
 // minimum, maximum, multipleOf and the ranges of number formats of a schema.
-import { ExactNumber, type FieldError, invalidField } from '@kapstan/api';
+import { ExactNumber } from '@kapstan/api';
+import { type FieldError, invalidField } from '@kapstan/api/errors';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 

@@ -1,5 +1,5 @@
 // ProtobufMessages: tables of the messages behind the kinds of one source, made once per message.
-import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api/internal';
 import type { Message, MessageField, ValueType } from './message.ts';
 import type { ProtobufField, SchemaSource } from './schema-source.ts';
 

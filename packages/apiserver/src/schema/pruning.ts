@@ -1,6 +1,6 @@
 // Unknown fields of custom resources: found by the schema, taken out, named. Used by decode-object.ts; built-in kinds
 // lose theirs in typed-decoder.ts.
-import { fitsOneSlice, isJsonObject, membersPerSlice, runWhole, type SlicedWork } from '@kapstan/api';
+import { fitsOneSlice, isJsonObject, membersPerSlice, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 const objectMembers: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);

@@ -1,6 +1,8 @@
 // The JSON of Go values that are no structs of fields: strings, numbers, bytes, and the types that print themselves
 // (Time, MicroTime, Quantity, IntOrString). Below: go-form.ts walks the structs.
-import { ExactNumber, formatMicroTime, formatTime, parseQuantity, parseTime, type Quantity } from '@kapstan/api';
+
+import { ExactNumber, formatTime, parseQuantity, parseTime, type Quantity } from '@kapstan/api';
+import { formatMicroTime } from '@kapstan/api/internal';
 
 export interface ScalarForm {
   readonly kind:

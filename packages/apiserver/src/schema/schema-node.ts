@@ -1,6 +1,6 @@
 // SchemaNode: one place in an object's schema, the same for built-in kinds and custom resources.
 // Made by definition-schemas.ts and structural-schema.ts; read by decoding, defaulting, pruning, patches and apply.
-import type { GroupVersionKind, SlicedWork } from '@kapstan/api';
+import type { GroupVersionKind, SlicedWork } from '@kapstan/api/internal';
 import type { Message } from './message.ts';
 import type { RawSchema } from './schema-source.ts';
 

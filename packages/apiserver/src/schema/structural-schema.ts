@@ -1,5 +1,5 @@
 // Schemas of custom resources: from the JSONSchemaProps of a definition to SchemaNode. Used by crd/.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 /** JSONSchemaProps of apiextensions.k8s.io/v1, as sent; checked by apiextensions/validation/definition-validation.ts. */

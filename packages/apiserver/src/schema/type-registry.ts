@@ -1,6 +1,12 @@
 // TypeRegistry: all that the server works with of the types of one source, each made at its first use. Whoever brings kinds makes one;
 // the nodes of its schemas name it, so that it comes along with a resource's definition.
-import { formatApiVersion, type GroupVersionKind, getOwn, parseApiVersion, type SlicedWork } from '@kapstan/api';
+import {
+  formatApiVersion,
+  type GroupVersionKind,
+  getOwn,
+  parseApiVersion,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { DefinitionSchemas } from './definition-schemas.ts';
 import { GoForms, normalizeGoForm, normalizeGoFormInSlices, zeroGoForm } from './go-form.ts';
 import type { Message } from './message.ts';

@@ -1,7 +1,8 @@
 // A JSON value poured into the Go types of a built-in kind: wrong types get Go's words, unknown and repeated fields are
 // noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
+
+import { ExactNumber } from '@kapstan/api';
 import {
-  ExactNumber,
   fitsOneSlice,
   getOwn,
   isJsonObject,
@@ -10,7 +11,7 @@ import {
   rememberSize,
   type SlicedWork,
   setOwn,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
 import {

@@ -1,4 +1,5 @@
-import { ExactNumber, fieldErrorBody } from '@kapstan/api';
+import { ExactNumber } from '@kapstan/api';
+import { fieldErrorBody } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import type { JsonSchema } from './structural-schema.ts';
 import { compileValidator } from './value-validation.ts';

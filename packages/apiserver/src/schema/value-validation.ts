@@ -1,20 +1,19 @@
 // Checks the values of a custom resource against its schema, with kube-apiserver's texts. A schema is compiled once into
 // functions. Source: kube-openapi pkg/validation/validate; structure (pruning, defaults) is elsewhere.
 import { isDeepStrictEqual } from 'node:util';
+import { ExactNumber } from '@kapstan/api';
 import {
   duplicateField,
-  ExactNumber,
   type FieldError,
   fieldIndex,
-  getOwn,
   invalidField,
-  isJsonObject,
   notSupportedField,
   requiredField,
   tooLongField,
   tooManyField,
   typeInvalidField,
-} from '@kapstan/api';
+} from '@kapstan/api/errors';
+import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { combinationChecks } from './combination-checks.ts';
 import { ErrorCollector, joinedErrors } from './error-collector.ts';
 import { numberChecks } from './number-checks.ts';

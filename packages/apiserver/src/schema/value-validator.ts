@@ -1,5 +1,5 @@
 // ValueValidator: what a schema is compiled into. Made by value-validation.ts and the files of its checks.
-import type { FieldError } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
 
 /**
  * All errors of a value; `path` is that of the value: "spec.ports[0]". Empty = valid. `old` is what stood there before

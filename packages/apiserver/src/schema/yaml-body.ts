@@ -1,6 +1,6 @@
 // YamlBody: what a client sent as YAML, which JSON is too. Read in the turn that asks for it; http/request/yaml-bodies.ts has long ones
 // read elsewhere. Used by decode-object.ts and by apply patches.
-import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api';
+import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { type JsonDocument, readJsonText } from './json-reader.ts';
 import { readYaml } from './yaml-reader.ts';
 

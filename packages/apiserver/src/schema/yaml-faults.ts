@@ -1,6 +1,8 @@
 // What is wrong with a text that is no YAML, in the words of Go's reader and with the lines that it counts. Beside
 // yaml-reader.ts. Source: go.yaml.in/yaml/v2 scannerc.go, parserc.go and decode.go (parser.fail), texts recorded.
-import { ExactNumber, goQuote } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { YAMLError } from 'yaml';
 
 /** Where Go sees the fault: its scanner counts the line from 1, its parser from 0; none is told of the first. */

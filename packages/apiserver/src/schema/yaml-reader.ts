@@ -1,6 +1,8 @@
 // YAML as the JSON value it stands for: YAML 1.1 words for booleans, no other types than JSON's, aliases and depth bounded.
 // Beside json-reader.ts; bodies of clients come by yaml-body.ts, long ones by yaml-thread.ts.
-import { ExactNumber, maxJsonDepth, setOwn } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { maxJsonDepth, setOwn } from '@kapstan/api/internal';
 import {
   type Alias,
   type Document,

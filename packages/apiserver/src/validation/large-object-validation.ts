@@ -2,13 +2,9 @@
 // functions and others are served meanwhile (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). One a server, handed
 // to its stores.
 import { Worker } from 'node:worker_threads';
-import {
-  type CallSignal,
-  type Clock,
-  newInternalError,
-  newRequestEntityTooLarge,
-  stringifyInSlices,
-} from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
+import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { DefinitionOrigin } from '../registry/definition/definition-origin.ts';
 import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/store/large-validation.ts';
@@ -45,7 +41,7 @@ export class LargeObjectValidation implements LargeValidation {
       sizeOf: ({ object, old }) => object.length + (old?.length ?? 0),
       maxJobMs: maxValidationMs,
       maxStartMs,
-      tooSlow: () => newRequestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
+      tooSlow: () => requestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
       failureOf,
     });
   }
@@ -84,6 +80,6 @@ export function validationWorker(file: URL): Worker {
 
 function failureOf(error: Error & { readonly code?: string }): Error {
   if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
-    return newRequestEntityTooLarge('the object takes more memory to validate than there is');
-  return newInternalError(`the object cannot be validated: ${error.message}`);
+    return requestEntityTooLarge('the object takes more memory to validate than there is');
+  return internalError(`the object cannot be validated: ${error.message}`);
 }

@@ -1,7 +1,8 @@
 // What the thread that validates large objects runs. It makes its own definitions, the same as the server's, from what it is told of
 // them. Started, fed and ended by large-object-validation.ts, one object at a time; the makers come from whoever knows the kinds.
 import { parentPort } from 'node:worker_threads';
-import { type KubernetesObject, parseJson, tellFieldErrors, type UnstructuredObject } from '@kapstan/api';
+import { type KubernetesObject, parseJson, type UnstructuredObject } from '@kapstan/api';
+import { tellFieldErrors } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { serverContext } from '../registry/definition/server-context.ts';
 import type { ResourceStrategy } from '../registry/definition/strategy.ts';

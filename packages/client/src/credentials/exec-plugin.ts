@@ -1,6 +1,7 @@
 // Credentials from an external command (client.authentication.k8s.io): run once at a time, kept until they expire.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type Clock, isJsonObject, type Logger, parseTime } from '@kapstan/api';
+import { type Clock, type Logger, parseTime } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import { readConfigFile } from '../config-file.ts';
 import type { TlsConfig } from '../tls-config.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from './credentials.ts';

@@ -1,5 +1,7 @@
 // Bearer tokens of an OpenID Connect issuer, refreshed shortly before they expire: kubeconfig's auth-provider "oidc".
-import { type Clock, isJsonObject, type Logger } from '@kapstan/api';
+
+import type { Clock, Logger } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import { readConfigFile } from '../config-file.ts';
 import { proxyFromEnvironment } from '../transport/proxy.ts';

@@ -1,6 +1,6 @@
 // What makes a context's user and cluster unusable, all at once and in client-go's words (clientcmd validation.go). Files
 // are read later, by whoever needs them.
-import { dnsLabelErrors } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import { checkProxyUrl } from '../transport/proxy.ts';
 import type { KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 

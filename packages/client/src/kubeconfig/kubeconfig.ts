@@ -1,5 +1,5 @@
 // The kubeconfig file: its entries as named maps, and the reading of one file's text. Merged by load-kubeconfig.ts.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import { parse } from 'yaml';
 
 /** One `cluster` entry, in the words of the file. */

@@ -1,6 +1,8 @@
 // Numbered channels over one WebSocket, as Kubernetes' channel protocols have them: the first byte of each binary
 // message is the channel. Holds pings, backpressure and the one end of a connection. Under remote-command, port-stream.
-import { addAbortListener, type CancelTimer, type Clock, removeAbortListener } from '@kapstan/api';
+
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { TransportError, transportErrorFrom } from '../transport/transport-error.ts';
 import type { OpenWebSocket } from '../transport/web-socket-handshake.ts';
 

@@ -1,5 +1,8 @@
 // How a remote command ended: the Status on the error channel, as an exit code or as an error. Used by remote-command.
-import { isJsonObject, type Status, statusErrorFrom } from '@kapstan/api';
+
+import type { Status } from '@kapstan/api';
+import { statusErrorFrom } from '@kapstan/api/errors';
+import { isJsonObject } from '@kapstan/api/internal';
 
 // A Status is a few hundred bytes; what is longer is none.
 const maxBytes = 1_048_576;

@@ -3,7 +3,8 @@
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { inspect } from 'node:util';
-import { addAbortListener, type CallOptions, removeAbortListener } from '@kapstan/api';
+import type { CallOptions } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { type PortSpec, parsePortSpec } from './port-spec.ts';
 
 /** `timeoutMs` bounds how long the server may take to accept one connection; `signal` ends the whole forward. */

@@ -1,7 +1,8 @@
 // Throw-away certificates for tests of TLS: one authority, and leaves for servers and clients.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
-import { parseTime, toDate } from '@kapstan/api';
+import { parseTime } from '@kapstan/api';
+import { toDate } from '@kapstan/api/internal';
 import * as x509 from '@peculiar/x509';
 
 interface KeyPair {

@@ -1,12 +1,7 @@
 // The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
-import {
-  addAbortListener,
-  type CancelTimer,
-  type Clock,
-  removeAbortListener,
-  requireNotNegative,
-  requireSignal,
-} from '@kapstan/api';
+
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { addAbortListener, removeAbortListener, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 import { TransportError } from './transport-error.ts';
 
 export interface CallScopeOptions {

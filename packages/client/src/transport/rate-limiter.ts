@@ -1,5 +1,7 @@
 // The client's rate limit: each request takes a token and waits for it, as client-go's flowcontrol limiter. Off unless asked for.
-import { type Clock, delay, TokenBucket } from '@kapstan/api';
+
+import { type Clock, delay } from '@kapstan/api';
+import { TokenBucket } from '@kapstan/api/internal';
 
 export interface RateLimit {
   /** Requests a second in the long run. Above 0. */

@@ -1,6 +1,8 @@
 // Reachability: tells those who wait for a client's server when it answers again, so that one success ends the pauses of all
 // informers of the client. Fed by attempt-loop.ts with the status of every answer; asked by lister-watchers.
-import { type CancelTimer, type Clock, guardedCall } from '@kapstan/api';
+
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
 
 /** A proxy answers so while its server is away. */
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);

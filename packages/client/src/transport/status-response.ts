@@ -1,13 +1,8 @@
 // Turns an answer that is no success into a StatusError: the server's own Status, or one made from the code.
-import {
-  formatGroupResource,
-  type GroupResource,
-  parseJson,
-  type Status,
-  StatusError,
-  type StatusReason,
-  statusErrorFrom,
-} from '@kapstan/api';
+
+import { type GroupResource, parseJson, type Status, StatusError, type StatusReason } from '@kapstan/api';
+import { statusErrorFrom } from '@kapstan/api/errors';
+import { formatGroupResource } from '@kapstan/api/internal';
 
 export interface FailedAnswer {
   readonly code: number;

@@ -148,7 +148,7 @@ describe('the transport', () => {
       [
         'patch',
         30_000,
-        (client, signal) => client.patch(ConfigMap, target, { type: 'merge', body: {}, ...(signal && { signal }) }),
+        (client, signal) => client.patch(ConfigMap, target, { type: 'merge', body: {} }, signal && { signal }),
       ],
       [
         'apply',
@@ -461,10 +461,6 @@ describe('the transport', () => {
     server.next(refuse(409));
     await expect(client.update(ConfigMap, object)).rejects.toThrow('wait 409');
     expect(seen).toEqual([['ConfigMap', target, '7']]);
-    const stop = client.observeWrites(writeObserver);
-    stop();
-    await client.update(ConfigMap, object);
-    expect(seen).toHaveLength(1);
   });
 
   it('refuses calls after close()', async () => {

@@ -1,7 +1,7 @@
 // Issues X.509 certificates with @peculiar/x509. Imported lazily by certificates.ts: the library is slow to load.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
-import { toDate } from '@kapstan/api';
+import { toDate } from '@kapstan/api/internal';
 import * as x509 from '@peculiar/x509';
 import { isAddress, type KeyPair } from './key-pair.ts';
 

@@ -1,6 +1,8 @@
 // LogStream: writes the lines of the log to a file, a pipe, a socket or a terminal that may be full, broken or unread. Below
 // console-logger.ts; serve.ts shows its count in /metrics.
-import { type Clock, formatMicroTime, systemClock } from '@kapstan/api';
+
+import { type Clock, systemClock } from '@kapstan/api';
+import { formatMicroTime } from '@kapstan/api/internal';
 import { Counter, Registry } from 'prom-client';
 
 export interface LogStreamOptions {

@@ -1,7 +1,7 @@
 // What every control loop is: a function that works until its signal aborts, and what it is given. Started by
 // control-loops.ts; each loop has a file of its own.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import { type Reconcile, ReconcileLoop, type ReconcileOutcome } from '@kapstan/controller';
+import { ReconcileLoop, type ReconcileOutcome, type SyncHandler } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import type { SecretTokenIssuer } from '@kapstan/kubernetes';
@@ -52,7 +52,7 @@ export function loopQueue(
 
 export interface LoopWork {
   readonly queue: RateLimitingQueue<string>;
-  readonly reconcile: Reconcile;
+  readonly reconcile: SyncHandler;
   readonly workers: number;
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }

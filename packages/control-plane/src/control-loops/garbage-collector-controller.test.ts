@@ -6,11 +6,11 @@ import {
   type KubernetesObject,
   type ObjectMeta,
   type OwnerReference,
-  type PropagationPolicy,
   type Resource,
   type ResourceClient,
   resource,
 } from '@kapstan/api';
+import type { PropagationPolicy } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { Deployment, ReplicaSet } from '@kapstan/kinds/apps/v1';

@@ -1,6 +1,8 @@
 // GarbageCollector: decides what becomes of one node of the graph, with the newest state of it and of its owners: deleted,
 // freed from owners that are gone, or let go. Between garbage-collector-controller.ts, the graph and the server.
-import type { KubernetesObject, OwnerReference, PropagationPolicy } from '@kapstan/api';
+
+import type { KubernetesObject, OwnerReference } from '@kapstan/api';
+import type { PropagationPolicy } from '@kapstan/api/internal';
 import type { DependencyGraph, GraphNode } from './dependency-graph.ts';
 import type { LiveObjects, Lookup } from './live-objects.ts';
 import { formatIdentity, type ObjectIdentity, ownerIdentity } from './object-identity.ts';

@@ -10,10 +10,10 @@ import {
   type ObjectMeta,
   type ObjectTarget,
   type OwnerReference,
-  type PropagationPolicy,
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
+import type { PropagationPolicy } from '@kapstan/api/internal';
 import { formatIdentity, type ObjectIdentity } from './object-identity.ts';
 import type { ServedKinds } from './served-kinds.ts';
 
@@ -113,7 +113,7 @@ export class LiveObjects {
   async #patch(identity: ObjectIdentity, body: object): Promise<'written' | 'gone' | 'conflict'> {
     const token = this.#tokenOf(identity);
     try {
-      await this.#client.patch(token, targetOf(token, identity), { type: 'merge', body, signal: this.#signal });
+      await this.#client.patch(token, targetOf(token, identity), { type: 'merge', body }, { signal: this.#signal });
       return 'written';
     } catch (error) {
       if (isNotFound(error)) return 'gone';

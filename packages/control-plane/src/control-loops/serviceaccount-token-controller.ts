@@ -1,6 +1,7 @@
 // serviceaccount-token-controller: fills Secrets that are asked to keep a token of a service account, and removes them with their
 // account. Source: pkg/controller/serviceaccount/tokens_controller.go.
-import { type DeepReadonly, dnsSubdomainErrors, isConflict, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { type DeepReadonly, isConflict, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from '@kapstan/informers';
 import { Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { type ControlLoop, type ControlLoopContext, loopQueue, runQueue, settledBefore } from './control-loop.ts';

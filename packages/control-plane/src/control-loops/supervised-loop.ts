@@ -1,6 +1,8 @@
 // SupervisedLoop: one control loop that is started again, later and later, whenever it ends before it is told to; and how it
 // stands, for /readyz and the metrics. Between control-loops.ts and a loop.
-import { Backoff, type Clock, delay } from '@kapstan/api';
+
+import { type Clock, delay } from '@kapstan/api';
+import { Backoff } from '@kapstan/api/internal';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
 
 export interface SupervisedLoopOptions {

@@ -1,6 +1,7 @@
 // What an EncryptionConfiguration must keep to, as field errors with kube-apiserver's texts. Between configuration.ts and
 // transformer-set.ts. Source: apiserver validation.ValidateEncryptionConfiguration.
-import { type FieldError, type GroupResource, invalidField, requiredField } from '@kapstan/api';
+import type { GroupResource } from '@kapstan/api';
+import { type FieldError, invalidField, requiredField } from '@kapstan/api/errors';
 import type {
   EncryptionConfiguration,
   KeyRing,

@@ -1,4 +1,4 @@
-import { formatFieldError } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { parseEncryptionConfiguration } from './configuration.ts';
 import { encryptionConfigurationErrors } from './configuration-rules.ts';

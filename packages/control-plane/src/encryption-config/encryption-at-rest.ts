@@ -2,7 +2,8 @@
 // to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type CancelTimer, type Clock, formatFieldErrors, type GroupResource, type Logger } from '@kapstan/api';
+import type { CancelTimer, Clock, GroupResource, Logger } from '@kapstan/api';
+import { formatFieldErrors } from '@kapstan/api/errors';
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { Transformer } from '@kapstan/storage';
 import { parseEncryptionConfiguration } from './configuration.ts';

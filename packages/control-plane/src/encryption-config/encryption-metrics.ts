@@ -1,6 +1,8 @@
 // What /metrics shows of encryption at rest, under kube-apiserver's names. Filled by encryption-at-rest.ts and kms-plugin.ts.
 // Source: apiserver storage/value/metrics.go, value/encrypt/envelope/metrics, encryptionconfig/metrics.
-import { type Clock, formatGroupResource, type GroupResource } from '@kapstan/api';
+
+import type { Clock, GroupResource } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { Transformer } from '@kapstan/storage';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { KeyMetrics } from './key-metrics.ts';

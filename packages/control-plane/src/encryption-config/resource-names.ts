@@ -1,5 +1,7 @@
 // Names of resources as an EncryptionConfiguration has them: "secrets", "deployments.apps", "*.apps", "*.", "*.*".
-import { formatGroupResource, type GroupResource } from '@kapstan/api';
+
+import type { GroupResource } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 
 /** Source: schema.ParseGroupResource: up to the first dot. */
 export function parseGroupResource(name: string): GroupResource {

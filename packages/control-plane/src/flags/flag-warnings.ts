@@ -1,5 +1,5 @@
 // What is odd about the flags of `kapstan serve`, though kube-apiserver takes it, and so does this server. Logged by serve.ts.
-import { formatGroupResource } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import { builtinResources, idleRuntimeConfig } from '@kapstan/kubernetes';
 import type { ServeFlags } from './serve-flags.ts';
 

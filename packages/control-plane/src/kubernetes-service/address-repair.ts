@@ -4,7 +4,6 @@ import { isIPv6 } from 'node:net';
 import {
   type Clock,
   type DeepReadonly,
-  formatApiVersion,
   isAlreadyExists,
   isConflict,
   isNotFound,
@@ -13,6 +12,7 @@ import {
   parseTime,
   type ResourceClient,
 } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';
 import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';

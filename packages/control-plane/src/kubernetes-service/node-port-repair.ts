@@ -1,6 +1,7 @@
 // NodePortRepair: looks every three minutes whether the node ports that are written down are those of the services. Where several
 // servers share a store; started and ended by control-plane.ts. Source: pkg/registry/core/service/portallocator/controller.
-import { type Clock, type KubernetesObject, type Logger, newConflict, type ResourceClient } from '@kapstan/api';
+import type { Clock, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
+import { conflict } from '@kapstan/api/errors';
 import { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';
 import { NodePortCheck } from '@kapstan/kubernetes';
@@ -75,7 +76,7 @@ export class NodePortRepair {
     await nodePorts.update((live) => {
       // What others took meanwhile is not among what was looked at.
       if (live?.metadata?.resourceVersion !== present.metadata?.resourceVersion) {
-        throw newConflict(nodePortsResource, '', 'the provided resource version does not match');
+        throw conflict(nodePortsResource, '', 'the provided resource version does not match');
       }
       return next;
     });

@@ -1,15 +1,8 @@
 // IdentityLease: the Lease in kube-system by which others see that a server lives, and the removal of those that nobody renews.
 // For server-identity.ts. Source: component-helpers apimachinery/lease, pkg/controlplane/controller/apiserverleasegc.
 import { createHash, randomUUID } from 'node:crypto';
-import {
-  type Clock,
-  type DeepReadonly,
-  formatMicroTime,
-  isConflict,
-  isNotFound,
-  parseTime,
-  type ResourceClient,
-} from '@kapstan/api';
+import { type Clock, type DeepReadonly, isConflict, isNotFound, parseTime, type ResourceClient } from '@kapstan/api';
+import { formatMicroTime } from '@kapstan/api/internal';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 
 const namespace = 'kube-system';

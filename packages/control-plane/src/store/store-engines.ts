@@ -1,7 +1,8 @@
 // StoreEngines: the stores of a control plane: one for all resources, and those that some built-in ones have to themselves
 // (`--etcd-servers-overrides`). Opened by control-plane.ts, asked by resources.ts.
 import { join, resolve } from 'node:path';
-import { type Clock, formatGroupResource, type GroupResource, type Logger } from '@kapstan/api';
+import type { Clock, GroupResource, Logger } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';

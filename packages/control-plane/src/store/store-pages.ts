@@ -3,7 +3,8 @@
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { newInsufficientStorage, newNotImplemented, type Revision } from '@kapstan/api';
+import type { Revision } from '@kapstan/api';
+import { insufficientStorage, notImplemented } from '@kapstan/api/errors';
 import type { Page, PageAnswer } from '@kapstan/apiserver';
 import { type Engine, isStorageError } from '@kapstan/storage';
 import { dataFileName, LmdbEngine } from '@kapstan/storage-lmdb';
@@ -75,7 +76,7 @@ async function compactOne(engine: Engine): Promise<Revision> {
 
 function embedded(engine: Engine): LmdbEngine {
   if (engine instanceof LmdbEngine) return engine;
-  throw newNotImplemented(
+  throw notImplemented(
     'only the embedded store can be backed up through this server; for etcd there is etcdctl snapshot save',
   );
 }
@@ -97,7 +98,7 @@ async function backup(engine: LmdbEngine, { workDir }: StorePagesOptions, signal
 function refuseForSpace(error: unknown): never {
   const isFull = isStorageError(error, 'Full') || (error as NodeJS.ErrnoException).code === 'ENOSPC';
   if (!isFull) throw error;
-  throw newInsufficientStorage(
+  throw insufficientStorage(
     'the server has no room for the copy that it makes beside its store before it sends it; free some, or stop it and back up its data directory',
   );
 }

@@ -1,15 +1,15 @@
 // EventCorrelator: makes one event out of many alike, and drops the flood. client-go's record.EventCorrelator:
 // aggregate, count, then filter spam. Source: client-go tools/record/events_cache.go.
+
+import { type Clock, systemClock } from '@kapstan/api';
 import {
   boundCallbacks,
-  type Clock,
   type OptionNames,
   requireClock,
   requireFunction,
   requireNotNegative,
-  systemClock,
   TokenBucket,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { givenOptions, requireOptionNames } from '../option-names.ts';
 import { LruMap } from './lru-map.ts';
 

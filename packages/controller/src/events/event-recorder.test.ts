@@ -1,14 +1,13 @@
 import {
   type CallOptions,
   type LogFields,
-  newInternalError,
-  newNotFound,
   type Patch,
   type Resource,
   type ResourceClient,
   silentLogger,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { internalError, notFound } from '@kapstan/api/errors';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { EventCorrelator } from './event-correlator.ts';
@@ -86,7 +85,7 @@ describe('EventRecorder', () => {
 
   it('creates a new event with the count reached when the old one has expired', async () => {
     const { client, calls } = fakeClient((verb) =>
-      verb === 'patch' ? newNotFound({ group: '', resource: 'events' }, 'x') : undefined,
+      verb === 'patch' ? notFound({ group: '', resource: 'events' }, 'x') : undefined,
     );
     const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });
     recorder.record(foo, synced);
@@ -99,7 +98,7 @@ describe('EventRecorder', () => {
   it('tries a transport error again, first within 10 s, and not an answer of the server', async () => {
     const clock = new VirtualClock();
     const { client, calls } = fakeClient((_verb, call) =>
-      call === 1 ? new Error('ECONNREFUSED') : call === 2 ? newInternalError('no') : undefined,
+      call === 1 ? new Error('ECONNREFUSED') : call === 2 ? internalError('no') : undefined,
     );
     const recorder = new EventRecorder({ client, component: 'c', clock, random: () => 0.5 });
     recorder.record(foo, synced);
@@ -193,7 +192,7 @@ describe('EventRecorder', () => {
     const client = {
       create: (_token: Resource, object: UnstructuredObject, options?: CallOptions) =>
         signals.length === 0 ? Promise.resolve(object).finally(() => signals.push(undefined)) : waits(options),
-      patch: (_token: Resource, _target: object, options: CallOptions) => waits(options),
+      patch: (...[, , , options]: Parameters<ResourceClient['patch']>) => waits(options),
     } as unknown as ResourceClient;
     const { logger, said } = listener();
     for (const second of [synced, { ...synced, reason: 'Other' }]) {
@@ -285,7 +284,7 @@ describe('EventRecorder', () => {
 
   it('is not silenced by a logger that throws', async () => {
     const clock = new VirtualClock();
-    const { client, calls } = fakeClient((_verb, call) => (call === 1 ? newInternalError('no') : undefined));
+    const { client, calls } = fakeClient((_verb, call) => (call === 1 ? internalError('no') : undefined));
     const throwing = (): never => {
       throw new Error('no log');
     };

@@ -2,26 +2,28 @@
 // for them or fails by them. Source: client-go tools/record/event.go.
 import { randomUUID } from 'node:crypto';
 import {
-  boundCallbacks,
   type CancelTimer,
   type Clock,
   delay,
-  dnsSubdomainErrors,
   formatTime,
   isNotFound,
   isStatusError,
   type KubernetesObject,
   type LogFields,
   type Logger,
-  type OptionNames,
   type ResourceClient,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
+import {
+  boundCallbacks,
+  type OptionNames,
   requireClock,
   requireFunctions,
   requireLogger,
   requireString,
-  silentLogger,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { Event } from '@kapstan/kinds/core/v1';
 import { guardedLogger } from '../guarded-logger.ts';
 import { requireOptionNames } from '../option-names.ts';
@@ -246,7 +248,7 @@ export class EventRecorder {
       const { count, message, lastTimestamp } = event;
       try {
         const body = { count, message, lastTimestamp };
-        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body, signal });
+        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body }, { signal });
         return;
       } catch (error) {
         // The event expired meanwhile: begin a new one with the count reached.

@@ -1,23 +1,18 @@
 // What a leader election needs to know, with client-go's rules for it. Read by leader-elector.ts and manager.ts.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import {
   boundCallbacks,
-  type Clock,
-  dnsLabelErrors,
-  dnsSubdomainErrors,
-  type Logger,
   type OptionNames,
-  type ResourceClient,
   requireCallbacks,
   requireClock,
   requireFunctions,
   requireLogger,
   requireNotNegative,
   requireString,
-  silentLogger,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { guardedLogger } from '../guarded-logger.ts';
 import { givenOptions, requireOptionNames } from '../option-names.ts';

@@ -4,13 +4,10 @@ import {
   type Clock,
   deepCopy,
   type LogFields,
-  newAlreadyExists,
-  newConflict,
-  newForbidden,
-  newNotFound,
   type ResourceClient,
   silentLogger,
 } from '@kapstan/api';
+import { alreadyExists, conflict, forbidden, notFound } from '@kapstan/api/errors';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
@@ -35,20 +32,20 @@ class LeaseServer {
       return deepCopy(run()) as Lease;
     };
     const get = () => {
-      if (this.lease === undefined) throw newNotFound(group, 'lock');
+      if (this.lease === undefined) throw notFound(group, 'lock');
       return this.lease;
     };
     return {
       get: () => answer('get', get),
       create: (_token: unknown, lease: Lease) =>
         answer('create', () => {
-          if (this.lease !== undefined) throw newAlreadyExists(group, 'lock');
+          if (this.lease !== undefined) throw alreadyExists(group, 'lock');
           return this.set(lease);
         }),
       update: (_token: unknown, lease: Lease) =>
         answer('update', () => {
           if (get().metadata?.resourceVersion !== lease.metadata?.resourceVersion)
-            throw newConflict(group, 'lock', 'the object has been modified');
+            throw conflict(group, 'lock', 'the object has been modified');
           return this.set(lease);
         }),
     } as unknown as ResourceClient;
@@ -314,7 +311,7 @@ describe('LeaderElector', () => {
     await clock.advance(4000);
     // Renewals at 6 and 12.5 s are refused, and the reads that follow them slow: the second is answered at 17 s.
     server.fault = async (verb) => {
-      if (verb === 'update') throw newConflict(group, 'lock', 'modified');
+      if (verb === 'update') throw conflict(group, 'lock', 'modified');
       await new Promise<void>((resolve) => clock.setTimer(resolve, 4500));
     };
     await clock.advance(9000);
@@ -337,7 +334,7 @@ describe('LeaderElector', () => {
     await settle();
     let answer: () => void = () => undefined;
     server.fault = async (verb) => {
-      if (verb === 'update') throw newConflict(group, 'lock', 'modified');
+      if (verb === 'update') throw conflict(group, 'lock', 'modified');
       await new Promise<void>((resolve) => (answer = resolve));
     };
     await clock.advance(2000);
@@ -485,7 +482,7 @@ describe('LeaderElector', () => {
   });
 
   it.each([
-    ['has no rights to the Lease', newForbidden(group, 'lock', 'no rights')],
+    ['has no rights to the Lease', forbidden(group, 'lock', 'no rights')],
     ['reaches no server', new Error('connection refused')],
   ])('ends in peace when it is stopped while it %s', async (_, error) => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
@@ -606,7 +603,7 @@ describe('LeaderElector', () => {
       let fail: () => void = () => undefined;
       server.fault = (verb) => {
         // A renewal begins with an update of what it wrote last, and reads the Lease only when that was refused.
-        if (verb === 'update' && slow === 'get') throw newConflict(group, 'lock', 'modified');
+        if (verb === 'update' && slow === 'get') throw conflict(group, 'lock', 'modified');
         if (verb !== slow) return Promise.resolve();
         return new Promise((_resolve, reject) => (fail = () => reject(new Error('aborted'))));
       };
@@ -627,7 +624,7 @@ describe('LeaderElector', () => {
     await settle();
     let updates = 0;
     server.fault = async (verb) => {
-      if (verb === 'update' && updates++ === 0) throw newConflict(group, 'lock', 'modified');
+      if (verb === 'update' && updates++ === 0) throw conflict(group, 'lock', 'modified');
     };
     own.endWork();
     await own.finished;

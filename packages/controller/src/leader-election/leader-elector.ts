@@ -1,6 +1,8 @@
 // LeaderElector: of several processes one works, the holder of a Lease. Decisions are in leader-record.ts; used by the
 // manager. Source: client-go tools/leaderelection; stricter about when a leader stops.
-import { type CallOptions, type CancelTimer, delay, guardedCall, isConflict, isNotFound } from '@kapstan/api';
+
+import { type CallOptions, type CancelTimer, delay, isConflict, isNotFound } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import {
   jitterFactor,

@@ -1,6 +1,8 @@
 // What a Lease says about who leads, and when one may claim it: pure functions over an observation. Used by
 // leader-elector.ts. Source: client-go tools/leaderelection (tryAcquireOrRenew).
-import { deepCopy, formatMicroTime } from '@kapstan/api';
+
+import { deepCopy } from '@kapstan/api';
+import { formatMicroTime } from '@kapstan/api/internal';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 
 /** A Lease as it was last seen, and since when it has been so, by this process' clock. */

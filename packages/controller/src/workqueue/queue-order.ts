@@ -1,7 +1,8 @@
 // QueueOrder: in which order a WorkQueue hands out its waiting keys: first come, first served, or by priority with aging.
 // Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
 import { inspect } from 'node:util';
-import { type Clock, type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import { KeyRing } from './key-ring.ts';
 import { RankHeap } from './rank-heap.ts';
 

@@ -1,14 +1,13 @@
 // Rate limiters: how long a key waits before it is tried again. client-go's util/workqueue default_rate_limiters.
 import { inspect } from 'node:util';
+import { type Clock, systemClock } from '@kapstan/api';
 import {
-  type Clock,
   requireClock,
   requireFunctions,
   requireNotNegative,
-  systemClock,
   TokenBucket,
   type TokenBucketOptions,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { requireOptionNames } from '../option-names.ts';
 
 /** Gives the delay of each new try of a key. */

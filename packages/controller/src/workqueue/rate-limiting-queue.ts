@@ -1,5 +1,7 @@
 // RateLimitingQueue: the work queue of a controller; failed keys come back later and later. Below it delaying-queue.ts.
-import { immediate, type OptionNames, systemClock } from '@kapstan/api';
+
+import { systemClock } from '@kapstan/api';
+import { immediate, type OptionNames } from '@kapstan/api/internal';
 import { requireOptionNames } from '../option-names.ts';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';

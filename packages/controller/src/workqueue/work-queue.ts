@@ -1,9 +1,9 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
 // workqueue.Type). Below it queue-order.ts; above it delaying-queue.ts.
 import { inspect } from 'node:util';
+import { type Clock, systemClock } from '@kapstan/api';
 import {
   addAbortListener,
-  type Clock,
   guardedCall,
   type OptionNames,
   removeAbortListener,
@@ -11,8 +11,7 @@ import {
   requireClock,
   requireObject,
   requireString,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { type Observable, Subject } from 'rxjs';
 import { emitThrown } from '../guarded-logger.ts';
 import { requireOptionNames } from '../option-names.ts';

@@ -1,4 +1,4 @@
-import { newForbidden } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { AdmissionOperation, AdmissionPlugin } from '@kapstan/apiserver';
 import { AdmissionChain, alwaysAllow, ResourceCatalog } from '@kapstan/apiserver';
@@ -34,7 +34,7 @@ it('the time of each plug-in is told by name, operation and outcome, and that of
       name: 'ResourceQuota',
       admit: async ({ resource, operation }) => {
         await took(300);
-        if (operation === 'DELETE') throw newForbidden(resource, 'x', 'no');
+        if (operation === 'DELETE') throw forbidden(resource, 'x', 'no');
       },
     },
   );

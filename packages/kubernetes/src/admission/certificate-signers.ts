@@ -1,6 +1,8 @@
 // CertificateApproval, CertificateSigning, ClusterTrustBundleAttest: beside the right to write, they ask for that to speak for the
 // signer whom the object names. Source: plugin/pkg/admission/certificates, pkg/certauthorization.
-import { type DeepReadonly, formatGroupResource } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type {
   AdmissionAttributes,
   AdmissionOperation,

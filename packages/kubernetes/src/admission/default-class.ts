@@ -1,6 +1,8 @@
 // DefaultStorageClass and DefaultIngressClass: a claim or an ingress that names no class gets the one marked as default.
 // Source: plugin/pkg/admission/storage/storageclass/setdefault, plugin/pkg/admission/network/defaultingressclass.
-import type { DeepReadonly, GroupVersionResource, UnstructuredObject } from '@kapstan/api';
+
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
 

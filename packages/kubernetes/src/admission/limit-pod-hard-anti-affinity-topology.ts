@@ -1,5 +1,5 @@
 // LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone. Source: plugin/pkg/admission/antiaffinity.
-import { newForbidden } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
@@ -16,6 +16,6 @@ export const limitPodHardAntiAffinityTopology: AdmissionPlugin = {
     const other = terms.find(({ topologyKey }) => topologyKey !== allowed);
     if (other === undefined) return;
     const why = `affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey ${other.topologyKey} but only key ${allowed} is allowed`;
-    throw newForbidden(attributes.resource, metadata?.name ?? '', why);
+    throw forbidden(attributes.resource, metadata?.name ?? '', why);
   },
 };

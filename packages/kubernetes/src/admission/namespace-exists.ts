@@ -1,5 +1,7 @@
 // NamespaceExists: nothing is written or deleted in a namespace that is not there. Source: plugin/pkg/admission/namespace/exists.
-import { type GroupVersionResource, newNotFound } from '@kapstan/api';
+
+import { notFound } from '@kapstan/api/errors';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 
 export const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
@@ -17,7 +19,7 @@ export function namespaceExists(reader: ObjectReader): AdmissionPlugin {
       if (name === '' || isOfNamespaces(attributes)) return;
       const target = { namespace: '', name };
       const found = (await reader.get(namespaces, target, 'cached')) ?? (await reader.get(namespaces, target, 'live'));
-      if (found === undefined) throw newNotFound(namespaces, name);
+      if (found === undefined) throw notFound(namespaces, name);
     },
   };
 }

@@ -1,6 +1,9 @@
 // NamespaceLifecycle: nothing new in a namespace that is not there or on its way out; some namespaces stay for ever.
 // Source: apiserver plugin/namespace/lifecycle.
-import { type Clock, type GroupVersionResource, newForbidden, newNotFound, StatusError } from '@kapstan/api';
+
+import { type Clock, StatusError } from '@kapstan/api';
+import { forbidden, notFound } from '@kapstan/api/errors';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { refuse } from '@kapstan/apiserver/internal';
 
@@ -38,7 +41,7 @@ export class NamespaceLifecycle implements AdmissionPlugin {
   }
 
   #noteDeletion(attributes: AdmissionAttributes, name: string): void {
-    if (immortal.has(name)) throw newForbidden(attributes.resource, name, 'this namespace may not be deleted');
+    if (immortal.has(name)) throw forbidden(attributes.resource, name, 'this namespace may not be deleted');
     const now = this.#clock.monotonicNow();
     for (const [other, until] of this.#deleted) if (until <= now) this.#deleted.delete(other);
     this.#deleted.set(name, now + liveLookupMs);
@@ -50,7 +53,7 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     const target = { namespace: '', name };
     const cached = isDoubtful ? undefined : await this.#reader.get(namespaces, target, 'cached');
     const namespace = cached ?? (await this.#reader.get(namespaces, target, 'live'));
-    if (namespace === undefined) throw newNotFound(namespaces, name);
+    if (namespace === undefined) throw notFound(namespaces, name);
     return (namespace.status as { readonly phase?: unknown } | undefined)?.phase;
   }
 }

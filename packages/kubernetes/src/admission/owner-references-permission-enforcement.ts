@@ -1,6 +1,8 @@
 // OwnerReferencesPermissionEnforcement: who names an owner might have it deleted with the owner, so he must be allowed to delete; who
 // holds an owner's deletion up must be allowed to set its finalizers. Source: plugin/pkg/admission/gc.
-import { type DeepReadonly, type KubernetesObject, type OwnerReference, parseApiVersion } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, OwnerReference } from '@kapstan/api';
+import { parseApiVersion } from '@kapstan/api/internal';
 import type {
   AdmissionAttributes,
   AdmissionPlugin,

@@ -1,6 +1,8 @@
 // PersistentVolumeClaimResize: a bound claim grows where its storage class says that volumes do.
 // Source: plugin/pkg/admission/storage/persistentvolume/resize.
-import type { DeepReadonly, GroupVersionResource } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { isAbout, refuse } from '@kapstan/apiserver/internal';
 import type { PersistentVolumeClaim } from '@kapstan/kinds/core/v1';

@@ -1,5 +1,5 @@
 // PodTopologyLabels: a pod bears the zone and the region of its node. Source: plugin/pkg/admission/podtopologylabels.
-import type { GroupVersionResource } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';

@@ -1,6 +1,8 @@
 // Priority: turns the class that a pod names, or the default one, into numbers; one default class only.
 // Source: plugin/pkg/admission/priority.
-import type { DeepReadonly, GroupVersionResource, KubernetesObject } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { isAbout, refuse } from '@kapstan/apiserver/internal';
 import { type PodSpec, podSpecOf } from './pod-fields.ts';

@@ -1,14 +1,8 @@
 // RuntimeClass: a pod gets the overhead and the place of the class that it names, and may claim no other overhead.
 // Source: plugin/pkg/admission/runtimeclass.
-import {
-  copyInSlices,
-  type DeepReadonly,
-  deepCopy,
-  type GroupVersionResource,
-  getOwn,
-  StatusError,
-  setOwn,
-} from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, StatusError } from '@kapstan/api';
+import { copyInSlices, type GroupVersionResource, getOwn, setOwn } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { isAbout, nameIsPathSegment, refuse } from '@kapstan/apiserver/internal';
 import type { Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';

@@ -1,5 +1,7 @@
 // ServiceAccount: each pod runs as an account that exists, with its token mounted. Source: plugin/pkg/admission/serviceaccount.
-import { type Clock, type DeepReadonly, delay, type GroupVersionResource, type UnstructuredObject } from '@kapstan/api';
+
+import { type Clock, type DeepReadonly, delay, type UnstructuredObject } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { generateName, isAbout, refuse } from '@kapstan/apiserver/internal';
 import { type Container, type PodSpec, podSpecOf } from './pod-fields.ts';

@@ -1,6 +1,6 @@
 // StorageObjectInUseProtection: claims, volumes and classes of volume attributes stay until nothing uses them; controllers take
 // the finalizer away. Source: plugin/pkg/admission/storage/storageobjectinuseprotection.
-import { formatGroupResource } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 
 const finalizers: ReadonlyMap<string, string> = new Map([

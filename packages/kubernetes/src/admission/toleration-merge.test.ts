@@ -1,4 +1,4 @@
-import { runWhole } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import type { Toleration } from '@kapstan/kinds/core/v1';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

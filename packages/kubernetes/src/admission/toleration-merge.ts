@@ -1,7 +1,9 @@
 // Merges two lists of tolerations and leaves out those that another one covers. Used by runtime-class.ts. Both lists may be long, so
 // tolerations are looked up by what they cover; MergeTolerations compares each of them with all others.
 // Source: pkg/util/tolerations MergeTolerations.
-import { type DeepReadonly, eachInSlices, type SlicedWork } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { eachInSlices, type SlicedWork } from '@kapstan/api/internal';
 import type { Toleration } from '@kapstan/kinds/core/v1';
 
 type Given = DeepReadonly<Toleration>;

@@ -1,5 +1,6 @@
 // Defaults and rules that webhooks and admission policies share. Source: pkg/apis/admissionregistration/v1/defaults.go, validation.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { MatchCondition, RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 

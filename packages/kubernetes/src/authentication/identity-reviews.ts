@@ -1,6 +1,7 @@
 // Reviews of identity: whose token this is, and who one is oneself. Virtual resources over the token authenticators.
 // Source: pkg/registry/authentication (1.36).
-import { type Clock, formatTime, newBadRequest, newInternalError } from '@kapstan/api';
+import { type Clock, formatTime } from '@kapstan/api';
+import { badRequest, internalError } from '@kapstan/api/errors';
 import type { ServedResource, TokenAuthenticationOptions, UserInfo, VirtualStoreOptions } from '@kapstan/apiserver';
 import { authenticateToken, withAuthenticatedGroup } from '@kapstan/apiserver/internal';
 import type { SelfSubjectReview, TokenReview, UserInfo as WireUser } from '@kapstan/kinds/authentication.k8s.io/v1';
@@ -23,14 +24,14 @@ function tokenReviews(tokens: TokenAuthenticationOptions): VirtualKind<TokenRevi
   return {
     id: 'authentication.k8s.io/v1/tokenreviews',
     validate: ({ spec }) => {
-      if (!spec.token) throw newBadRequest('token is required for TokenReview in authentication');
+      if (!spec.token) throw badRequest('token is required for TokenReview in authentication');
     },
     answer: async (review, remarks) => {
       const { token, audiences = [] } = review.spec;
       const result = await authenticateToken(tokens, token, { audiences, remarks });
       if (result.type === 'refused') return { ...review, status: { user: {}, error: result.error } };
       const asked = audiences.length === 0 ? tokens.apiAudiences : audiences;
-      if (asked.length > 0 && result.audiences.length === 0) throw newInternalError('error validating audiences');
+      if (asked.length > 0 && result.audiences.length === 0) throw internalError('error validating audiences');
       const user = wireUser(withAuthenticatedGroup(result.user));
       const forWhom = result.audiences.length === 0 ? {} : { audiences: [...result.audiences] };
       return { ...review, status: { authenticated: true, user, ...forWhom } };

@@ -1,5 +1,6 @@
 // What a review of access must look like. Source: pkg/apis/authorization/validation (1.36).
-import { type DeepReadonly, type FieldError, labelValueErrors, newInvalid, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { type FieldError, invalid, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
 import type {
   FieldSelectorAttributes,
@@ -49,7 +50,7 @@ export function requireLocalReview(review: DeepReadonly<LocalSubjectAccessReview
 
 /** Kubernetes loses the kind on the way to this error. */
 function refuse(errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw newInvalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
 }
 
 function hasMetadata({ metadata = {} }: DeepReadonly<SubjectAccessReview>, allowed: readonly string[]): boolean {

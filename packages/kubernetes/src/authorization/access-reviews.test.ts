@@ -1,4 +1,5 @@
-import { isInvalid, isMethodNotSupported, newForbidden, type UnstructuredObject } from '@kapstan/api';
+import { isInvalid, isMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import type { RequestContext, UserInfo, VirtualStoreOptions } from '@kapstan/apiserver';
 import { type AuthorizationAttributes, type Authorizer, alwaysAllow, unionAuthorizer } from '@kapstan/apiserver';
 import { describe, expect, it } from 'vitest';
@@ -230,7 +231,7 @@ describe('a review of access', () => {
         validates: () => true,
         validate: async () => {
           steps.push('validate');
-          throw newForbidden({ group: '', resource: 'x' }, '', 'no');
+          throw forbidden({ group: '', resource: 'x' }, '', 'no');
         },
       },
     };

@@ -1,6 +1,7 @@
 // Reviews of access: whether a user, or the one who asks, may do something, and all that one may do. Virtual resources
 // over the Authorizer. Source: pkg/registry/authorization (1.36).
-import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import type {
   AuthorizationAttributes,
   Authorizer,
@@ -58,7 +59,7 @@ function selfSubjectRulesReviews(authorizer: Authorizer): VirtualKind<SelfSubjec
   return {
     id: 'authorization.k8s.io/v1/selfsubjectrulesreviews',
     validate: ({ spec }) => {
-      if (!spec.namespace) throw newBadRequest('no namespace on request');
+      if (!spec.namespace) throw badRequest('no namespace on request');
     },
     answer: async ({ spec }, { user }): Promise<SelfSubjectRulesReview> => {
       const rules = await authorizer.rulesFor?.(user, spec.namespace ?? '');

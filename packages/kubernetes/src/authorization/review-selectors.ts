@@ -1,13 +1,8 @@
 // The selectors in a review of access, as authorizers see them, and what of them could not be understood and so does not count.
 // RBAC looks at none. Source: pkg/registry/authorization/util (ResourceAttributesFrom, BuildEvaluationError).
-import {
-  type DeepReadonly,
-  type FieldRequirement,
-  type LabelRequirement,
-  labelSelectorFrom,
-  parseFieldSelector,
-  parseLabelSelector,
-} from '@kapstan/api';
+
+import { type DeepReadonly, labelSelectorFrom, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import type { FieldRequirement, LabelRequirement } from '@kapstan/api/internal';
 import type { AuthorizationAttributes } from '@kapstan/apiserver';
 import type { SelectorTerms } from '@kapstan/apiserver/internal';
 import { parsedTerms } from '@kapstan/apiserver/internal';

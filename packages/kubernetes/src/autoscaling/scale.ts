@@ -1,14 +1,9 @@
 // The /scale subresource of workloads: an autoscaling/v1 Scale made from the object and written back into it.
 // Source: pkg/registry/apps/<resource>/storage ScaleREST.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  type KubernetesObject,
-  newConflict,
-  newInvalid,
-  newNotFound,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { conflict, invalid, notFound } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal';
 import { changeScaled, collectFieldErrors, scaleTable } from '@kapstan/apiserver/internal';
 import { kubernetesTypes } from '../builtin/kubernetes-types.ts';
@@ -34,7 +29,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     update: async (store, context, { name, change, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion({ group: kind.resource.group, version: 'v1' }), path: replicasPath };
       const transform = async (present: T | undefined, track?: TrackFields): Promise<T> => {
-        if (present === undefined) throw newNotFound(kind.resource, name);
+        if (present === undefined) throw notFound(kind.resource, name);
         const scale = scaleOf(kind, present as DeepReadonly<T>) as UnstructuredObject;
         const write = (next: UnstructuredObject): T => applyScale(kind, present, next);
         return changeScaled(present, { scale, change, field, track }, write);
@@ -66,7 +61,7 @@ function scaleOf<T extends KubernetesObject>(kind: ScaledKind<T>, object: DeepRe
 function applyScale<T extends KubernetesObject>(kind: ScaledKind<T>, object: T, scale: UnstructuredObject): T {
   const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
   const errors = collectFieldErrors((root) => root.child('spec', 'replicas').nonNegative(replicas));
-  if (errors.length > 0) throw newInvalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata?.name ?? '', errors);
+  if (errors.length > 0) throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata?.name ?? '', errors);
   refuseOtherUid(kind, object, scale);
   kind.write(object, replicas);
   // A version in the scale is a precondition on the object. Source: scaleUpdatedObjectInfo.
@@ -84,5 +79,5 @@ function refuseOtherUid<T extends KubernetesObject>(
   const uid = scale.metadata?.uid;
   if (!uid || uid === metadata?.uid) return;
   const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata?.uid}`;
-  throw newConflict({ ...resource, resource: `${resource.resource}/scale` }, metadata?.name ?? '', why);
+  throw conflict({ ...resource, resource: `${resource.resource}/scale` }, metadata?.name ?? '', why);
 }

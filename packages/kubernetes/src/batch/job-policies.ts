@@ -1,6 +1,7 @@
 // Rules for what a job counts as failed or done early. Above: job-spec.ts. Source: pkg/apis/batch/validation
 // validatePodFailurePolicy, validateSuccessPolicy.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JobSpec, PodFailurePolicyRule, SuccessPolicyRule } from '@kapstan/kinds/batch/v1';
 import { countIndexes } from './index-list.ts';

@@ -1,6 +1,6 @@
 // ApiEnablement: which built-in resources are served: all of stable versions, but for what --runtime-config says of them.
 // Source: apiserver server/options/api_enablement.go, server/resourceconfig/helpers.go and server/storage/resource_config.go.
-import { type GroupVersionResource, parseApiVersion } from '@kapstan/api';
+import { type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
 import { discoveryFacts } from '@kapstan/kinds/facts';
 
 /** --runtime-config: "apps/v1", "apps/v1/deployments", "api/beta" … → "true", "false" or, for versions and resources, "" for true. */

@@ -1,4 +1,5 @@
-import { formatFieldError, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { testContext } from '@kapstan/apiserver/testing';
 import { describe, expect, it } from 'vitest';
 import { definitionOf } from '../testing/status-endpoint.ts';

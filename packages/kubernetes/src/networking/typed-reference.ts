@@ -1,6 +1,7 @@
 // References to an object of any kind, of ingresses and their classes.
 // Source: pkg/apis/networking/validation validateIngressTypedLocalObjectReference.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { pathSegmentErrors } from '@kapstan/apiserver/internal';
 

@@ -1,11 +1,5 @@
-import {
-  deepCopy,
-  type KubernetesObject,
-  newAlreadyExists,
-  newConflict,
-  type Resource,
-  type ResourceClient,
-} from '@kapstan/api';
+import { deepCopy, type KubernetesObject, type Resource, type ResourceClient } from '@kapstan/api';
+import { alreadyExists, conflict } from '@kapstan/api/errors';
 import { alwaysAllow } from '@kapstan/apiserver';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
@@ -172,12 +166,12 @@ describe('beside other servers', () => {
         if (name === 'create') {
           return async (kind: Resource<KubernetesObject>, object: KubernetesObject) => {
             await client.create(kind, object);
-            await fail(newAlreadyExists(resource, object.metadata?.name ?? ''));
+            await fail(alreadyExists(resource, object.metadata?.name ?? ''));
           };
         }
         if (name === 'update') {
           return async (kind: Resource<KubernetesObject>, object: KubernetesObject) => {
-            await fail(newConflict(resource, object.metadata?.name ?? '', 'changed'));
+            await fail(conflict(resource, object.metadata?.name ?? '', 'changed'));
             await client.update(kind, object);
           };
         }

@@ -1,17 +1,10 @@
 // The stores of roles and bindings as clients get them: nobody hands on rights that he does not have himself, unless he may
 // "escalate" roles or "bind" that one. Around the generic stores. Source: pkg/registry/rbac/*/policybased,
 // pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
-import {
-  type DeepReadonly,
-  deepCopy,
-  goQuote,
-  isNotFound,
-  newBadRequest,
-  newForbidden,
-  newNotFound,
-  StatusError,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, isNotFound, StatusError, type UnstructuredObject } from '@kapstan/api';
+import { badRequest, forbidden, notFound } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 import type { Authorizer, RequestContext, ResourceStore, ServedResource } from '@kapstan/apiserver';
 import { mastersGroup } from '@kapstan/apiserver';
 import type {
@@ -168,7 +161,7 @@ class GuardedStore implements Required<ResourceStore> {
     const rules = policy.roleRules(roleRef, context.namespace);
     // Under the name of the resource that is written: so Kubernetes' store, which is asked for the role meanwhile, names it.
     if (rules === undefined) requireKeyName(roleRef.name ?? '');
-    if (rules === undefined) throw newNotFound({ group, resource: this.#resource }, roleRef.name);
+    if (rules === undefined) throw notFound({ group, resource: this.#resource }, roleRef.name);
     const refusal = refusalOf(policy, context, rules);
     if (refusal !== undefined) throw this.#forbidden(next, refusal);
   }
@@ -182,7 +175,7 @@ class GuardedStore implements Required<ResourceStore> {
         message: `unsupported role reference kind: ${goQuote(kind)}`,
       });
     }
-    if (kind === 'Role' && namespace === '') throw newBadRequest('Namespace parameter required.');
+    if (kind === 'Role' && namespace === '') throw badRequest('Namespace parameter required.');
   }
 
   #mayBind(context: RequestContext, { kind, name }: DeepReadonly<RoleRef>): Promise<boolean> {
@@ -214,7 +207,7 @@ class GuardedStore implements Required<ResourceStore> {
   }
 
   #forbidden(object: DeepReadonly<UnstructuredObject>, why: string): Error {
-    return newForbidden({ group, resource: this.#resource }, object.metadata?.name ?? '', why);
+    return forbidden({ group, resource: this.#resource }, object.metadata?.name ?? '', why);
   }
 }
 

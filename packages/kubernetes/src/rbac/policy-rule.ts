@@ -1,6 +1,6 @@
 // Rules and bindings of RBAC. Source: pkg/apis/rbac/validation, pkg/apis/rbac/v1/defaults.go.
 import type { DeepReadonly } from '@kapstan/api';
-import { dnsSubdomainErrors } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual, pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type { PolicyRule, RoleBinding, RoleRef, Subject } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';

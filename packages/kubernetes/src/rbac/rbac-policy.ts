@@ -1,7 +1,9 @@
 // RbacPolicy: all roles and bindings, as far as they are known, and what they grant to a user. Plain synchronous state, filled
 // from a cache for every request (rbac-authorizer.ts) and from the store where rights are handed on (escalation-guard.ts).
 // Source: pkg/registry/rbac/validation/rule.go.
-import { type DeepReadonly, goQuote, type KubernetesObject, objectKey } from '@kapstan/api';
+
+import { type DeepReadonly, type KubernetesObject, objectKey } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { Grant, RuleSource, UserInfo } from '@kapstan/apiserver';
 import type { Rule } from '@kapstan/apiserver/internal';
 import type { Role, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';

@@ -1,6 +1,6 @@
 // What of some rules others do not cover: nobody may hand on what he does not have. Source: component-helpers
 // auth/rbac/validation, pkg/registry/rbac/validation/policy_compact.go, pkg/apis/rbac/v1 CompactString.
-import { goQuote } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import { type Rule, urlCovers } from '@kapstan/apiserver/internal';
 
 /** The part of `wanted` that `owned` does not cover, one rule for each verb, resource and name. */

@@ -1,6 +1,7 @@
 // Rules that device classes, claims and slices share: selectors, configurations, attributes, tolerations. Expressions are
 // measured, not compiled. Source: pkg/apis/resource/validation.
-import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '@kapstan/kinds/resource.k8s.io/v1';
 import { validateDriverName } from '../validation/driver-name.ts';

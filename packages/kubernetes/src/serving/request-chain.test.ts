@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:http2';
 import { get as httpsGet } from 'node:https';
-import type { CallSignal } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { ServedResource } from '@kapstan/apiserver';
 import { certificateAuthenticator } from '@kapstan/apiserver';

@@ -285,12 +285,12 @@ const patches: readonly Row[] = [
   ],
   [
     'patch: unknown part',
-    (c) => c.patch(ConfigMap, a, { type: 'merge', body: {}, subresource: 'x' }),
+    (c) => c.patch(ConfigMap, a, { type: 'merge', body: {} }, { subresource: 'x' }),
     { send: ['PATCH', `${maps}/a/x`], headers: merge, body: {} },
   ],
   [
     'patch: scale of a missing one',
-    (c) => c.patch(Deployment, a, { type: 'merge', body: {}, subresource: 'scale' }),
+    (c) => c.patch(Deployment, a, { type: 'merge', body: {} }, { subresource: 'scale' }),
     { send: ['PATCH', `${deployments}/a/scale`], headers: merge, body: {} },
   ],
   [

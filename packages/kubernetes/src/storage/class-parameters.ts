@@ -1,6 +1,6 @@
 // What classes of storage and of volume attributes have in common: who serves them, and what it is told.
 // Source: pkg/apis/storage/validation validateProvisioner, validateParameters.
-import { qualifiedNameErrors } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 
 const maxParameters = 512;

@@ -1,5 +1,6 @@
 // The /status endpoints of built-in kinds without a store: what their strategies make of two statuses. For tests.
-import { deepCopy, formatFieldError, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { StrategySubresource } from '@kapstan/apiserver/internal';
 import { testContext } from '@kapstan/apiserver/testing';

@@ -1,5 +1,5 @@
 // Annotations inside objects. Source: apimachinery api/validation ValidateAnnotations.
-import { qualifiedNameErrors } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 
 /** Errors stand at the map itself. Keys are told as they are, and judged in lower case. */

@@ -1,5 +1,6 @@
 // Conditions of the shape that all newer kinds have. Source: apimachinery meta/v1/validation ValidateConditions.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Condition } from '@kapstan/kinds';
 

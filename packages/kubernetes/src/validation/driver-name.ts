@@ -1,5 +1,5 @@
 // Names of CSI drivers, wherever one is referred to. Source: pkg/apis/core/validation ValidateCSIDriverName.
-import { dnsSubdomainErrors } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 
 const maxBytes = 63;

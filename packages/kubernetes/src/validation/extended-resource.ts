@@ -1,6 +1,6 @@
 // Names of resources that neither Kubernetes nor a node's kernel knows: "example.com/gpu".
 // Source: pkg/apis/core/v1/helper IsExtendedResourceName.
-import { qualifiedNameErrors } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 
 export function isExtendedResourceName(name: string): boolean {
   const isNative = !name.includes('/') || name.includes('kubernetes.io/');

@@ -1,7 +1,7 @@
 // What changed between two values, as the hunk of a unified diff over their indented JSON. Kubernetes shows it where a
 // spec may not be changed; it prints its internal types, this one the JSON of the API.
 
-import { isJsonObject, setOwn } from '@kapstan/api';
+import { isJsonObject, setOwn } from '@kapstan/api/internal';
 
 const contextLines = 3;
 

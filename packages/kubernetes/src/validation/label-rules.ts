@@ -1,5 +1,6 @@
 // Labels and label selectors inside objects. Source: apimachinery metav1/validation.
-import { type DeepReadonly, labelSelectorFrom, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import { type DeepReadonly, labelSelectorFrom } from '@kapstan/api';
+import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { LabelSelector, LabelSelectorRequirement } from '@kapstan/kinds';
 

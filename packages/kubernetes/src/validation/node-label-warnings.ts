@@ -1,5 +1,6 @@
 // Labels of nodes that have another name today, wherever something selects nodes by them. Source: pkg/api/node/util.go (1.36).
-import { type DeepReadonly, fieldChild, fieldIndex } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { fieldChild, fieldIndex } from '@kapstan/api/errors';
 import type { LabelSelector } from '@kapstan/kinds';
 
 /** What is said of a label of nodes. */

@@ -1,12 +1,8 @@
 // Amounts of resources: names, values, requests within limits. Source: pkg/apis/core/validation.
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  parseQuantity,
-  type Quantity,
-  qualifiedNameErrors,
-  quantityOf,
-} from '@kapstan/api';
+
+import { type DeepReadonly, parseQuantity, type Quantity } from '@kapstan/api';
+import { dnsLabelErrors, qualifiedNameErrors } from '@kapstan/api/errors';
+import { quantityOf } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Quantity as QuantityText } from '@kapstan/kinds';
 import type { ResourceRequirements } from '@kapstan/kinds/core/v1';

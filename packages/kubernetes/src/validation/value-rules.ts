@@ -1,7 +1,7 @@
 // Rules for single values, as messages: ports, port names, addresses, keys, percentages. Names and labels are in
 // @kapstan/api. Source: apimachinery util/validation.
 import { isIP, isIPv4 } from 'node:net';
-import { dnsSubdomainErrors } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 
 const range = (min: number, max: number): string => `must be between ${min} and ${max}, inclusive`;
 

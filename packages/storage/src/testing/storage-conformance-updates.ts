@@ -1,5 +1,6 @@
 // Part of storage-conformance.ts: the compare-and-set loop of updates.
-import { isConflict, newConflict } from '@kapstan/api';
+import { isConflict } from '@kapstan/api';
+import { conflict } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { keyOf, podOf, type StorageBench } from './storage-fixture.ts';
@@ -131,7 +132,7 @@ function conflictingUpdates(bench: StorageBench): void {
       (existing) => {
         const count = existing?.metadata?.labels?.count;
         seen.push(count);
-        if (count === '0') throw newConflict({ group: '', resource: 'pods' }, 'a', 'old');
+        if (count === '0') throw conflict({ group: '', resource: 'pods' }, 'a', 'old');
         return { object: podOf('a', { labels: { count: 'new' } }) };
       },
       options,
@@ -147,7 +148,7 @@ function conflictingUpdates(bench: StorageBench): void {
       keyOf('a'),
       () => {
         calls++;
-        throw newConflict({ group: '', resource: 'pods' }, 'a', 'never');
+        throw conflict({ group: '', resource: 'pods' }, 'a', 'never');
       },
       { cachedExisting },
     );

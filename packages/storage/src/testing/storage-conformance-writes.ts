@@ -1,5 +1,6 @@
 // Part of storage-conformance.ts: keys, creates, gets and deletes.
-import { isTooLargeResourceVersion, newForbidden, type StatusError } from '@kapstan/api';
+import { isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
 import { isStorageError, type StorageErrorCode } from '../storage-error.ts';
 import { jsonEncoding } from '../stored.ts';
@@ -198,7 +199,7 @@ function deleteConformance(bench: StorageBench): void {
     await bench.create('a');
     const refused = bench.storage.delete(keyOf('a'), {
       validateDeletion: () => {
-        throw newForbidden(pods, 'a', 'not now');
+        throw forbidden(pods, 'a', 'not now');
       },
     });
     await expect(refused).rejects.toThrow('pods "a" is forbidden: not now');
@@ -246,7 +247,7 @@ function suggestionConformance(bench: StorageBench): void {
     await bench.storage.delete(keyOf('a'), {
       cachedExisting,
       validateDeletion: (object) => {
-        if (object?.metadata?.labels?.ok !== 'yes') throw newForbidden(pods, 'a', 'not ok');
+        if (object?.metadata?.labels?.ok !== 'yes') throw forbidden(pods, 'a', 'not ok');
       },
     });
     expect(await bench.names()).toEqual([]);
@@ -256,7 +257,7 @@ function suggestionConformance(bench: StorageBench): void {
     const cachedExisting = await bench.create('a', { labels: { ok: 'yes' } });
     await bench.update('a', { labels: { ok: 'no' } });
     const validateDeletion = (object: { metadata?: { labels?: Record<string, string> } } | undefined): void => {
-      if (object?.metadata?.labels?.ok !== 'yes') throw newForbidden(pods, 'a', 'not ok');
+      if (object?.metadata?.labels?.ok !== 'yes') throw forbidden(pods, 'a', 'not ok');
     };
     const refused = bench.storage.delete(keyOf('a'), {
       cachedExisting,

@@ -53,9 +53,9 @@ export const applyPrograms: Programs = {
     const at = { namespace, name: 'web' };
     const applied = { ...deployment(at), spec: { ...deployment(at).spec, replicas: 2 } } as Deployment;
     await client.apply(Deployment, applied, { fieldManager: 'gitops' });
-    await client.mergePatch(Deployment, at, { body: { spec: { replicas: 5 } }, fieldManager: 'scaler' });
+    await client.mergePatch(Deployment, at, { spec: { replicas: 5 } }, { fieldManager: 'scaler' });
     const containers = [{ name: 'sidecar', image: 's' }];
-    await client.strategicPatch(Deployment, at, { body: { spec: { template: { spec: { containers } } } } });
+    await client.strategicPatch(Deployment, at, { spec: { template: { spec: { containers } } } });
     const refused = await failure(client.apply(Deployment, applied, { fieldManager: 'gitops' }));
     expect(refused.message).toBe('Apply failed with 1 conflict: conflict with "scaler" using apps/v1: .spec.replicas');
     const forced = await client.apply(Deployment, applied, { fieldManager: 'gitops', force: true });

@@ -71,19 +71,17 @@ export const clientPrograms: Programs = {
   'patches in three formats, and learns why a patch fails': async ({ client, namespace }) => {
     const at = { namespace, name: 'web' };
     await client.create(Deployment, deployment(at));
-    const merged = await client.mergePatch(Deployment, at, { body: { metadata: { labels: { a: '1', app: null } } } });
+    const merged = await client.mergePatch(Deployment, at, { metadata: { labels: { a: '1', app: null } } });
     expect(merged.metadata?.labels).toEqual({ a: '1' });
     const containers = [{ name: 'sidecar', image: 's' }];
     const body = { spec: { template: { spec: { containers } } } };
-    const strategic = await client.strategicPatch(Deployment, at, { body });
+    const strategic = await client.strategicPatch(Deployment, at, body);
     expect(strategic.spec?.template.spec?.containers.map(({ name }) => name)).toEqual(['sidecar', 'c']);
-    const json = await client.jsonPatch(Deployment, at, {
-      body: [{ op: 'replace', path: '/spec/replicas', value: 3 }],
-    });
+    const json = await client.jsonPatch(Deployment, at, [{ op: 'replace', path: '/spec/replicas', value: 3 }]);
     expect([json.spec?.replicas, json.metadata?.generation]).toEqual([3, 3]);
-    const test = await failure(client.jsonPatch(Deployment, at, { body: [{ op: 'test', path: '/kind', value: 'x' }] }));
+    const test = await failure(client.jsonPatch(Deployment, at, [{ op: 'test', path: '/kind', value: 'x' }]));
     expect([isInvalid(test), test.code]).toEqual([true, 422]);
-    const bad = await failure(client.mergePatch(Deployment, at, { body: { spec: { replicas: 'three' } } }));
+    const bad = await failure(client.mergePatch(Deployment, at, { spec: { replicas: 'three' } }));
     expect(isInvalid(bad)).toBe(true);
     expect(bad.message).toContain(
       'cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32',
@@ -109,8 +107,8 @@ export const clientPrograms: Programs = {
     expect(imagined.metadata?.uid).toMatch(/^[0-9a-f-]{36}$/);
     expect(isNotFound(await failure(client.get(ConfigMap, at)))).toBe(true);
     const { metadata } = await client.create(ConfigMap, { metadata: at });
-    const patch = { type: 'merge', body: { data: { k: 'v' } }, dryRun } as const;
-    expect((await client.patch(ConfigMap, at, patch)).data).toEqual({ k: 'v' });
+    const patch = { type: 'merge', body: { data: { k: 'v' } } } as const;
+    expect((await client.patch(ConfigMap, at, patch, { dryRun })).data).toEqual({ k: 'v' });
     await client.delete(ConfigMap, at, { dryRun });
     const present = await client.get(ConfigMap, at);
     expect([present.data, present.metadata?.resourceVersion]).toEqual([undefined, metadata?.resourceVersion]);
@@ -244,12 +242,10 @@ export const clientPrograms: Programs = {
     const dying = await client.delete(ConfigMap, at);
     expect(dying?.metadata).toMatchObject({ deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0 });
     const more = await failure(
-      client.mergePatch(ConfigMap, at, {
-        body: { metadata: { finalizers: ['example.com/hold', 'example.com/late'] } },
-      }),
+      client.mergePatch(ConfigMap, at, { metadata: { finalizers: ['example.com/hold', 'example.com/late'] } }),
     );
     expect([isInvalid(more), more.details?.causes?.[0]?.field]).toEqual([true, 'metadata.finalizers']);
-    await client.mergePatch(ConfigMap, at, { body: { metadata: { finalizers: null } } });
+    await client.mergePatch(ConfigMap, at, { metadata: { finalizers: null } });
     expect(isNotFound(await failure(client.get(ConfigMap, at)))).toBe(true);
   },
 };

@@ -1,6 +1,6 @@
 // Programs about controllers: the builder with a custom resource, leader election, events.
 import { delay, isNotFound } from '@kapstan/api';
-import { after, controller, EventRecorder, LeaderElector, Manager } from '@kapstan/controller';
+import { controller, EventRecorder, LeaderElector, Manager, requeueAfter } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Event } from '@kapstan/kinds/core/v1';
@@ -62,16 +62,13 @@ export const controllerPrograms: Programs = {
         status: { phase: 'Applied', replicas: 0 },
       }),
     );
-    await client.mergePatch(Deployment, at, {
-      body: { status: { readyReplicas: 2, replicas: 2 } },
-      subresource: 'status',
-    });
+    await client.mergePatch(Deployment, at, { status: { readyReplicas: 2, replicas: 2 } }, { subresource: 'status' });
     await eventually(async () => expect((await client.get(Gadget, at)).status?.replicas).toBe(2));
-    await client.mergePatch(Deployment, at, { body: { spec: { replicas: 9 } } });
+    await client.mergePatch(Deployment, at, { spec: { replicas: 9 } });
     await eventually(async () => expect((await client.get(Deployment, at)).spec?.replicas).toBe(2));
     await client.delete(Deployment, at);
     await eventually(async () => expect((await client.get(Deployment, at)).metadata?.uid).not.toBe(made.metadata?.uid));
-    await client.mergePatch(Gadget, at, { body: { spec: { image: 'two' } } });
+    await client.mergePatch(Gadget, at, { spec: { image: 'two' } });
     await eventually(async () =>
       expect((await client.get(Deployment, at)).spec?.template.spec?.containers[0]?.image).toBe('two'),
     );
@@ -91,7 +88,7 @@ export const controllerPrograms: Programs = {
     const patient = controller(ConfigMap, { name: 'patient' }).reconcile(async ({ metadata }) => {
       if (metadata?.name !== 'a') return undefined;
       runs++;
-      return runs === 1 ? after(300) : undefined;
+      return runs === 1 ? requeueAfter(300) : undefined;
     });
     const stop = new AbortController();
     const manager = new Manager([patient], { client, namespaces: [namespace] });

@@ -72,7 +72,7 @@ const follows =
     await eventually(() => expect(countOf(scene, 'configmaps')).toBe(useWatchList ? 1 : 2));
     heard.length = 0;
     await client.create(ConfigMap, { metadata: { namespace, name: 'z' } });
-    await client.mergePatch(ConfigMap, { namespace, name: 'm-00' }, { body: { data: { k: 'v' } } });
+    await client.mergePatch(ConfigMap, { namespace, name: 'm-00' }, { data: { k: 'v' } });
     await client.delete(ConfigMap, { namespace, name: 'm-01' });
     await eventually(() => expect(heard).toEqual(['added z', 'updated m-00', 'deleted m-01']));
     const listed = await client.list(ConfigMap, { namespace });
@@ -122,7 +122,7 @@ export const informerPrograms: Programs = {
     await factory.waitForCacheSync();
     expect(namesOf(informer.lister.list())).toBe('m-00');
     const label = (name: string, labels: object) =>
-      client.mergePatch(ConfigMap, { namespace, name }, { body: { metadata: { labels } } });
+      client.mergePatch(ConfigMap, { namespace, name }, { metadata: { labels } });
     await label('m-02', { more: '1' });
     await label('m-01', { even: '1' });
     await label('m-00', { even: null });
@@ -141,7 +141,7 @@ export const informerPrograms: Programs = {
     const informer = factory.informer(ConfigMap);
     factory.start();
     await factory.waitForCacheSync();
-    await client.mergePatch(ConfigMap, { namespace, name: 'm-00' }, { body: { metadata: { labels: { x: 'y' } } } });
+    await client.mergePatch(ConfigMap, { namespace, name: 'm-00' }, { metadata: { labels: { x: 'y' } } });
     const read = () => informer.lister.namespace(namespace).get('m-00');
     await eventually(() => expect(read().metadata?.labels?.x).toBe('y'));
     expect([read().data, read().metadata?.managedFields]).toEqual([undefined, undefined]);
@@ -193,15 +193,15 @@ export const informerPrograms: Programs = {
     await registration.whenSynced();
     expect(log.sort()).toEqual(['+m-01!', '+m-03!']);
     const last = (async () => {
-      for await (const one of informer.events()) if (one.type === 'deleted') return one.key;
+      for await (const one of informer.watchEvents()) if (one.type === 'deleted') return one.key;
       return undefined;
     })();
     const label = (name: string, odd: string | null) =>
-      client.mergePatch(ConfigMap, { namespace, name }, { body: { metadata: { labels: { odd } } } });
+      client.mergePatch(ConfigMap, { namespace, name }, { metadata: { labels: { odd } } });
     await label('m-00', '1');
     await label('m-00', '1');
     await label('m-01', null);
-    await client.mergePatch(ConfigMap, { namespace, name: 'm-03' }, { body: { data: { k: 'v' } } });
+    await client.mergePatch(ConfigMap, { namespace, name: 'm-03' }, { data: { k: 'v' } });
     await client.delete(ConfigMap, { namespace, name: 'm-03' });
     await eventually(() => expect(log.slice(2)).toEqual(['+m-00', '-m-01', '~m-03', '-m-03']));
     expect(await last).toBe(`${namespace}/m-03`);
@@ -303,7 +303,7 @@ export const informerPrograms: Programs = {
     await eventually(() => expect([heard.length, informer.status.phase]).toEqual([4, 'live']));
     for (const connection of proxy.connections) connection.hold();
     await client.delete(Event, { namespace, name: 'a' });
-    await client.mergePatch(Event, { namespace, name: 'b' }, { body: { message: 'changed' } });
+    await client.mergePatch(Event, { namespace, name: 'b' }, { message: 'changed' });
     await client.create(Event, event({ namespace, name: 'd' }));
     await server.compact();
     await eventually(() => expect(namesOf(informer.lister.list())).toBe('b c d'), 20_000);

@@ -22,7 +22,7 @@ export const subresourcePrograms: Programs = {
     const state = await client.update(Deployment, changed, { subresource: 'status' });
     expect([state.spec?.replicas, state.status, state.metadata?.generation]).toEqual([1, { replicas: 3 }, 1]);
     const body = { spec: { replicas: 7 }, status: { replicas: 8 } };
-    const wish = await client.mergePatch(Deployment, at, { body });
+    const wish = await client.mergePatch(Deployment, at, body);
     expect([wish.spec?.replicas, wish.status, wish.metadata?.generation]).toEqual([7, { replicas: 3 }, 2]);
     expect((await client.get(Deployment, at, { subresource: 'status' })).status).toEqual({ replicas: 3 });
   },
@@ -54,7 +54,7 @@ export const subresourcePrograms: Programs = {
     // No budget protects a pod that is pending.
     const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     for (const name of ['b', 'c'])
-      await client.mergePatch(Pod, { namespace, name }, { body: { status: running }, subresource: 'status' });
+      await client.mergePatch(Pod, { namespace, name }, { status: running }, { subresource: 'status' });
     // The budget would wait: a client that retries would too.
     const impatient = scene.connect({ maxRetries: 0 });
     const at = { namespace, name: 'budget' };
@@ -70,7 +70,7 @@ export const subresourcePrograms: Programs = {
     ]);
     const counts = { currentHealthy: 2, desiredHealthy: 1, expectedPods: 2, disruptionsAllowed: 1 };
     const status = { ...counts, observedGeneration: metadata?.generation };
-    await client.mergePatch(PodDisruptionBudget, at, { body: { status }, subresource: 'status' });
+    await client.mergePatch(PodDisruptionBudget, at, { status }, { subresource: 'status' });
     await evict(impatient, { namespace, name: 'b' });
     const late = await failure(evict(impatient, { namespace, name: 'c' }));
     expect(late.details?.causes?.[0]?.message).toBe(

@@ -21,7 +21,7 @@ export const watchPrograms: Programs = {
     const { resourceVersion } = await client.listPage(ConfigMap, { namespace });
     const made = await client.create(ConfigMap, { metadata: { namespace, name: 'a' } });
     const heard = watch(scene, ConfigMap, { namespace, resourceVersion });
-    await client.mergePatch(ConfigMap, { namespace, name: 'a' }, { body: { data: { k: 'v' } } });
+    await client.mergePatch(ConfigMap, { namespace, name: 'a' }, { data: { k: 'v' } });
     await client.delete(ConfigMap, { namespace, name: 'a' });
     await eventually(() => expect(heard.map(text)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']));
     const versions = heard.map(versionOf);
@@ -41,7 +41,7 @@ export const watchPrograms: Programs = {
     const heard = watch(scene, ConfigMap, { namespace, resourceVersion, labelSelector: 'on=yes' });
     await client.create(ConfigMap, { metadata: at, data: { n: '1' } });
     const patch = (labels: object, n: string) =>
-      client.mergePatch(ConfigMap, at, { body: { metadata: { labels }, data: { n } } });
+      client.mergePatch(ConfigMap, at, { metadata: { labels }, data: { n } });
     await patch({ on: 'yes' }, '2');
     await patch({ on: 'yes' }, '3');
     const left = await patch({ on: 'no' }, '4');

@@ -1,7 +1,8 @@
 // Encodings of objects that several readers and watchers share: list items, metadata only, watch frames. Each is made
 // once per Stored and kept by it. Used by list-response.ts and watch-response.ts.
 
-import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import { type Encoding, jsonEncoding, jsonMember, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';

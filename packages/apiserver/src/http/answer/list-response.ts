@@ -2,7 +2,8 @@
 // One giant string is never made, and the event loop gets its turn between pieces.
 
 import type { Clock } from '@kapstan/api';
-import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { StoredList } from '@kapstan/storage';
 import type { AuditTrail } from '../../audit/audit-trail.ts';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';

@@ -1,6 +1,7 @@
 // The Table form of objects: columns and rows of meta.k8s.io around what a kind's convertor says.
 // Source: apiserver handlers/response.go (asTable), meta/v1 Table.
-import { type DeepReadonly, newBadRequest, newNotAcceptable, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { badRequest, notAcceptable } from '@kapstan/api/errors';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import { cellsAt, RowCells } from '../../table/row-cells.ts';
 import type { TableConvertor } from '../../table/table.ts';
@@ -29,7 +30,7 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   if (value === '') return 'Metadata';
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
   const why = `includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`;
-  throw newBadRequest(`Unable to convert to Table as requested: ${why}`);
+  throw badRequest(`Unable to convert to Table as requested: ${why}`);
 }
 
 /** Everything of a Table but its rows. `columns: 'none'` for later events of a watch. */
@@ -123,7 +124,7 @@ function includedObject(object: DeepReadonly<UnstructuredObject>, options: Table
 /** The 406 for a shape that does not fit what is answered. The text names Go's internal type. */
 export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'list', custom: boolean): Error {
   const type = goTypeOf(definition, asked === 'one' ? definition.listKind : definition.kind, custom);
-  return newNotAcceptable(
+  return notAcceptable(
     asked === 'one'
       ? `you requested PartialObjectMetadata, but the requested object is a list (${type})`
       : `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,

@@ -1,13 +1,8 @@
 // The options of delete and deletecollection, from the body or else from the query.
 // Source: apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
-import {
-  type FieldError,
-  formatApiVersion,
-  invalidField,
-  newBadRequest,
-  newInvalid,
-  type PropagationPolicy,
-} from '@kapstan/api';
+
+import { badRequest, type FieldError, invalid, invalidField } from '@kapstan/api/errors';
+import { formatApiVersion, type PropagationPolicy } from '@kapstan/api/internal';
 import type { DeleteRequest } from '../../registry/definition/resource-store.ts';
 import { validateDryRun } from '../../registry/definition/write-options.ts';
 import { interpretKind } from '../../schema/decode-object.ts';
@@ -71,7 +66,7 @@ function decodeBody(body: unknown): DeleteOptionsBody {
     const schema = metaTypes.schema('meta/v1.DeleteOptions');
     return decodeTyped(body ?? {}, { schema, strict: new StrictErrors(), words: 'json' }) as DeleteOptionsBody;
   } catch (error) {
-    throw error instanceof DecodeError ? newBadRequest(error.message) : error;
+    throw error instanceof DecodeError ? badRequest(error.message) : error;
   }
 }
 
@@ -115,7 +110,7 @@ function check(raw: RawOptions): ParsedDeleteOptions {
     });
   }
   errors.push(...validateDryRun(raw.dryRun), ...validateUnsafe(raw));
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
   const request: DeleteRequest = {
     ...(raw.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: raw.gracePeriodSeconds }),
     ...(raw.orphanDependents === undefined ? {} : { orphanDependents: raw.orphanDependents }),

@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { CallAbort, type CallSignal, type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { badRequest, requestEntityTooLarge } from '@kapstan/api/errors';
+import { CallAbort, type CallSignal } from '@kapstan/api/internal';
 import type { AuditTrail } from '../../audit/audit-trail.ts';
 import { parseRequestUrl } from './request-url.ts';
 import {
@@ -332,7 +334,7 @@ function writeHeaders(response: NodeResponse, status: number, headers: ReadonlyM
 }
 
 function tooLarge(limitBytes: number): Error {
-  return newRequestEntityTooLarge(`limit is ${limitBytes}`);
+  return requestEntityTooLarge(`limit is ${limitBytes}`);
 }
 
 /**
@@ -346,7 +348,7 @@ function readAll(request: NodeRequest, limitBytes: number, signal: CallSignal): 
     let isOver = false;
     // Every request closes in the end: an error, whose trace costs as much as the parsing, is made of those that were not read.
     const fail = (error: Error): void => {
-      if (!isOver) reject(newBadRequest(`error reading the request body: ${error.message}`));
+      if (!isOver) reject(badRequest(`error reading the request body: ${error.message}`));
       isOver = true;
     };
     if (request.destroyed || signal.aborted) return fail(connectionClosed);

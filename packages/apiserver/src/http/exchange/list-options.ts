@@ -1,6 +1,7 @@
 // The options of list, watch and deletecollection in the query: read, defaulted and checked.
 // Source: apimachinery internalversion ListOptions, its defaults (WatchList on) and validation.
-import { FieldSelector, newBadRequest, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { FieldSelector, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import { requireValidListOptions } from '../../registry/client/list-validation.ts';
 import type { SelectRequest, WatchRequest } from '../../registry/definition/resource-store.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
@@ -79,7 +80,7 @@ function readSelector<S>(parse: () => S): S {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof TypeError) throw newBadRequest(error.message);
+    if (error instanceof TypeError) throw badRequest(error.message);
     throw error;
   }
 }
@@ -95,5 +96,5 @@ function applyDefaults(raw: RawOptions, isWatch: boolean): RawOptions {
 function selectName(fields: FieldSelector, name: string): FieldSelector {
   if (fields.isEmpty) return new FieldSelector([{ field: 'metadata.name', operator: '=', value: name }]);
   if (fields.exactValue('metadata.name') === name) return fields;
-  throw newBadRequest("fieldSelector metadata.name doesn't match requested name");
+  throw badRequest("fieldSelector metadata.name doesn't match requested name");
 }

@@ -1,6 +1,7 @@
 // Content negotiation: in which format and shape an answer is wanted, in which format a body comes.
 // Source: apiserver pkg/endpoints/handlers/negotiation (1.36); the first, coarser check is go-restful's.
-import { newNotAcceptable, StatusError } from '@kapstan/api';
+import { StatusError } from '@kapstan/api';
+import { notAcceptable } from '@kapstan/api/errors';
 import { jsonFormat, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
 import { unknownBodyFormat } from '../../registry/definition/route-errors.ts';
 import { essenceOf, hasWellFormedParameters, type MediaType, parseAccept } from './media-type.ts';
@@ -44,7 +45,7 @@ export function negotiateResourceOutput(request: OutputRequest, forms: ResourceF
   if (forms.isRouted)
     requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
   const form = negotiate(request, transformOf(forms));
-  if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
+  if (form === undefined) throw notAcceptable(accepted(knownMediaTypes));
   return form;
 }
 
@@ -56,7 +57,7 @@ export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean)
     isRouted: !isCustom,
     hasTable: true,
   });
-  if (!form.format.canStream) throw newNotAcceptable(accepted(knownStreams));
+  if (!form.format.canStream) throw notAcceptable(accepted(knownStreams));
   return form;
 }
 
@@ -164,5 +165,5 @@ function accepted(mediaTypes: readonly string[]): string {
 
 /** The 406 of paths that have no other shape than their own. */
 export function notAcceptableHere(): StatusError {
-  return newNotAcceptable(accepted(knownMediaTypes));
+  return notAcceptable(accepted(knownMediaTypes));
 }

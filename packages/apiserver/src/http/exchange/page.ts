@@ -1,6 +1,6 @@
 // Page: a path outside the API that the builder of a server adds: the documents of the token issuer, work on the store.
 // Served by path-router.ts, after authentication and authorisation.
-import { abortSignalOf } from '@kapstan/api';
+import { abortSignalOf } from '@kapstan/api/internal';
 import type { Exchange } from './exchange.ts';
 import { requireProduced } from './negotiation.ts';
 

@@ -1,5 +1,7 @@
 // Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
-import { goQuote, newBadRequest } from '@kapstan/api';
+
+import { badRequest } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 import type { QueryOptions, QueryOptionTypes } from '../../registry/definition/resource-definition.ts';
 import { canonicalTime, GoTimeError } from '../../schema/go-time.ts';
 
@@ -16,10 +18,10 @@ export function decodeBoolean(text: string | null): boolean | undefined {
 /** A base-10 int64. Throws the 400 of strconv.ParseInt. Values beyond 2^53 are cut to it. */
 export function decodeInteger(text: string | null): number | undefined {
   if (text === null) return undefined;
-  if (!/^[+-]?[0-9]+$/.test(text)) throw newBadRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
+  if (!/^[+-]?[0-9]+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
   const value = BigInt(text.replace(/^\+/, ''));
   if (value > maxInt64 || value < minInt64) {
-    throw newBadRequest(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`);
+    throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`);
   }
   const clamped = Math.min(Math.max(Number(value), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
   return clamped;
@@ -42,7 +44,7 @@ function decodeList(texts: readonly string[], type: 'strings' | 'numbers'): read
     .flatMap((text) => text.split(','))
     .map((text) => {
       const refuse = (why: string): Error =>
-        newBadRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
+        badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
       if (!/^[0-9]+$/.test(text)) throw refuse('invalid syntax');
       if (BigInt(text) > maxUint16) throw refuse('value out of range');
       return String(Number(text));
@@ -71,7 +73,7 @@ function decodeTime(text: string | null): string | undefined {
   try {
     return canonicalTime(text, 'seconds');
   } catch (error) {
-    if (error instanceof GoTimeError) throw newBadRequest(error.message);
+    if (error instanceof GoTimeError) throw badRequest(error.message);
     throw error;
   }
 }

@@ -1,6 +1,8 @@
 // RequestInfo: what a URL asks for, before anyone looks whether it exists. Read by authorisation, limits and the router.
 // Source: apiserver pkg/endpoints/request/requestinfo.go (1.36).
-import { type FieldSelector, type GroupVersion, parseFieldSelector } from '@kapstan/api';
+
+import { type FieldSelector, parseFieldSelector } from '@kapstan/api';
+import type { GroupVersion } from '@kapstan/api/internal';
 import { decodeBoolean } from './query-parameters.ts';
 
 /** A path outside the resources: health, version, discovery, OpenAPI, metrics. */

@@ -1,7 +1,7 @@
 // The URL of a request as Go's net/url reads it, which decides what kube-apiserver sees of it. Used by exchange.ts and
 // http-server.ts.
 
-import { escapeByte } from '@kapstan/api';
+import { escapeByte } from '@kapstan/api/internal';
 
 export interface RequestUrl {
   /** Decoded, without the query. */

@@ -1,10 +1,11 @@
-import { newAlreadyExists, newConflict, newNotFound, StatusError } from '@kapstan/api';
+import { StatusError } from '@kapstan/api';
+import { alreadyExists, conflict, notFound } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { statusOf, wireStatus } from './status-response.ts';
 
 describe('a Status on the wire', () => {
   it('has its members in the order of kube-apiserver', () => {
-    const { status } = newNotFound({ group: '', resource: 'namespaces' }, 'nope');
+    const { status } = notFound({ group: '', resource: 'namespaces' }, 'nope');
     // curl .../api/v1/namespaces/nope of a kube-apiserver 1.36.3, without its white space.
     expect(JSON.stringify(wireStatus(status))).toBe(
       '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"namespaces \\"nope\\" not found",' +
@@ -14,21 +15,21 @@ describe('a Status on the wire', () => {
 
   it.each([
     [
-      newNotFound({ group: 'legacy.kubernetes.io', resource: 'foos' }, 'bar'),
+      notFound({ group: 'legacy.kubernetes.io', resource: 'foos' }, 'bar'),
       404,
       'NotFound',
       'foos.legacy.kubernetes.io "bar" not found',
       'legacy.kubernetes.io',
     ],
     [
-      newAlreadyExists({ group: '', resource: 'foos' }, 'bar'),
+      alreadyExists({ group: '', resource: 'foos' }, 'bar'),
       409,
       'AlreadyExists',
       'foos "bar" already exists',
       undefined,
     ],
     [
-      newConflict({ group: '', resource: 'foos' }, 'bar', 'failure'),
+      conflict({ group: '', resource: 'foos' }, 'bar', 'failure'),
       409,
       'Conflict',
       'Operation cannot be fulfilled on foos "bar": failure',

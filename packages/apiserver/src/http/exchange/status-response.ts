@@ -1,5 +1,6 @@
 // Errors and Status objects as answers. Source: apiserver responsewriters (ErrorNegotiated, ErrorToAPIStatus).
-import { isStatusError, type Status, type StatusDetails } from '@kapstan/api';
+import { isStatusError, type Status } from '@kapstan/api';
+import type { StatusDetails } from '@kapstan/api/errors';
 import { encodeValue, hasProtobufForm, jsonFormat } from '../../codec/wire-format.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';

@@ -1,5 +1,7 @@
 // Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
-import { type Clock, goQuote } from '@kapstan/api';
+
+import type { Clock } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { Exchange } from '../exchange/exchange.ts';
 import { sendPageNotFound, sendText } from '../exchange/status-response.ts';
 import { HealthMetrics } from './health-metrics.ts';

@@ -1,6 +1,8 @@
 // Serves OpenAPI: v2 as one document, v3 as an index and its documents, cached by clients under the hash in the URL.
 // Source: kube-openapi pkg/handler and pkg/handler3.
-import { type Clock, stringifyJson, toDate } from '@kapstan/api';
+
+import { type Clock, stringifyJson } from '@kapstan/api';
+import { toDate } from '@kapstan/api/internal';
 import type { OpenApiDocuments } from '../../openapi/openapi-documents.ts';
 import type { SwaggerDocuments } from '../../openapi/swagger-documents.ts';
 import { BodyWriter } from '../exchange/body-writer.ts';

@@ -1,6 +1,8 @@
 // AccessMetrics: how often and how long identities and permissions were looked for, under kube-apiserver's names. Filled by
 // the request chain. Source: apiserver endpoints/filters/metrics.go, filters/impersonation/metrics.
-import { type Clock, isPromiseLike } from '@kapstan/api';
+
+import type { Clock } from '@kapstan/api';
+import { isPromiseLike } from '@kapstan/api/internal';
 import { Histogram, type MetricFamily } from '@kapstan/storage';
 import type { AuthenticationResult } from '../../authn/authenticator.ts';
 import type { ImpersonationRecord } from '../../authn/impersonator.ts';

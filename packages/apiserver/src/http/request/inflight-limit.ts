@@ -1,6 +1,8 @@
 // InflightLimit: how many requests may run at once, reads and writes apart, and whose they are. Asked by api-server.ts. Sources:
 // filters.WithMaxInFlightLimit for the numbers; fairness between users is what priority-and-fairness.go is for, made simple.
-import type { CallSignal, Clock } from '@kapstan/api';
+
+import type { Clock } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import { mastersGroup } from '../../authz/masters-authorizer.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { isLongRunning, type RequestInfo } from '../exchange/request-info.ts';

@@ -1,16 +1,9 @@
 // RequestAccess: who sends a request, as whom it is to be served, and whether it may be. The part of api-server.ts between its
 // limits and its handlers. Source: apiserver endpoints/filters/{authentication,authorization}.go, filters/impersonation.
-import {
-  type Clock,
-  isForbidden,
-  isPromiseLike,
-  type Logger,
-  newForbidden,
-  type ParsedSelector,
-  parseFieldSelector,
-  parseLabelSelector,
-  parseLongLabelSelector,
-} from '@kapstan/api';
+
+import { type Clock, isForbidden, type Logger, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
+import { isPromiseLike, type ParsedSelector, parseLongLabelSelector } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../../authn/authenticator.ts';
 import { ClientCertificates } from '../../authn/client-certificate.ts';
@@ -135,7 +128,7 @@ export class RequestAccess {
   ): Promise<void> {
     if (info.verb === verb) return;
     const { decision, reason } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
-    if (decision !== 'allow') throw newForbidden(info, info.name, describe(reason));
+    if (decision !== 'allow') throw forbidden(info, info.name, describe(reason));
   }
 
   async #ask(exchange: Exchange): Promise<UserInfo | undefined> {

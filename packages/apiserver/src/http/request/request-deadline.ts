@@ -1,6 +1,7 @@
 // How long a request may take: what the client asks for with ?timeout=, within the server's bounds.
 // Source: filters/request_deadline.go; handlers/finisher (34 s for writes).
-import { newBadRequest, parseDuration } from '@kapstan/api';
+import { parseDuration } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import type { RequestInfo } from '../exchange/request-info.ts';
 
 /** Writes get less than other requests, so that their clients hear of it before they give up themselves. */
@@ -15,5 +16,5 @@ export function requestTimeoutMs(info: RequestInfo, query: URLSearchParams, maxM
   if (text === '') return limitMs;
   const askedMs = parseDuration(text);
   if (typeof askedMs === 'number') return askedMs > 0 ? Math.min(askedMs, limitMs) : limitMs;
-  throw newBadRequest(`invalid timeout specified in the request URL - ${askedMs.error}`);
+  throw badRequest(`invalid timeout specified in the request URL - ${askedMs.error}`);
 }

@@ -1,14 +1,9 @@
 // YamlBodies: has the YAML of requests read before the turn that decodes them: what is long by a thread (schema/yaml-thread.ts).
 // One a server, asked by resource-call.ts and patch-handler.ts.
 import { Worker } from 'node:worker_threads';
-import {
-  type CallSignal,
-  type Clock,
-  newInternalError,
-  newRequestEntityTooLarge,
-  runWhole,
-  type SlicedWork,
-} from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
+import { type CallSignal, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { JobThread } from '../../schema/job-thread.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
@@ -38,8 +33,7 @@ export class YamlBodies {
       newThread,
       sizeOf: (text) => text.length,
       maxJobMs: maxReadMs,
-      tooSlow: () =>
-        newRequestEntityTooLarge(`YAML that takes more than ${maxReadMs / 1000} s to read; send it as JSON`),
+      tooSlow: () => requestEntityTooLarge(`YAML that takes more than ${maxReadMs / 1000} s to read; send it as JSON`),
       failureOf,
     });
   }
@@ -82,7 +76,7 @@ function bodyOf(answer: YamlAnswer): YamlBody {
     case 'syntax':
       throw new YamlSyntaxError(answer.message);
     case 'tooLarge':
-      throw newRequestEntityTooLarge(answer.message);
+      throw requestEntityTooLarge(answer.message);
   }
 }
 
@@ -91,6 +85,6 @@ function* documentOf({ json, duplicates }: YamlAnswer & { readonly type: 'docume
 }
 
 function failureOf(error: Error & { readonly code?: string }): Error {
-  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return newRequestEntityTooLarge('more YAML than there is memory for');
-  return newInternalError(`YAML cannot be read: ${error.message}`);
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return requestEntityTooLarge('more YAML than there is memory for');
+  return internalError(`YAML cannot be read: ${error.message}`);
 }

@@ -2,7 +2,7 @@
 // on unread. Where it leads is found by the registry, the way is gone by tunnel-upgrade.ts and tunnel-forward.ts. Source:
 // apiserver handlers/rest.go (ConnectResource), handlers/get.go (getRequestOptions).
 import { posix } from 'node:path';
-import { newBadRequest } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import { methodNotAllowed } from '../../registry/definition/route-errors.ts';
 import { decodeOptions } from '../exchange/query-parameters.ts';
 import type { ResourceRequest } from '../exchange/request-info.ts';
@@ -22,13 +22,13 @@ export async function handleConnect(call: ResourceCall): Promise<void> {
   const { exchange, served, subresource, name, ports } = call;
   if (subresource?.type !== 'object' || subresource.connect === undefined) throw methodNotAllowed();
   const { connect } = subresource;
-  if (exchange.query.has('dryRun')) throw newBadRequest('dryRun is not supported');
+  if (exchange.query.has('dryRun')) throw badRequest('dryRun is not supported');
   const options = decodeOptions(exchange.query, connect.queryOptions);
   if (connect.requiredVerb !== undefined) await call.requireVerb(connect.requiredVerb);
   const path = connect.takesPath ? pathBehind(call.info) : '';
   const connection = await connect.connect(served.store, contextOf(call), { name, options, path });
   if (exchange.isUpgrade) return tunnelUpgrade(exchange, connection, ports);
-  if (connection.upgrade === 'required') throw newBadRequest('Upgrade request required');
+  if (connection.upgrade === 'required') throw badRequest('Upgrade request required');
   return forwardRequest(exchange, connection, ports);
 }
 

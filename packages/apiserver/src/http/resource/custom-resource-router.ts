@@ -1,7 +1,7 @@
 // CustomResourceRouter: the handler of a request for a custom resource. The verb that the URL and the method stand for
 // decides, not the method: so HEAD reads, and a watch path watches whatever the method. Called by resource-router.ts.
 // Source: apiextensions customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
-import { newMethodNotSupported, newNotFound } from '@kapstan/api';
+import { methodNotSupported, notFound } from '@kapstan/api/errors';
 import type { ServedResource } from '../../registry/definition/catalog.ts';
 import type { ResourceRequest } from '../exchange/request-info.ts';
 import { handleCreate } from './create-handler.ts';
@@ -36,10 +36,10 @@ export function routeCustomResource(served: ServedResource, info: ResourceReques
   if (hasNamespace && !definition.namespaced) return 'unknown';
   if (!hasNamespace && definition.namespaced && !verbsAcrossNamespaces.has(info.verb)) return 'unknown';
   const subresource = definition.subresources.find(({ name }) => name === info.subresource);
-  if (subresource === undefined && info.subresource !== '') throw newNotFound(definition, info.name);
+  if (subresource === undefined && info.subresource !== '') throw notFound(definition, info.name);
   const handler = handlers.get(info.verb);
   const isRefused = subresource !== undefined && !subresourceVerbs.has(info.verb);
-  if (handler === undefined || isRefused) throw newMethodNotSupported(definition, info.verb);
+  if (handler === undefined || isRefused) throw methodNotSupported(definition, info.verb);
   // A new object is called what its body says, also where the path names another.
   const name = info.verb === 'create' ? '' : (info.parts[1] ?? '');
   return { served, subresource, name, handler };

@@ -1,6 +1,7 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
 
-import { isStatusError, newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api';
+import { isStatusError } from '@kapstan/api';
+import { badRequest, methodNotSupported, type StatusDetails } from '@kapstan/api/errors';
 import { readEnvelope } from '../../codec/protobuf-envelope.ts';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
 import { documentForm, readDocument } from '../../schema/decode-object.ts';
@@ -40,7 +41,7 @@ export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDelet
   const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : await readBodyOptions(call, body);
   if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
   call.exchange.audit?.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
-  if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
+  if (call.name === '') throw methodNotSupported(call.served.definition, 'unsafe deletecollection');
   await call.requireVerb(
     unsafeVerb,
     (reason) => `not permitted to do ${JSON.stringify(unsafeVerb)}, reason: ${reason}`,
@@ -68,7 +69,7 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
     return options;
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
-    throw newBadRequest(error.message);
+    throw badRequest(error.message);
   }
 }
 

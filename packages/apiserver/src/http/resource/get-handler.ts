@@ -1,5 +1,8 @@
 // GET of one object or of a subresource. Source: apiserver handlers/get.go.
-import { abortSignalOf, newBadRequest, type UnstructuredObject } from '@kapstan/api';
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
+import { abortSignalOf } from '@kapstan/api/internal';
 import type { ByteSubresource } from '../../registry/definition/resource-definition.ts';
 import { methodNotAllowed } from '../../registry/definition/route-errors.ts';
 import { sendObject, sendStored } from '../answer/object-response.ts';
@@ -27,7 +30,7 @@ export async function handleGet(call: ResourceCall): Promise<void> {
 
 /** Clients of old asked for objects without what the server had set. Source: handlers getResourceHandler. */
 function refuseExport(exported: boolean | undefined): void {
-  if (exported === true) throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported');
+  if (exported === true) throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
 }
 
 /** As they come from where they are kept; 204 when there are none. Source: responsewriters.StreamObject. */

@@ -1,4 +1,5 @@
-import { newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmissionAttributes, AdmissionControl } from '../../registry/store/admission-control.ts';
@@ -135,7 +136,7 @@ describe.each(types)('a %s patch', (type) => {
     ['of both kinds', true, true, 'mutating admission failure'],
   ])('is refused by an admission %s', async (_, mutating, validating, why) => {
     const refuse = (text: string) => () => {
-      throw newForbidden({ group: '', resource: 'pods' }, 'p', text);
+      throw forbidden({ group: '', resource: 'pods' }, 'p', text);
     };
     if (mutating) admit = refuse('mutating admission failure');
     if (validating) validate = refuse('validating admission failure');
@@ -153,7 +154,7 @@ describe.each(types)('a %s patch', (type) => {
       await first(attributes);
       if (tries() < 2) return;
       expect(attributes.oldObject?.metadata?.labels).toMatchObject({ raced: 'yes' });
-      throw newForbidden({ group: '', resource: 'pods' }, 'p', 'admission failure');
+      throw forbidden({ group: '', resource: 'pods' }, 'p', 'admission failure');
     };
     const { json } = await patch(type, { 'spec/activeDeadlineSeconds': 30 });
     expect([json.message, tries()]).toEqual(['pods "p" is forbidden: admission failure', 2]);

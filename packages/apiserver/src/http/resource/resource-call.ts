@@ -1,14 +1,8 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
 
-import {
-  type Clock,
-  copyInSlices,
-  isStatusError,
-  newBadRequest,
-  type SlicedWork,
-  stringifyInSlices,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { type Clock, isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
+import { copyInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../../authz/authorizer.ts';
 import { readEnvelope } from '../../codec/protobuf-envelope.ts';
@@ -111,7 +105,7 @@ function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void>
 
 /** Throws 400 where the path names no object: custom resources have no routes of their own that would keep such a path out. */
 export function requireName({ name }: ResourceCall): void {
-  if (name === '') throw newBadRequest('name must be provided');
+  if (name === '') throw badRequest('name must be provided');
 }
 
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
@@ -187,6 +181,6 @@ function* readProtobuf(target: WriteTarget, body: Uint8Array): SlicedWork<Uint8A
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;
-    throw newBadRequest(`${what}: ${error.message} (${summarizeBody(body)})`);
+    throw badRequest(`${what}: ${error.message} (${summarizeBody(body)})`);
   }
 }

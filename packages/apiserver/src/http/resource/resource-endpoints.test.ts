@@ -1,5 +1,5 @@
 import type { UnstructuredObject } from '@kapstan/api';
-import { newAlreadyExists, newServerTimeout } from '@kapstan/api';
+import { alreadyExists, serverTimeout } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -56,7 +56,7 @@ class FakeStore implements ResourceStore {
   }
   watch(context: RequestContext, select: WatchRequest): never {
     this.asked.push({ verb: 'watch', namespace: context.namespace, select });
-    throw newServerTimeout({ group: '', resource: 'things' }, 'watch', 0);
+    throw serverTimeout({ group: '', resource: 'things' }, 'watch', 0);
   }
   async update(context: RequestContext, { name }: { readonly name: string }) {
     return { stored: await this.#note('update', context, { name }), created: false };
@@ -158,13 +158,13 @@ describe('what a store cannot do', () => {
     ['an error of its own', new Error('test Error'), { code: 500, message: 'test Error' }, undefined],
     [
       'a Status',
-      newAlreadyExists({ group: '', resource: 'foos' }, 'bar'),
+      alreadyExists({ group: '', resource: 'foos' }, 'bar'),
       { code: 409, reason: 'AlreadyExists', details: { name: 'bar', kind: 'foos' }, status: 'Failure' },
       undefined,
     ],
     [
       'a time to wait',
-      newServerTimeout({ group: '', resource: 'things' }, 'get', 2),
+      serverTimeout({ group: '', resource: 'things' }, 'get', 2),
       { code: 500, reason: 'ServerTimeout' },
       '2',
     ],

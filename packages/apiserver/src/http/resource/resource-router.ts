@@ -1,6 +1,7 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
 // Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
-import { newBadRequest, newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { badRequest, methodNotSupported } from '@kapstan/api/errors';
 import type { ResourceCatalog, ServedResource } from '../../registry/definition/catalog.ts';
 import type { ObjectSubresource, Verb } from '../../registry/definition/resource-definition.ts';
 import {
@@ -70,7 +71,7 @@ function refuseNoName(served: ServedResource, { parts, isNamespacedPath }: Resou
   if (parts.length !== 3 || name !== '' || served.definition.namespaced !== isNamespacedPath) return;
   const found = served.definition.subresources.find((candidate) => candidate.name === subresource);
   const verb = method === 'POST' ? 'create' : itemHandlers.get(method)?.verb;
-  if (verb !== undefined && found?.verbs.includes(verb) === true) throw newBadRequest('name must be provided');
+  if (verb !== undefined && found?.verbs.includes(verb) === true) throw badRequest('name must be provided');
 }
 
 /** Collections of namespaced resources are also served across namespaces. */
@@ -97,7 +98,7 @@ function watchPathRoute(served: ServedResource, info: ResourceRequest, method: s
 function collectionRoute(served: ServedResource, info: ResourceRequest, method: string): Route {
   const { verbs } = served.definition;
   const isList = info.verb === 'watch' && !verbs.includes('watch');
-  if (isList && verbs.includes('list')) throw newMethodNotSupported(served.definition, 'watch');
+  if (isList && verbs.includes('list')) throw methodNotSupported(served.definition, 'watch');
   const verb = isList ? 'list' : info.verb;
   requireCollectionVerb(served, verb as Verb, info.isNamespacedPath ? info.namespace : '');
   const handler = collectionHandlers.get(`${method} ${verb}`);

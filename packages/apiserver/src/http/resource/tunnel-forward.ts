@@ -3,7 +3,8 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
-import { abortSignalOf, newServiceUnavailable } from '@kapstan/api';
+import { serviceUnavailable } from '@kapstan/api/errors';
+import { abortSignalOf } from '@kapstan/api/internal';
 import { type Connection, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { answerHeaders, requestHeaders } from '../tunnel/tunnel-headers.ts';
@@ -58,7 +59,7 @@ async function ask(
     signal,
   }).catch((error: Error) => {
     if (signal.aborted) throw error;
-    throw newServiceUnavailable(`error trying to reach service: ${error.message}`);
+    throw serviceUnavailable(`error trying to reach service: ${error.message}`);
   });
 }
 

@@ -3,7 +3,7 @@
 import { request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
-import { abortSignalOf } from '@kapstan/api';
+import { abortSignalOf } from '@kapstan/api/internal';
 import { type Connection, escapePath } from '../../registry/definition/destination.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { dialError } from '../tunnel/tunnel-dial-error.ts';

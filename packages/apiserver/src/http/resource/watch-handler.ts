@@ -1,5 +1,6 @@
 // A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
-import { isExpired, newMethodNotSupported } from '@kapstan/api';
+import { isExpired } from '@kapstan/api';
+import { methodNotSupported } from '@kapstan/api/errors';
 import { parseIncludeObject } from '../answer/table-response.ts';
 import { parseListOptions, watchRequestOf } from '../exchange/list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from '../exchange/negotiation.ts';
@@ -20,7 +21,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const { definition } = served;
   const form = negotiateStreamOutput(outputRequestOf(exchange), definition.isCustom === true);
   const options = parseListOptions(exchange.query, { isWatch: true, ...(name === '' ? {} : { name }) });
-  if (!definition.verbs.includes('watch')) throw newMethodNotSupported(definition, 'watch');
+  if (!definition.verbs.includes('watch')) throw methodNotSupported(definition, 'watch');
   const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
   const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
   const counts = ports.watches.countsOf(definition);

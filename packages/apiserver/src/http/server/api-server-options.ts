@@ -1,7 +1,8 @@
 // ApiServerOptions: what a server of a catalog is made of and bounded by, and what options that are absent stand for. Read by
 // api-server.ts.
 import type { Socket } from 'node:net';
-import type { CallSignal, Clock, Logger } from '@kapstan/api';
+import type { Clock, Logger } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
 import type { AuthenticationOptions } from '../../authn/authenticator.ts';
 import type { Authorizer } from '../../authz/authorizer.ts';

@@ -1,16 +1,9 @@
 // ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
 // Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order this keeps.
 import { randomUUID } from 'node:crypto';
-import {
-  type Clock,
-  formatGroupResource,
-  isStatusError,
-  type Logger,
-  newTimeout,
-  newUnauthorized,
-  silentLogger,
-  systemClock,
-} from '@kapstan/api';
+import { type Clock, isStatusError, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import { timeout, unauthorized } from '@kapstan/api/errors';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from '../exchange/request-info.ts';
@@ -179,7 +172,7 @@ class RequestChain {
     }
     if (exchange.signal.aborted) return;
     exchange.audit?.spend('authentication', authenticatedMs - startMs);
-    if (requester === undefined) throw newUnauthorized();
+    if (requester === undefined) throw unauthorized();
     const reading = this.#access.readSelector(info);
     if (reading !== undefined) await reading;
     const acting = this.#access.actAs(exchange, info, requester);
@@ -244,7 +237,7 @@ class RequestChain {
     const timeoutMs = this.#timeoutMs(exchange, info, maxMs);
     const cancel = this.#clock.setBackgroundTimer(() => {
       const message = 'request did not complete within requested timeout - context deadline exceeded';
-      const late = newTimeout(message, 0);
+      const late = timeout(message, 0);
       exchange.cancel(late);
       if (exchange.hasAnswered) exchange.abort();
       else sendError(exchange, late);

@@ -1,7 +1,8 @@
 // GracefulShutdown: the steps in which a server stops: no longer ready, then closed to new requests, then drained. Driven by
 // api-server.ts, which asks it about every request. Source: apiserver server/genericapiserver.go (RunWithContext),
 // filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
-import { type Clock, delay, newServiceUnavailable } from '@kapstan/api';
+import { type Clock, delay } from '@kapstan/api';
+import { serviceUnavailable } from '@kapstan/api/errors';
 import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, type RequestInfo } from '../exchange/request-info.ts';
 import { sendText, statusOf } from '../exchange/status-response.ts';
@@ -136,6 +137,6 @@ function sendUnavailable(exchange: Exchange): void {
   exchange.setHeader('Retry-After', '1');
   exchange.setHeader('Content-Type', 'application/json');
   exchange.setHeader('X-Content-Type-Options', 'nosniff');
-  const status = statusOf(newServiceUnavailable('apiserver is shutting down'));
+  const status = statusOf(serviceUnavailable('apiserver is shutting down'));
   exchange.send(503, Buffer.from(`${JSON.stringify(status)}\n\n`));
 }

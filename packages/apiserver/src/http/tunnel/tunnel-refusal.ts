@@ -1,6 +1,7 @@
 // What a peer refuses with, as an answer of this server. Used by tunnel-bytes.ts. Source: apiserver registry/generic/rest
 // (GenericHttpResponseChecker), apimachinery pkg/api/errors (NewGenericServerResponse).
-import { newBadRequest, newInternalError, StatusError, type StatusReason } from '@kapstan/api';
+import { StatusError, type StatusReason } from '@kapstan/api';
+import { badRequest, internalError } from '@kapstan/api/errors';
 
 /** What was asked for, in the words of errors. */
 export interface AskedObject {
@@ -44,8 +45,8 @@ const meanings: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
 
 /** The answer for a peer's refusal; `text` is the start of its body. */
 export function peerRefusal(code: number, text: string, { resource, name }: AskedObject): StatusError {
-  if (code === 500) return newInternalError(new Error(text));
-  if (code === 400) return newBadRequest(text);
+  if (code === 500) return internalError(new Error(text));
+  if (code === 400) return badRequest(text);
   const { reason, message = text } = meanings.get(code) ?? otherMeaning(code, text);
   return new StatusError({
     code,

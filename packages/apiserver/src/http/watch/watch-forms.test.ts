@@ -1,4 +1,4 @@
-import { newInternalError } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvelope } from '../../codec/protobuf-envelope.ts';
@@ -135,7 +135,7 @@ it('a failure of the store is the last event of a watch, as a Status', async () 
   const store = {
     list: real.list.bind(real),
     watch: (_context, _request, sink) => {
-      setImmediate(() => sink.onEnd(newInternalError(new Error('we got an error'))));
+      setImmediate(() => sink.onEnd(internalError(new Error('we got an error'))));
       return { close: () => undefined };
     },
   } as Pick<ResourceStore, 'list' | 'watch'> as ResourceStore;

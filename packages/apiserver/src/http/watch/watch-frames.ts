@@ -1,12 +1,8 @@
 // WatchFrames: the events of one watch as bytes, in the form its client asked for. Frames of whole objects and of
 // metadata are shared between all watchers of an event; Tables are shared within one second, because ages move on.
-import {
-  type Clock,
-  formatApiVersion,
-  initialEventsEndAnnotation,
-  stringifyJson,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import { type Clock, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, initialEventsEndAnnotation } from '@kapstan/api/internal';
 import type { StorageEvent } from '@kapstan/storage';
 import { watchFrame, wrapMessage } from '../../codec/protobuf-envelope.ts';
 import { encodeValue, protobufFormat } from '../../codec/wire-format.ts';

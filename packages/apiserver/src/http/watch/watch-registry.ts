@@ -1,5 +1,7 @@
 // WatchRegistry: the watches that are open now, so that a server that stops can end them, and their counts.
-import { type Clock, delay, formatGroupResource, type GroupResource, type GroupVersionResource } from '@kapstan/api';
+
+import { type Clock, delay, type GroupResource } from '@kapstan/api';
+import { formatGroupResource, type GroupVersionResource } from '@kapstan/api/internal';
 import { DurationHistogram, Histogram, type MetricFamily } from '@kapstan/storage';
 import type { RequestScope } from '../exchange/request-labels.ts';
 import type { OverflowReason, WatchResponse } from './watch-response.ts';

@@ -1,7 +1,8 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind.
 // Source: apiserver endpoints/handlers/watch.go.
-import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
+import type { Clock, UnstructuredObject } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { StoredObject } from '../answer/encodings.ts';
 import type { ResponseStream } from '../exchange/response-stream.ts';
@@ -145,7 +146,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     try {
       this.#pushFrame(event);
     } catch (error) {
-      this.onEnd(newInternalError(error));
+      this.onEnd(internalError(error));
     }
   }
 
@@ -406,7 +407,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
       this.#beginEnd();
       this.#releaseQueue();
       this.#queue.length = this.#head;
-      return this.#options.frames.of({ type: 'ERROR', error: newInternalError(error) });
+      return this.#options.frames.of({ type: 'ERROR', error: internalError(error) });
     }
   }
 

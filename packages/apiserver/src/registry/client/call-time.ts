@@ -1,6 +1,7 @@
 // The time that a call in process may take: its own signal, and what `timeoutMs` says, as one signal. Used by
 // in-process-client.ts and in-process-lister-watcher.ts.
-import { type CallOptions, type Clock, newTimeout } from '@kapstan/api';
+import type { CallOptions, Clock } from '@kapstan/api';
+import { timeout } from '@kapstan/api/errors';
 
 /**
  * Rejects with 504 when the time of the call is over, and with the signal's reason when that aborts: at once, also where
@@ -23,7 +24,7 @@ export function withinTime<O extends CallOptions, R>(
     if (signal?.aborted) return onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
     const message = 'request did not complete within requested timeout - context deadline exceeded';
-    const cancelTimer = clock.setTimer(() => stop(newTimeout(message, 0)), timeoutMs);
+    const cancelTimer = clock.setTimer(() => stop(timeout(message, 0)), timeoutMs);
     void work({ ...options, signal: controller.signal })
       .then(resolve, reject)
       .finally(() => {

@@ -1,11 +1,6 @@
-import {
-  type KubernetesObject,
-  newNotFound,
-  resource,
-  type SlicedWork,
-  type UnstructuredObject,
-  type WatchEvent,
-} from '@kapstan/api';
+import { type KubernetesObject, resource, type UnstructuredObject, type WatchEvent } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
 import { listWatchConformance, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -100,7 +95,7 @@ describe('the in-process client', () => {
       // biome-ignore lint/correctness/useYield: this patch is done in one slice.
       return function* (present): SlicedWork<UnstructuredObject> {
         if (type !== 'apply') {
-          if (present === undefined) throw newNotFound(definition, name);
+          if (present === undefined) throw notFound(definition, name);
           return { ...present, ...sent } as UnstructuredObject;
         }
         const manager = `${context.fieldManager}${force ? '!' : ''}`;
@@ -233,8 +228,10 @@ describe('the in-process client', () => {
       kind: 'Scale',
       spec: { replicas: 3 },
     });
-    const patch = { type: 'merge', body: { spec: { replicas: 4 } }, subresource: 'scale' } as const;
-    expect(await client.patch(scaled, target, patch)).toMatchObject({ spec: { replicas: 4 } });
+    const patch = { type: 'merge', body: { spec: { replicas: 4 } } } as const;
+    expect(await client.patch(scaled, target, patch, { subresource: 'scale' })).toMatchObject({
+      spec: { replicas: 4 },
+    });
     expect(await client.get(scaled, target, { subresource: 'scale' })).toMatchObject({ spec: { replicas: 4 } });
     const posted = await client.createSubresource(
       scaled,

@@ -1,11 +1,11 @@
 // InProcessClient: the ResourceClient port straight on the registry, without HTTP. Its watches are the storage's own
 // events: the same shared objects, no copies, no buffers. What single-object calls return is the caller's own.
+
 import {
   type ApplyOptions,
   apiVersionOf,
   type CallOptions,
   type Clock,
-  callChecks,
   type DeepReadonly,
   type DeleteOptions,
   deepCopy,
@@ -15,10 +15,9 @@ import {
   type ListerWatcherScope,
   type ListOptions,
   type ListResult,
-  newNotImplemented,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
   type SubresourceOptions,
@@ -28,6 +27,8 @@ import {
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { notImplemented } from '@kapstan/api/errors';
+import { callChecks } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { ResourceCatalog, ServedResource } from '../definition/catalog.ts';
 import type { RequestContext, UserInfo } from '../definition/request-context.ts';
@@ -94,7 +95,7 @@ export class InProcessClient implements ResourceClient {
         if (part.get === undefined) throw methodNotAllowed();
         return (await part.get(served.store, context, target.name)) as T;
       }
-      if (part?.type === 'bytes') throw newNotImplemented(`the subresource ${part.name} is no object`);
+      if (part?.type === 'bytes') throw notImplemented(`the subresource ${part.name} is no object`);
       const version = timed.resourceVersion === undefined ? {} : { resourceVersion: timed.resourceVersion };
       return ownCopy<T>((await served.store.get(context, target.name, version)).object);
     });
@@ -159,15 +160,15 @@ export class InProcessClient implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options = {}]: PatchArguments
   ): Promise<T> {
-    callChecks.patch(token, target, patch, ...beside);
-    return await withinTime(this.#clock, patch, async (timed) => {
+    callChecks.patch(token, target, patch, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const { patching } = this.#options;
-      if (patching === undefined) throw newNotImplemented('this client cannot patch: it was made without `patching`');
+      if (patching === undefined) throw notImplemented('this client cannot patch: it was made without `patching`');
       const item = this.#item(token, target, { verb: 'patch', ...timed });
       requireOptions(timed, 'PatchOptions', 'other');
-      const sent = { type: timed.type, body: jsonOf(timed.body), force: false };
+      const sent = { type: patch.type, body: jsonOf(patch.body), force: false };
       return this.#written<T>(token, item.context, await patchAt(item, patching, sent));
     });
   }
@@ -180,7 +181,7 @@ export class InProcessClient implements ResourceClient {
     callChecks.apply(token, object, options);
     return await withinTime(this.#clock, options, async (timed) => {
       const { patching } = this.#options;
-      if (patching === undefined) throw newNotImplemented('this client cannot apply: it was made without `patching`');
+      if (patching === undefined) throw notImplemented('this client cannot apply: it was made without `patching`');
       const item = this.#item(token, nameOf(object), { verb: 'patch', ...timed });
       requireOptions(timed, 'PatchOptions', 'apply');
       const applied = withOwner({ apiVersion: apiVersionOf(token), kind: token.kind, ...object }, timed.owner);
@@ -299,7 +300,7 @@ const json = { mediaType: 'application/json' } as const;
 
 /** There is no connection here that could be led on. */
 function leadsElsewhere(subresource: string): Error {
-  return newNotImplemented(`the subresource ${subresource} is served over HTTP alone`);
+  return notImplemented(`the subresource ${subresource} is served over HTTP alone`);
 }
 
 /** An object says what it is, as over HTTP. The body of scale and its like is another kind, which its sender knows. */

@@ -1,4 +1,5 @@
-import type { CallSignal, Revision, SlicedWork, UnstructuredObject } from '@kapstan/api';
+import type { Revision, UnstructuredObject } from '@kapstan/api';
+import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
 import { type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -48,7 +49,7 @@ describe('the time of a call in process', () => {
     ['list', (client, options) => client.listerWatcher(testConfigMaps).list(options)],
     ['create', (client, options) => client.create(testConfigMaps, object, options)],
     ['update', (client, options) => client.update(testConfigMaps, object, options)],
-    ['patch', (client, options) => client.patch(testConfigMaps, target, { type: 'merge', body: {}, ...options })],
+    ['patch', (client, options) => client.patch(testConfigMaps, target, { type: 'merge', body: {} }, options)],
     ['apply', (client, options) => client.apply(testConfigMaps, object, { fieldManager: 'm', ...options })],
     ['delete', (client, options) => client.delete(testConfigMaps, target, options)],
     [

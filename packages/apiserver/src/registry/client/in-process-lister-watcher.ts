@@ -1,19 +1,19 @@
 // InProcessListerWatcher: lists and watches one resource straight on its store. Between in-process-client.ts and the reflector.
-import {
-  type Clock,
-  callChecks,
-  type DeepReadonly,
-  formatRevision,
-  type KubernetesObject,
-  type ListerWatcher,
-  type ListOptions,
-  type ListResult,
-  newForbidden,
-  type Resource,
-  type UnstructuredObject,
-  type WatchEvent,
-  type WatchOptions,
+
+import type {
+  Clock,
+  DeepReadonly,
+  KubernetesObject,
+  ListerWatcher,
+  ListOptions,
+  ListResult,
+  Resource,
+  UnstructuredObject,
+  WatchEvent,
+  WatchOptions,
 } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
+import { callChecks, formatRevision } from '@kapstan/api/internal';
 import { type StorageEvent, type StorageWatchSink, type Stored, TurnBudget } from '@kapstan/storage';
 import { Observable, type Subscriber } from 'rxjs';
 import type { RequestContext } from '../definition/request-context.ts';
@@ -99,7 +99,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
     const { namespace } = this.#scope;
     if (namespace === '' || asked === undefined || asked === '' || asked === namespace)
       return namespace || (asked ?? '');
-    throw newForbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
+    throw forbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
   }
 }
 

@@ -1,6 +1,6 @@
 // What does not go together in the options of a list or a watch. Read from the query by http/, given by callers in process.
 // Source: apimachinery internalversion ValidateListOptions (WatchList on).
-import { type FieldError, forbiddenField, newInvalid, notSupportedField } from '@kapstan/api';
+import { type FieldError, forbiddenField, invalid, notSupportedField } from '@kapstan/api/errors';
 
 /** As they came; absent texts are "". A watch with its defaults filled in. */
 export interface ListOptionTexts {
@@ -14,7 +14,7 @@ export interface ListOptionTexts {
 /** Throws 422 with every error. */
 export function requireValidListOptions(options: ListOptionTexts, verb: 'list' | 'watch'): void {
   const errors = verb === 'watch' ? validateWatch(options) : validateList(options);
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
 }
 
 const matchField = 'resourceVersionMatch';

@@ -1,6 +1,8 @@
 // ObjectReader: how the server itself looks at objects: from the cache, which may lag, or live. Between admission plug-ins,
 // authenticators and the catalog.
-import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
+
+import { type DeepReadonly, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { ResourceCatalog } from '../definition/catalog.ts';
 import { serverContext } from '../definition/server-context.ts';
 import { pathSegmentErrors } from '../meta/names.ts';

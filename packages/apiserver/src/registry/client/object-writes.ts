@@ -1,16 +1,9 @@
 // ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
 // The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
-import {
-  fitsOneSlice,
-  formatApiVersion,
-  type GroupVersionKind,
-  type KubernetesObject,
-  newConflict,
-  newNotImplemented,
-  type Patch,
-  type SlicedWork,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { KubernetesObject, Patch, UnstructuredObject } from '@kapstan/api';
+import { conflict, notImplemented } from '@kapstan/api/errors';
+import { fitsOneSlice, formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns, type Stored } from '@kapstan/storage';
 import { type DocumentForm, decodeObjectInSlices } from '../../schema/decode-object.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
@@ -139,7 +132,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   const { definition } = served;
   const isApply = patch.type === 'apply';
   if (isApply && part?.type === 'object' && part.isApplicable !== true) {
-    throw newNotImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
+    throw notImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
   }
   const subresource = part?.name ?? '';
   const change = patching.prepare(patch, {
@@ -179,7 +172,7 @@ function refuseUid({ served, name }: WriteTarget, { metadata }: UnstructuredObje
   if (!metadata?.uid) return;
   const { group, resource } = served.definition;
   const why = `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`;
-  throw newConflict({ group, resource }, name, why);
+  throw conflict({ group, resource }, name, why);
 }
 
 function schemaOf({ served, part }: Omit<WriteTarget, 'name'>): SchemaNode {

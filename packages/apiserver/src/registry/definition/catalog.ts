@@ -1,5 +1,7 @@
 // ResourceCatalog: the resources that are served now. Built-in ones from the start, custom ones as their definitions come and go.
-import { formatApiVersion, type UnstructuredObject } from '@kapstan/api';
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
 

@@ -1,6 +1,8 @@
 // What a store cannot do without, checked once, when it is made: a definition that comes from outside (crd/, a test, an embedder)
 // is wrong there and not at the first request. Source: registry.Store.CompleteWithOptions. Called by generic-store.ts.
-import { formatGroupResource, type KubernetesObject } from '@kapstan/api';
+
+import type { KubernetesObject } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { ResourceDefinition } from './resource-definition.ts';
 
 /** Throws TypeError that names the store and what its definition lacks. */

@@ -1,15 +1,8 @@
 // A strategy that knows nothing of its kind, and the usual steps of strategies that know more. Spread by kinds without
 // facts: custom resources, tests. Built-in kinds have typed-strategy.ts.
-import {
-  copyInSlices,
-  type DeepReadonly,
-  getOwn,
-  type KubernetesObject,
-  type ObjectMeta,
-  runWhole,
-  type SlicedWork,
-  setOwn,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
+import { copyInSlices, getOwn, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { jsonEqual } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';

@@ -1,6 +1,6 @@
 // firstDecision: several are asked in turn, and the first that decides it counts. For authenticators and authorizers, which most
 // often know the answer at once: then nobody waits, as a promise for each costs every request microseconds.
-import { isPromiseLike } from '@kapstan/api';
+import { isPromiseLike } from '@kapstan/api/internal';
 
 export type MaybePromise<T> = T | Promise<T>;
 

@@ -1,6 +1,6 @@
 // KindCatalogue: a set of kinds with Go types as data: what clients discover, where objects are stored, how they are selected, shown and
 // written. Whoever brings kinds makes one and asks it for the facts of each resource.
-import { formatApiVersion, type GroupVersionResource, parseApiVersion } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
 import type { ValidationPolicy } from '../meta/field.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';

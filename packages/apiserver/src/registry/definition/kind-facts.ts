@@ -1,5 +1,5 @@
 // KindFacts: what is known of a kind with Go types as data. Handed to typed-resource.ts by whoever brings the kind.
-import type { GroupVersionKind } from '@kapstan/api';
+import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
 import type { ValidationPolicy } from '../meta/field.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';

@@ -1,5 +1,5 @@
 // RequestContext: who asks for what, made once at the edge (HTTP or in process) and passed down.
-import type { CallSignal } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
 
 /** An authenticated user. Source: authentication/user.Info. */
 export interface UserInfo {

@@ -1,14 +1,8 @@
 // ResourceDefinition: everything the server knows of one resource in one group version. One folder a built-in resource
 // makes one (registry/<group>/<resource>), crd/ makes them for custom resources; the catalog turns them into stores.
-import type {
-  DeepReadonly,
-  GroupKind,
-  GroupVersion,
-  GroupVersionKind,
-  KubernetesObject,
-  SlicedWork,
-  UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { GroupKind, GroupVersion, GroupVersionKind, SlicedWork } from '@kapstan/api/internal';
 import type { GetAttributes } from '@kapstan/storage';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { TableConvertor } from '../../table/table.ts';

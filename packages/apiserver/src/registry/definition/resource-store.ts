@@ -1,14 +1,8 @@
 // ResourceStore: the verbs of one resource as the HTTP layer and the in-process client call them. Implemented by
 // generic-store.ts (registry.Store of the Go library) over a Storage.
-import type {
-  DeepReadonly,
-  GroupVersionKind,
-  KubernetesObject,
-  ListOptions,
-  Preconditions,
-  PropagationPolicy,
-  UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, ListOptions, UnstructuredObject } from '@kapstan/api';
+import type { GroupVersionKind, Preconditions, PropagationPolicy } from '@kapstan/api/internal';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { RequestContext } from './request-context.ts';

@@ -1,13 +1,8 @@
 // What a resource has no route for: no such path, no such method, no such body. The router of http/ and the in-process
 // client refuse with them before any handler. Source: go-restful's errors as apiserver turns them into Status
 // (NewGenericServerResponse); apiextensions crdHandler for custom resources.
-import {
-  newMethodNotSupported,
-  newNotFound,
-  newUnsupportedMediaType,
-  StatusError,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { StatusError, type UnstructuredObject } from '@kapstan/api';
+import { methodNotSupported, notFound, unsupportedMediaType } from '@kapstan/api/errors';
 import type { ServedResource } from './catalog.ts';
 import type { Subresource, Verb } from './resource-definition.ts';
 
@@ -41,14 +36,14 @@ export function patchTypeNotSupported(): StatusError {
 
 /** A body whose Content-Type nobody reads here. */
 export function unknownBodyFormat(mediaTypes: readonly string[]): StatusError {
-  return newUnsupportedMediaType(
+  return unsupportedMediaType(
     `the body of the request was in an unknown format - accepted media types include: ${mediaTypes.join(', ')}`,
   );
 }
 
 /** A verb that the resource does not have. `verb` is "" for a method without one. */
 export function refuseMethod(served: ServedResource, verb: string): StatusError {
-  return served.definition.isCustom === true ? newMethodNotSupported(served.definition, verb) : methodNotAllowed();
+  return served.definition.isCustom === true ? methodNotSupported(served.definition, verb) : methodNotAllowed();
 }
 
 const itemVerbs: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
@@ -78,7 +73,7 @@ export function requireSubresource(
 ): Subresource<UnstructuredObject> {
   const { definition } = served;
   const found = definition.subresources.find((candidate) => candidate.name === path.subresource);
-  if (found === undefined) throw definition.isCustom === true ? newNotFound(definition, path.name) : resourceNotFound();
+  if (found === undefined) throw definition.isCustom === true ? notFound(definition, path.name) : resourceNotFound();
   if (verb === undefined || !found.verbs.includes(verb) || verb === 'delete') {
     throw refuseMethod(served, verb ?? '');
   }

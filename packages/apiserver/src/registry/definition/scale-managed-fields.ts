@@ -1,14 +1,8 @@
 // managedFields of a Scale, which owns nothing of its own: they are those of the scaled object's replicas, and go back there.
 // For scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery util/managedfields/scalehandler.go.
-import {
-  type DeepReadonly,
-  deepCopy,
-  isJsonObject,
-  type KubernetesObject,
-  type ManagedFieldsEntry,
-  parseApiVersion,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
+import { isJsonObject, type ManagedFieldsEntry, parseApiVersion } from '@kapstan/api/internal';
 import type { SubresourceChange } from './resource-definition.ts';
 import type { TrackFields } from './resource-store.ts';
 

@@ -1,6 +1,9 @@
 // ResourceStrategy: what is particular to one kind, called by the generic store at fixed points.
 // Source: apiserver registry/rest (RESTCreateStrategy, RESTUpdateStrategy, RESTDeleteStrategy).
-import type { DeepReadonly, FieldError, KubernetesObject, SlicedWork, UnstructuredObject } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from './request-context.ts';
 
 /**

@@ -1,6 +1,8 @@
 // TypedKind: what a kind with Go types says for itself about its resource; all else comes from its KindFacts. typed-resource.ts makes
 // of both the definition that the server works with.
-import type { DeepReadonly, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { GroupKind } from '@kapstan/api/internal';
 import type { Field } from '../meta/field.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';

@@ -1,5 +1,6 @@
 // From a TypedKind and its facts to the ResourceDefinition of one resource.
-import { type DeepReadonly, type KubernetesObject, newNotImplemented, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { notImplemented } from '@kapstan/api/errors';
 import type { GetAttributes } from '@kapstan/storage';
 import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
 import type { ResourceFacts, SubresourceFacts } from './kind-facts.ts';
@@ -73,7 +74,7 @@ function refusedSubresource<T extends KubernetesObject>(
   resource: string,
   { name, kind, verbs }: SubresourceFacts,
 ): Subresource<T> {
-  const refuse = (): Promise<never> => Promise.reject(newNotImplemented(`${resource}/${name} is not served here`));
+  const refuse = (): Promise<never> => Promise.reject(notImplemented(`${resource}/${name} is not served here`));
   return { type: 'object', name, kind, verbs, get: refuse, create: refuse, update: refuse };
 }
 

@@ -1,13 +1,8 @@
 // The strategies of a kind with Go types and of its /status endpoint, from its facts and what its TypedKind adds.
 // Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
-import {
-  copyInSlices,
-  type DeepReadonly,
-  getOwn,
-  type KubernetesObject,
-  runWhole,
-  type SlicedWork,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { copyInSlices, getOwn, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { collectFieldErrors, type Field } from '../meta/field.ts';
 import { jsonEqual, jsonEqualInSlices } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';

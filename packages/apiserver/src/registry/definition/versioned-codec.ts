@@ -1,5 +1,7 @@
 // The stored form of a resource and the form in which one of its versions serves it. Between a media type's codec and ObjectStore.
-import { formatApiVersion, formatRevision, type Revision, type UnstructuredObject } from '@kapstan/api';
+
+import type { Revision, UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, formatRevision } from '@kapstan/api/internal';
 import type { Codec } from '@kapstan/storage';
 import type { ResourceDefinition } from './resource-definition.ts';
 

@@ -1,6 +1,13 @@
 // The options of create, update and patch, and what is wrong with them. Read from the query by http/, given by callers in
 // process. Source: apimachinery meta/v1 validation (1.36).
-import { type FieldError, forbiddenField, invalidField, newInvalid, requiredField, tooLongField } from '@kapstan/api';
+import {
+  type FieldError,
+  forbiddenField,
+  invalid,
+  invalidField,
+  requiredField,
+  tooLongField,
+} from '@kapstan/api/errors';
 
 /** Longest name of a field manager, in bytes. */
 export const maxManagerBytes = 128;
@@ -30,7 +37,7 @@ export function requireValidWriteOptions(
     errors.push(requiredField('fieldManager', 'is required for apply patch'));
   }
   errors.push(...validateManager(fieldManager), ...validateDryRun(dryRun), ...validateValidation(fieldValidation));
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors);
 }
 
 /** Only "All" is known. Also used for the options of a delete. */

@@ -1,5 +1,6 @@
 // Field: one place in an object under validation. Validators take the place and what stands there, and report into it.
 // Above: every strategy. Below: the texts of @kapstan/api's field errors.
+
 import {
   duplicateField,
   type FieldError,
@@ -7,14 +8,13 @@ import {
   fieldKey,
   forbiddenField,
   invalidField,
-  maxToldErrors,
   notFoundField,
   notSupportedField,
-  omittedErrors,
   requiredField,
   tooLongField,
   tooManyField,
-} from '@kapstan/api';
+} from '@kapstan/api/errors';
+import { maxToldErrors, omittedErrors } from '@kapstan/api/internal';
 
 /** What a server allows its users. Source: pkg/capabilities. */
 export interface ValidationPolicy {

@@ -1,5 +1,7 @@
 // Equality of JSON data whatever the order of keys: what decides that an update changes nothing.
-import { ExactNumber, fitsOneSlice, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api';
+
+import { ExactNumber } from '@kapstan/api';
+import { fitsOneSlice, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 
 /** Own enumerable keys only; a member that is undefined counts as absent. Numbers too long for doubles compare by their digits. */
 export function jsonEqual(a: unknown, b: unknown): boolean {

@@ -1,5 +1,5 @@
 // What names of objects may look like: the rules that strategies choose from for `validateName`. Texts of apimachinery's validation.
-import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 
 /** Messages, empty when the name is valid. `isPrefix`: the text is a generateName, to which a suffix comes. */
 export type NameRule = (name: string, isPrefix: boolean) => readonly string[];

@@ -1,4 +1,5 @@
-import { type DeepReadonly, formatFieldError, type ObjectMeta } from '@kapstan/api';
+import type { DeepReadonly, ObjectMeta } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { nameIsDns1035Label, nameIsDnsLabel, nameIsPathSegment } from './names.ts';
 import { fieldManagerErrors, type MetadataRules, validateObjectMeta } from './object-meta-validation.ts';

@@ -1,6 +1,7 @@
 // Rules for metadata that hold for every kind. Texts and order of apimachinery's api/validation; used by create-flow.ts and update-flow.ts.
+
+import type { DeepReadonly, ObjectMeta, OwnerReference } from '@kapstan/api';
 import {
-  type DeepReadonly,
   dnsLabelErrors,
   type FieldError,
   fieldChild,
@@ -8,13 +9,11 @@ import {
   forbiddenField,
   invalidField,
   labelValueErrors,
-  type ManagedFieldsEntry,
-  type ObjectMeta,
-  type OwnerReference,
   qualifiedNameErrors,
   requiredField,
   tooLongField,
-} from '@kapstan/api';
+} from '@kapstan/api/errors';
+import type { ManagedFieldsEntry } from '@kapstan/api/internal';
 import { jsonEqual } from './json-equality.ts';
 import { type NameRule, nameIsDnsSubdomain } from './names.ts';
 import { goOwnerReference } from './object-meta.ts';

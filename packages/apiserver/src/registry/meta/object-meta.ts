@@ -1,14 +1,15 @@
 // System metadata of objects: what the server wipes, fills and carries over on creates and updates.
 // Source: apiserver registry/rest/meta.go, create.go (BeforeCreate) and update.go (BeforeUpdate).
+
 import {
   type DeepReadonly,
   formatTime,
   type KubernetesObject,
-  knownSize,
-  newBadRequest,
   type ObjectMeta,
   type OwnerReference,
 } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
+import { knownSize } from '@kapstan/api/internal';
 
 /** The object's metadata, made when absent. */
 export function metaOf(object: KubernetesObject): ObjectMeta {
@@ -54,7 +55,7 @@ function isEmpty(value: unknown, key: string): boolean {
 export function ensureNamespace(meta: ObjectMeta, requested: string): void {
   const present = meta.namespace ?? '';
   if (present !== '' && requested !== '' && present !== requested) {
-    throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
   if (requested === '') delete meta.namespace;
   else meta.namespace = requested;

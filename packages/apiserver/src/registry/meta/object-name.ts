@@ -1,6 +1,7 @@
 // The name and namespace of an object in a body against those in the path. Source: handlers.checkName,
 // rest.EnsureObjectNamespaceMatchesRequestNamespace (1.36).
-import { newBadRequest, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 
 /** Throws 400 when they differ. Fills in a missing namespace. */
 export function checkObjectName(
@@ -10,10 +11,10 @@ export function checkObjectName(
   checkNamespace(object, path.namespace);
   const name = object.metadata?.name ?? '';
   if (name === '') {
-    throw newBadRequest(`the name of the object (${path.name} based on URL) was undeterminable: name must be provided`);
+    throw badRequest(`the name of the object (${path.name} based on URL) was undeterminable: name must be provided`);
   }
   if (name !== path.name) {
-    throw newBadRequest(`the name of the object (${name}) does not match the name on the URL (${path.name})`);
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${path.name})`);
   }
 }
 
@@ -22,7 +23,7 @@ export function checkNamespace(object: UnstructuredObject, namespace: string): v
   const own = object.metadata?.namespace ?? '';
   if (own === namespace) return;
   if (own !== '' && namespace !== '') {
-    throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
   object.metadata ??= {};
   if (namespace === '') delete object.metadata.namespace;

@@ -1,12 +1,8 @@
 // AdmissionControl: the port through which the store lets a request be changed or refused before it is written.
 // Implemented by admission/admission-chain.ts.
-import type {
-  DeepReadonly,
-  GroupResource,
-  GroupVersionKind,
-  GroupVersionResource,
-  KubernetesObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';
+import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
 import type { RequestContext } from '../definition/request-context.ts';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';

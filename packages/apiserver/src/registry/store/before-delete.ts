@@ -5,10 +5,10 @@ import {
   formatTime,
   type GroupResource,
   type KubernetesObject,
-  newConflict,
   type ObjectMeta,
   parseTime,
 } from '@kapstan/api';
+import { conflict } from '@kapstan/api/errors';
 import type { DeleteRequest } from '../definition/resource-store.ts';
 import type { ResourceStrategy } from '../definition/strategy.ts';
 import { metaOf } from '../meta/object-meta.ts';
@@ -74,11 +74,11 @@ export function requirePreconditions(
   const name = meta.name ?? '';
   if (uid !== undefined && uid !== meta.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${meta.uid ?? ''}). The object might have been deleted and then recreated`;
-    throw newConflict(call.groupKind, name, why);
+    throw conflict(call.groupKind, name, why);
   }
   if (resourceVersion !== undefined && resourceVersion !== meta.resourceVersion) {
     const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${meta.resourceVersion ?? ''}). The object might have been modified`;
-    throw newConflict(call.groupKind, name, why);
+    throw conflict(call.groupKind, name, why);
   }
 }
 

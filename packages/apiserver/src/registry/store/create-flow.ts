@@ -1,15 +1,15 @@
 // Create: from a decoded object to the stored one.
 // Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
+
 import {
-  copyInSlices,
   type DeepReadonly,
   deepCopy,
   isAlreadyExists,
   type KubernetesObject,
-  parseRevision,
   StatusError,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { copyInSlices, parseRevision } from '@kapstan/api/internal';
 import { isStorageError, runInTurns, type Stored } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { FinishReservation, ResourceDefinition } from '../definition/resource-definition.ts';

@@ -1,4 +1,5 @@
-import { type DeepReadonly, newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMap, refusal, StoreFixture, testContext, unconditionalStrategy } from '../../testing/store-fixture.ts';
@@ -381,7 +382,7 @@ describe('deleteCollection', () => {
     const admission: AdmissionControl = {
       admit: async ({ operation, name }) => {
         if (operation !== 'DELETE') return;
-        if (name === 'b' || name === 'd') throw newForbidden({ group: '', resource: 'configmaps' }, name, 'no');
+        if (name === 'b' || name === 'd') throw forbidden({ group: '', resource: 'configmaps' }, name, 'no');
       },
       validates: () => false,
       validate: async () => undefined,

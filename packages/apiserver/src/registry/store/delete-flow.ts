@@ -1,15 +1,9 @@
 // Delete: graceful, with finalizers, or at once.
 // Source: apiserver registry/generic/registry/store.go (Delete).
-import {
-  type DeepReadonly,
-  deepCopy,
-  formatTime,
-  isNotFound,
-  type KubernetesObject,
-  newConflict,
-  newNotFound,
-  type Preconditions,
-} from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, formatTime, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { conflict, notFound } from '@kapstan/api/errors';
+import type { Preconditions } from '@kapstan/api/internal';
 import type { Stored } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { DeleteAnswer, DeleteRequest } from '../definition/resource-store.ts';
@@ -94,7 +88,7 @@ class Deletion<T extends KubernetesObject> {
       throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
     };
     const stored = await this.#parts.storage.get(this.#key, signalOf(this.#context)).catch(failed);
-    if (stored === undefined) throw newNotFound(this.#parts.resource, this.#name);
+    if (stored === undefined) throw notFound(this.#parts.resource, this.#name);
     return stored;
   }
 
@@ -232,15 +226,15 @@ class Deletion<T extends KubernetesObject> {
   #requireHeldPreconditions(stored: Stored<T>): void {
     const { uid, resourceVersion } = this.#request.preconditions ?? {};
     const meta = stored.object.metadata ?? {};
-    const conflict = (what: string, want: string, have: string | undefined): Error =>
-      newConflict(
+    const conflictError = (what: string, want: string, have: string | undefined): Error =>
+      conflict(
         this.#parts.resource,
         this.#name,
         `Precondition failed: ${what} in precondition: ${want}, ${what} in object meta: ${have ?? ''}`,
       );
-    if (uid !== undefined && uid !== meta.uid) throw conflict('UID', uid, meta.uid);
+    if (uid !== undefined && uid !== meta.uid) throw conflictError('UID', uid, meta.uid);
     if (resourceVersion !== undefined && resourceVersion !== meta.resourceVersion) {
-      throw conflict('ResourceVersion', resourceVersion, meta.resourceVersion);
+      throw conflictError('ResourceVersion', resourceVersion, meta.resourceVersion);
     }
   }
 

@@ -1,5 +1,6 @@
 // Deletions beside other writes, and those of objects that nobody can read.
-import { newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -53,7 +54,7 @@ describe('a deletion that is asked about while somebody writes', () => {
       admit: async () => undefined,
       validates: () => true,
       validate: async ({ oldObject, resource, name }) => {
-        if (oldObject?.metadata?.labels?.changed === 'yes') throw newForbidden(resource, name, 'it has changed');
+        if (oldObject?.metadata?.labels?.changed === 'yes') throw forbidden(resource, name, 'it has changed');
         await labelled(plain);
       },
     };

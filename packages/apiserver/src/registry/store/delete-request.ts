@@ -1,13 +1,7 @@
 // What a delete asks for: its validation and its effect on the collector's finalizers.
 // Source: apiserver registry/generic/registry/store.go (deletionFinalizersForGarbageCollection).
-import {
-  type DeepReadonly,
-  type FieldError,
-  invalidField,
-  type KubernetesObject,
-  newInvalid,
-  notSupportedField,
-} from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { type FieldError, invalid, invalidField, notSupportedField } from '@kapstan/api/errors';
 import type { DeleteRequest } from '../definition/resource-store.ts';
 import type { ResourceStrategy } from '../definition/strategy.ts';
 import { validateDryRun } from '../definition/write-options.ts';
@@ -30,7 +24,7 @@ export function requireValidDeleteRequest(request: DeleteRequest, dryRun: readon
     errors.push(notSupportedField('propagationPolicy', policy, [...policies, 'nil']));
   }
   errors.push(...validateDryRun(dryRun), ...unsafeDeletionErrors(request));
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
 }
 
 /** An unsafe deletion skips everything, so nothing may be asked of it. Source: ValidateIgnoreStoreReadError. */

@@ -1,14 +1,9 @@
 // GenericStore: the verbs of one resource over a Storage, with the kind's strategy in between. registry.Store of the Go
 // library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; above it stand http/ and the in-process client.
 import { randomUUID } from 'node:crypto';
-import {
-  type CallSignal,
-  type Clock,
-  type KubernetesObject,
-  newNotFound,
-  systemClock,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { type Clock, type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
+import type { CallSignal } from '@kapstan/api/internal';
 import {
   DryRunStorage,
   normalizePrefix,
@@ -115,7 +110,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     options: { readonly resourceVersion?: string } = {},
   ): Promise<Stored<T>> {
     const stored = await this.#read(context, name, options);
-    if (stored === undefined) throw newNotFound(this.#parts.resource, name);
+    if (stored === undefined) throw notFound(this.#parts.resource, name);
     return this.#decorator.of(stored);
   }
 

@@ -1,6 +1,6 @@
 // Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web".
 // Source: apiserver registry/generic/registry/store.go (NamespaceKeyFunc).
-import { newBadRequest } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import { pathSegmentErrors } from '../meta/names.ts';
 
 export interface KeyScope {
@@ -16,14 +16,14 @@ export function collectionKey(scope: KeyScope, namespace: string): string {
 
 /** Key of one object. Throws a 400 StatusError for a missing namespace and for a name that no key can hold. */
 export function objectKeyOf(scope: KeyScope, namespace: string, name: string): string {
-  if (scope.namespaced && namespace === '') throw newBadRequest('Namespace parameter required.');
+  if (scope.namespaced && namespace === '') throw badRequest('Namespace parameter required.');
   requireKeyName(name);
   return `${collectionKey(scope, namespace)}/${name}`;
 }
 
 /** Throws a 400 StatusError for a name that no key can hold. */
 export function requireKeyName(name: string): void {
-  if (name === '') throw newBadRequest('Name parameter required.');
+  if (name === '') throw badRequest('Name parameter required.');
   const errors = pathSegmentErrors(name);
-  if (errors.length > 0) throw newBadRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${errors.join(';')}`);
+  if (errors.length > 0) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${errors.join(';')}`);
 }

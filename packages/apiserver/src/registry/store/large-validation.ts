@@ -1,6 +1,8 @@
 // LargeValidation: where large objects are validated, so that others are served meanwhile. The port of the flows; made by
 // validation/large-object-validation.ts.
-import { type CallSignal, type DeepReadonly, type KubernetesObject, knownSize, type ToldErrors } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { type CallSignal, knownSize, type ToldErrors } from '@kapstan/api/internal';
 import type { DefinitionOrigin } from '../definition/definition-origin.ts';
 import type { ResourceDefinition, StrategySubresource } from '../definition/resource-definition.ts';
 import type { ValidationCall } from './validation-run.ts';

@@ -1,12 +1,8 @@
 // ManagedFieldsTracker: the port that keeps metadata.managedFields up to date on creates, updates and patches.
 // Implemented by fieldmanager/. Server-side apply writes them itself (UpdateRequest.managedFields 'given').
-import type {
-  DeepReadonly,
-  GroupVersionKind,
-  KubernetesObject,
-  ManagedFieldsEntry,
-  UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { GroupVersionKind, ManagedFieldsEntry } from '@kapstan/api/internal';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';

@@ -1,6 +1,8 @@
 // ResourceStack: a definition with all that is below it: engine → ObjectStore → Cacher (or not) → GenericStore. What the
 // REST options of the Go library choose: cached or undecorated storage, by flag and by resource.
-import { type Clock, formatGroupResource, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
+
+import { type Clock, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import { Cacher } from '@kapstan/cacher';
 import {
   type Codec,

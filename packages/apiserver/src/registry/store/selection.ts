@@ -1,15 +1,14 @@
 // What a list or watch selects, parsed and checked, and the keys that it has to look at.
 // Source: apiserver registry/generic/registry/store.go (ListPredicate).
 import {
-  dnsLabelErrors,
   everyField,
   everyLabel,
   type FieldSelector,
   type KubernetesObject,
-  newBadRequest,
   parseFieldSelector,
   parseLabelSelector,
 } from '@kapstan/api';
+import { badRequest, dnsLabelErrors } from '@kapstan/api/errors';
 import { matchesSingleName, type SelectionPredicate } from '@kapstan/storage';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type { SelectRequest } from '../definition/resource-store.ts';
@@ -38,7 +37,7 @@ function parsed<S>(text: string, parse: (text: string) => S): S {
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof TypeError) throw newBadRequest(error.message);
+    if (error instanceof TypeError) throw badRequest(error.message);
     throw error;
   }
 }
@@ -50,7 +49,7 @@ function requireSelectable<T extends KubernetesObject>(definition: ResourceDefin
     if (field === 'metadata.name' || selectableFields.includes(field)) continue;
     // Kinds without fields of their own take metadata.namespace even when they have no namespace.
     if (field === 'metadata.namespace' && (namespaced || !hasOwn)) continue;
-    throw newBadRequest(definition.unsupportedFieldMessage?.(field) ?? defaultText(field, hasOwn));
+    throw badRequest(definition.unsupportedFieldMessage?.(field) ?? defaultText(field, hasOwn));
   }
 }
 

@@ -1,6 +1,7 @@
 // What every store does alike, whatever its kind: the texts of refusals, options handed on, times to live, fresh lists.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { forbidden } from '@kapstan/api/errors';
 import type { StorageEvent } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -32,7 +33,7 @@ const refusing = (operation: string): AdmissionControl => ({
   admit: async () => undefined,
   validates: () => true,
   validate: async (attributes) => {
-    if (attributes.operation === operation) throw newForbidden(attributes.resource, attributes.name, 'not this one');
+    if (attributes.operation === operation) throw forbidden(attributes.resource, attributes.name, 'not this one');
   },
 });
 

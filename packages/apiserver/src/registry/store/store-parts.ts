@@ -1,16 +1,14 @@
 // StoreParts: what the flows of one GenericStore share, and the small things that all of them do with it.
+
 import {
   type Clock,
   type DeepReadonly,
   type GroupResource,
   type KubernetesObject,
-  newInvalidTold,
-  parseRevision,
   type Revision,
   StatusError,
-  type ToldErrors,
-  tellFieldErrors,
 } from '@kapstan/api';
+import { invalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@kapstan/api/internal';
 import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
@@ -107,7 +105,7 @@ function invalid<T extends KubernetesObject>(
   object: DeepReadonly<T>,
   told: ToldErrors,
 ): StatusError {
-  return newInvalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
+  return invalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
 }
 
 /** The admission that validates objects of this resource, if any does. */

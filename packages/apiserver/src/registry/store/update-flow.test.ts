@@ -1,4 +1,5 @@
-import type { DeepReadonly, ManagedFieldsEntry, ObjectMeta, UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, ObjectMeta, UnstructuredObject } from '@kapstan/api';
+import type { ManagedFieldsEntry } from '@kapstan/api/internal';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMap, refusal, StoreFixture, testContext, unconditionalStrategy } from '../../testing/store-fixture.ts';

@@ -1,22 +1,22 @@
 // Update: PUT, PATCH, apply and status alike, as one compare-and-set loop.
 // Source: apiserver registry/generic/registry/store.go (Update).
+
 import {
-  copyInSlices,
   type DeepReadonly,
   deepCopy,
-  formatRevision,
-  invalidField,
   isNotFound,
   type KubernetesObject,
-  type ManagedFieldsEntry,
-  newConflict,
-  newInvalid,
-  newNotFound,
   type ObjectMeta,
-  type Preconditions,
   type Revision,
-  type SlicedWork,
 } from '@kapstan/api';
+import { conflict, invalid, invalidField, notFound } from '@kapstan/api/errors';
+import {
+  copyInSlices,
+  formatRevision,
+  type ManagedFieldsEntry,
+  type Preconditions,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { checkPreconditions, type ResponseMeta, runInTurns, Stored, type UpdateResult } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { FinishReservation, ResourceDefinition } from '../definition/resource-definition.ts';
@@ -126,7 +126,7 @@ class Update<T extends KubernetesObject> {
     this.#finish = undefined;
     this.#created = false;
     if (existing === undefined) {
-      if (!this.#mayCreate) throw newNotFound(this.#parts.resource, this.#request.name);
+      if (!this.#mayCreate) throw notFound(this.#parts.resource, this.#request.name);
       // An object that is not there has neither uid nor version. Source: etcd3, which checks its zero object.
       checkPreconditions(this.#key, this.#request.preconditions, {});
       this.#created = true;
@@ -214,9 +214,9 @@ class Update<T extends KubernetesObject> {
     const sent = sentRevision(next);
     if (sent === 0 && !this.#strategy.allowUnconditionalUpdate) {
       const error = invalidField('metadata.resourceVersion', 0, 'must be specified for an update');
-      throw newInvalid({ group: resource.group, kind: resource.resource }, name, [error]);
+      throw invalid({ group: resource.group, kind: resource.resource }, name, [error]);
     }
-    if (sent !== 0 && sent !== present) throw newConflict(resource, name, optimisticLockText);
+    if (sent !== 0 && sent !== present) throw conflict(resource, name, optimisticLockText);
     metaOf(next).resourceVersion = formatRevision(present);
   }
 

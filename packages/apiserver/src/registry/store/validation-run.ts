@@ -1,6 +1,7 @@
 // What is wrong with an object that is written, and what its writer is warned of: one function, called in the turn of the flow
 // (create-flow.ts, update-flow.ts), and for large objects in a thread (validation/validation-thread.ts).
-import type { DeepReadonly, FieldError, KubernetesObject, ObjectMeta } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type { ResourceStrategy } from '../definition/strategy.ts';

@@ -1,16 +1,16 @@
 // VirtualStore: the store of a resource that keeps nothing: what is created is answered, and that is all, as with reviews, or what is
 // read is found out right then. Installed in the catalog beside the stored ones.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  type GroupResource,
-  type KubernetesObject,
-  newMethodNotSupported,
-  newNotFound,
-  type ResourceVersion,
-  type Revision,
-  type UnstructuredObject,
+
+import type {
+  DeepReadonly,
+  GroupResource,
+  KubernetesObject,
+  ResourceVersion,
+  Revision,
+  UnstructuredObject,
 } from '@kapstan/api';
+import { methodNotSupported, notFound } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import { matches, type StorageWatch, Stored, type StoredList } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
@@ -75,7 +75,7 @@ export class VirtualStore implements ResourceStore {
     const object = await this.#rules.read(name);
     if (object !== undefined) return unstored(this.#definition, object);
     const { group, resource } = this.#definition;
-    throw newNotFound({ group, resource: this.#rules.notFoundAs ?? resource }, name);
+    throw notFound({ group, resource: this.#rules.notFoundAs ?? resource }, name);
   }
 
   async list(_context: RequestContext, request: SelectRequest): Promise<StoredList<UnstructuredObject>> {
@@ -90,7 +90,7 @@ export class VirtualStore implements ResourceStore {
   }
 
   watch(): StorageWatch {
-    throw newMethodNotSupported(this.#definition, 'watch');
+    throw methodNotSupported(this.#definition, 'watch');
   }
 
   update(): Promise<UpdateAnswer<UnstructuredObject>> {
@@ -107,7 +107,7 @@ export class VirtualStore implements ResourceStore {
 
   #refuse(verb: string): Promise<never> {
     const resource: GroupResource = this.#definition;
-    return Promise.reject(newMethodNotSupported(resource, verb));
+    return Promise.reject(methodNotSupported(resource, verb));
   }
 
   #attributes(context: RequestContext, object: UnstructuredObject): AdmissionAttributes {

@@ -1,6 +1,7 @@
 // Validating admission policies and their bindings. Expressions are compiled where they are used: admission/.
 // Source: pkg/apis/admissionregistration/v1/defaults.go, validation validateValidatingAdmissionPolicySpec.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type {

@@ -1,6 +1,7 @@
 // Parts of a validating admission policy: the kind of its parameters, variables, validations, audit annotations. What
 // expressions say is not looked at. Source: pkg/apis/admissionregistration/validation.
-import { type DeepReadonly, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
 import type {

@@ -1,5 +1,6 @@
 // Where a webhook is called: a URL or a service. Source: apiserver util/webhook/validation.go.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { ServiceReference, WebhookClientConfig } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { portNumberErrors } from '../../validation/value-rules.ts';

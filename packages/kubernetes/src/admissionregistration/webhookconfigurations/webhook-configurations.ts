@@ -1,5 +1,6 @@
 // Mutating and validating webhook configurations. Source: pkg/apis/admissionregistration/v1/defaults.go, validation validateWebhook.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
 import type {

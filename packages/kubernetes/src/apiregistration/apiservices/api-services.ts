@@ -1,6 +1,7 @@
 // API services. Nothing is aggregated here: they are kept and answered, not acted on. Source: kube-aggregator apiregistration/validation.
 
-import { type DeepReadonly, dnsSubdomainErrors, formatTime } from '@kapstan/api';
+import { type DeepReadonly, formatTime } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors, nameIsPathSegment, pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type { APIService, APIServiceCondition } from '@kapstan/kinds/apiregistration.k8s.io/v1';

@@ -1,6 +1,9 @@
 // POST deployments/{name}/rollback of extensions/v1beta1: notes down on the deployment that its controller is to roll it back.
 // Historic: clients of today set the template themselves. Source: pkg/registry/apps/deployment/storage RollbackREST.
-import { isJsonObject, newBadRequest, newInvalid, setOwn, type UnstructuredObject } from '@kapstan/api';
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { badRequest, invalid } from '@kapstan/api/errors';
+import { isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { ResourceStrategy, ServedResource } from '@kapstan/apiserver';
 import type { ObjectSubresource, SchemaNode } from '@kapstan/apiserver/internal';
 import { annotationErrors, collectFieldErrors, metaOf } from '@kapstan/apiserver/internal';
@@ -101,7 +104,7 @@ function requireValid(body: UnstructuredObject, name: string): Rollback {
       root.child('rollback', 'version').nonNegative(revision as number);
     }),
   ];
-  if (errors.length > 0) throw newInvalid({ group: 'apps', kind: 'DeploymentRollback' }, own, errors);
-  if (own !== name) throw newBadRequest('name in URL does not match name in DeploymentRollback object');
+  if (errors.length > 0) throw invalid({ group: 'apps', kind: 'DeploymentRollback' }, own, errors);
+  if (own !== name) throw badRequest('name in URL does not match name in DeploymentRollback object');
   return { annotations, revision: String(revision) };
 }

@@ -1,5 +1,6 @@
 // Stateful sets. Source: pkg/registry/apps/statefulset, pkg/apis/apps/validation ValidateStatefulSetSpec.
-import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual, nameIsDnsLabel } from '@kapstan/apiserver/internal';
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '@kapstan/kinds/apps/v1';

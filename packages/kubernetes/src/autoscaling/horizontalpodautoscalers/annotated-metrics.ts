@@ -1,6 +1,6 @@
 // What autoscaling/v1 has no fields for, in the forms that its annotations hold: metrics as v1 spells them, behaviour under
 // the names of Go's fields. conversion.ts puts them there. Source: pkg/apis/autoscaling/v1/conversion.go.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 
 type Fields = Record<string, unknown>;
 /** 'target' = of a spec, 'current' = of a status. */

@@ -1,6 +1,8 @@
 // Between autoscaling/v2, the stored form, and v1, which keeps what it has no fields for in annotations.
 // Source: pkg/apis/autoscaling/v1/conversion.go.
-import { type DeepReadonly, deepCopy, isJsonObject, type UnstructuredObject } from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus } from '@kapstan/kinds/autoscaling/v2';
 import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';

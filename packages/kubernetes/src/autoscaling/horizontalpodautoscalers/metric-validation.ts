@@ -1,5 +1,6 @@
 // Rules for the metrics of an autoscaler. Source: pkg/apis/autoscaling/validation validateMetricSpec.
-import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type { MetricSpec, MetricTarget } from '@kapstan/kinds/autoscaling/v2';

@@ -1,5 +1,6 @@
 // Jobs. Source: pkg/registry/batch/job, pkg/apis/batch/validation ValidateJob.
-import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Job } from '@kapstan/kinds/batch/v1';

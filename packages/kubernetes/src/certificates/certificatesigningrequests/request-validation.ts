@@ -1,5 +1,6 @@
 // What a request for a certificate may ask for. Source: pkg/apis/certificates/validation, names.go ValidateSignerName.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
 import { repetitions } from '../../validation/repetition.ts';

@@ -1,6 +1,7 @@
 // Bindings: the old way to assign a pod to a node, with the pod's name in the body. Source: pod/storage LegacyBindingREST.
 
-import { newBadRequest, newNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { badRequest, notFound } from '@kapstan/api/errors';
 import type { ResourceStore } from '@kapstan/apiserver';
 import type { Binding, Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -15,8 +16,8 @@ export function bindings(server: Pick<BuiltinServer, 'clock' | 'findStore'>): Vi
       const pods = server.findStore('', 'v1', 'pods') as unknown as ResourceStore<Pod> | undefined;
       const name = object.metadata?.name ?? '';
       requireTarget(object);
-      if (name === '') throw newBadRequest('Name parameter required.');
-      if (pods === undefined || bind.create === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);
+      if (name === '') throw badRequest('Name parameter required.');
+      if (pods === undefined || bind.create === undefined) throw notFound({ group: '', resource: 'pods' }, name);
       return bind.create(pods, context, { name, body: object as unknown as UnstructuredObject });
     },
   };

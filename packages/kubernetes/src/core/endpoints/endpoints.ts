@@ -1,5 +1,6 @@
 // Endpoints. Source: pkg/registry/core/endpoint, pkg/apis/core/validation validateEndpointSubsets.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { EndpointAddress, EndpointPort, Endpoints } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';

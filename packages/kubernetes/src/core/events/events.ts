@@ -1,13 +1,7 @@
 // Events, in the core group and in events.k8s.io: one storage, two shapes. Source: pkg/registry/core/event,
 // pkg/apis/core/validation/events.go, pkg/apis/events/v1/conversion.go.
-import {
-  type DeepReadonly,
-  deepCopy,
-  dnsSubdomainErrors,
-  type KubernetesObject,
-  qualifiedNameErrors,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
+import { dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { ResourceStrategy } from '@kapstan/apiserver';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual, nameIsPathSegment } from '@kapstan/apiserver/internal';

@@ -1,5 +1,6 @@
 // Limit ranges. Source: pkg/apis/core/v1/defaults.go SetDefaults_LimitRangeItem, pkg/apis/core/validation ValidateLimitRange.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { LimitRange, LimitRangeItem } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';

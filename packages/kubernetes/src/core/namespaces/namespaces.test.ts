@@ -1,4 +1,4 @@
-import { formatFieldError } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { testContext } from '@kapstan/apiserver/testing';
 import type { Namespace } from '@kapstan/kinds/core/v1';
 import { expect, it } from 'vitest';

@@ -1,5 +1,6 @@
 // Namespaces. Source: pkg/registry/core/namespace, pkg/apis/core/validation ValidateNamespace*.
-import { type DeepReadonly, deepCopy, qualifiedNameErrors } from '@kapstan/api';
+import { type DeepReadonly, deepCopy } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field, StrategySubresource } from '@kapstan/apiserver/internal';
 import { nameIsDnsLabel, subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { Namespace } from '@kapstan/kinds/core/v1';

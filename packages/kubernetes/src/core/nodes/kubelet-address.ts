@@ -1,6 +1,7 @@
 // Where the kubelet of a node listens, as the node's status says. For the subresources of pods and nodes that lead to it.
 // Source: pkg/kubelet/client (NodeConnectionInfoGetter), pkg/util/node (GetPreferredNodeAddress).
-import { type DeepReadonly, isNotFound, newNotFound } from '@kapstan/api';
+import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
 import type { RequestContext } from '@kapstan/apiserver';
 import type { Node } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -27,9 +28,9 @@ export async function findKubelet(
   { name, resource }: NodeOfRequest,
 ): Promise<KubeletAddress> {
   const nodes = server.findStore('', 'v1', 'nodes');
-  if (nodes === undefined) throw newNotFound({ group: '', resource }, name);
+  if (nodes === undefined) throw notFound({ group: '', resource }, name);
   const { object } = await nodes.get({ ...context, namespace: '' }, name).catch((error: unknown) => {
-    throw isNotFound(error) ? newNotFound({ group: '', resource }, name) : error;
+    throw isNotFound(error) ? notFound({ group: '', resource }, name) : error;
   });
   return kubeletAddress(object as DeepReadonly<Node>, server.kubeletAddressTypes);
 }

@@ -1,5 +1,6 @@
 // Nodes. Source: pkg/registry/core/node, pkg/apis/core/validation ValidateNode, ValidateNodeUpdate.
-import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Node, Taint } from '@kapstan/kinds/core/v1';

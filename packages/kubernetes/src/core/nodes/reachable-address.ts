@@ -1,7 +1,7 @@
 // Addresses to which a request may be passed on: not to the server itself, its neighbours on the link, or to many at once.
 // Source: net.IP.IsGlobalUnicast of Go, as pods/proxy and nodes/proxy ask it.
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import { newBadRequest } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
 
 const refused = new BlockList();
@@ -20,15 +20,15 @@ const notAllowed = 'address not allowed';
 /** Throws 400 for what is no address, or none of a single machine elsewhere. */
 export function requireReachableAddress(address: string): void {
   const isReachable = isIP(address) !== 0 && !refused.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
-  if (!isReachable) throw newBadRequest(notAllowed);
+  if (!isReachable) throw badRequest(notAllowed);
 }
 
 /** The same for all that a host's name stands for. Rejects with 400 for one that cannot be looked up, too. */
 export async function requireReachableHost(server: Pick<BuiltinServer, 'lookupHost'>, host: string): Promise<void> {
   if (isIP(host) !== 0) return requireReachableAddress(host);
   const addresses = await server.lookupHost(host).catch((error: NodeJS.ErrnoException) => {
-    throw newBadRequest(`lookup ${host}: ${error.code === 'ENOTFOUND' ? 'no such host' : error.message}`);
+    throw badRequest(`lookup ${host}: ${error.code === 'ENOTFOUND' ? 'no such host' : error.message}`);
   });
-  if (addresses.length === 0) throw newBadRequest('no addresses for hostname');
+  if (addresses.length === 0) throw badRequest('no addresses for hostname');
   for (const address of addresses) requireReachableAddress(address);
 }

@@ -1,6 +1,7 @@
 // Rules for the spec of a claim: of its own, in a stateful set, in an ephemeral volume. Source: pkg/apis/core/validation
 // ValidatePersistentVolumeClaimSpec.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { PersistentVolumeClaimSpec, TypedObjectReference } from '@kapstan/kinds/core/v1';
 import { validateLabelSelector } from '../../validation/label-rules.ts';

@@ -1,6 +1,7 @@
 // Warnings about claims, and about the templates of claims in pods and stateful sets.
 // Source: pkg/api/persistentvolumeclaim/util.go (1.36).
-import { type DeepReadonly, fieldChild, fieldKey } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { fieldChild, fieldKey } from '@kapstan/api/errors';
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@kapstan/kinds/core/v1';
 import { amount, isWhole } from '../../validation/resource-rules.ts';
 

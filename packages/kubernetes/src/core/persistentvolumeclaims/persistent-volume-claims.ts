@@ -1,5 +1,6 @@
 // Persistent volume claims. Source: pkg/registry/core/persistentvolumeclaim, pkg/apis/core/validation ValidatePersistentVolumeClaimSpec.
-import { type DeepReadonly, deepCopy, qualifiedNameErrors } from '@kapstan/api';
+import { type DeepReadonly, deepCopy } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Quantity } from '@kapstan/kinds';

@@ -1,5 +1,6 @@
 // Persistent volumes. Source: pkg/registry/core/persistentvolume, pkg/apis/core/validation ValidatePersistentVolumeSpec.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, formatTime } from '@kapstan/api';
+import { type DeepReadonly, formatTime } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { PersistentVolume, PersistentVolumeSpec } from '@kapstan/kinds/core/v1';

@@ -1,5 +1,6 @@
 // Warnings about volumes of the cluster. Source: pkg/api/persistentvolume/util.go (1.36).
-import { type DeepReadonly, fieldIndex, fieldKey } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { fieldIndex, fieldKey } from '@kapstan/api/errors';
 import type { PersistentVolume } from '@kapstan/kinds/core/v1';
 import { termWarnings } from '../../validation/node-label-warnings.ts';
 import { betaClass, betaClassText } from '../persistentvolumeclaims/claim-warnings.ts';

@@ -1,7 +1,9 @@
 // Rules for what annotations say of a pod: its node's static pods, its worth when replicas go, and the profiles that were
 // annotations before they were fields. Their fields: security-validation.ts. Source: pkg/apis/core/validation
 // ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate.
-import { type DeepReadonly, getOwn, JsonSyntaxError } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { getOwn, JsonSyntaxError } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { DecodeError, decodeTyped, readJson, StrictErrors } from '@kapstan/apiserver/internal';
 import type { Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';

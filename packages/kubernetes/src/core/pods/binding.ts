@@ -1,14 +1,6 @@
 // POST pods/{name}/binding: gives a pod its node. Source: pkg/registry/core/pod/storage BindingREST.
-import {
-  type DeepReadonly,
-  formatFieldErrors,
-  formatTime,
-  type KubernetesObject,
-  newBadRequest,
-  newConflict,
-  newNotFound,
-  StatusError,
-} from '@kapstan/api';
+import { type DeepReadonly, formatTime, type KubernetesObject, StatusError } from '@kapstan/api';
+import { badRequest, conflict, formatFieldErrors, notFound } from '@kapstan/api/errors';
 import type { ObjectSubresource } from '@kapstan/apiserver/internal';
 import { collectFieldErrors, subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { Binding, Pod, PodCondition } from '@kapstan/kinds/core/v1';
@@ -54,7 +46,7 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
           ...(resourceVersion === undefined ? {} : { resourceVersion }),
         },
         transform: (present) => {
-          if (present === undefined) throw newNotFound(pods, name);
+          if (present === undefined) throw notFound(pods, name);
           return assign(present, binding, formatTime(server.clock.now()));
         },
       });
@@ -64,7 +56,7 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
 }
 
 function requireValid(binding: Binding, name: string): void {
-  if (binding.metadata?.name !== name) throw newBadRequest('name in URL does not match name in Binding object');
+  if (binding.metadata?.name !== name) throw badRequest('name in URL does not match name in Binding object');
   requireTarget(binding);
 }
 
@@ -85,10 +77,10 @@ function assign(pod: Pod, binding: Binding, now: string): Pod {
   const name = pod.metadata?.name ?? '';
   const node = pod.spec?.nodeName ?? '';
   if (pod.metadata?.deletionTimestamp !== undefined)
-    throw newConflict(bindings, name, `pod ${name} is being deleted, cannot be assigned to a host`);
-  if (node !== '') throw newConflict(bindings, name, `pod ${name} is already assigned to node ${JSON.stringify(node)}`);
+    throw conflict(bindings, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  if (node !== '') throw conflict(bindings, name, `pod ${name} is already assigned to node ${JSON.stringify(node)}`);
   if ((pod.spec?.schedulingGates?.length ?? 0) > 0)
-    throw newConflict(bindings, name, `pod ${name} has non-empty .spec.schedulingGates`);
+    throw conflict(bindings, name, `pod ${name} has non-empty .spec.schedulingGates`);
   const { annotations, labels } = binding.metadata ?? {};
   const { nominatedNodeName: _nominated, ...status } = pod.status ?? {};
   return {

@@ -1,6 +1,7 @@
 // Subresources of a pod that lead to its node: exec, attach, portforward; and proxy, which leads to the pod itself. Source:
 // pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation), pkg/registry/core/pod/rest/subresources.go.
-import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import type { ObjectSubresource, QueryOptions, QueryOptionTypes } from '@kapstan/apiserver/internal';
 import { formatQuery, parseNamedPort, parsePort } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
@@ -70,7 +71,7 @@ export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod
         // First the container, then the node.
         const target = stream.target(pod, options);
         const node = pod.spec?.nodeName ?? '';
-        if (node === '') throw newBadRequest(`pod ${name} does not have a host assigned`);
+        if (node === '') throw badRequest(`pod ${name} does not have a host assigned`);
         const kubelet = await findKubelet(server, context, { name: node, resource: 'pods' });
         return { ...kubelet, ...target, scheme: 'https', peer: 'kubelet', upgrade: 'required' };
       },
@@ -83,7 +84,7 @@ export function podProxySubresource(): ObjectSubresource<Pod> {
     const named = parseNamedPort(id);
     const asked = named === undefined || named.port === '' ? undefined : parsePort(named.port);
     if (named === undefined || (named.port !== '' && asked === undefined)) {
-      throw newBadRequest(`invalid pod request ${JSON.stringify(id)}`);
+      throw badRequest(`invalid pod request ${JSON.stringify(id)}`);
     }
     const { object: pod } = await store.get(context, named.name);
     const host = pod.status?.podIPs?.[0]?.ip ?? '';

@@ -1,5 +1,6 @@
 // Which container of a pod a request means: for logs, exec and attach. Source: pkg/registry/core/pod (validateContainer).
-import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { badRequest } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 
 /** Throws 400 for a container that the pod does not have, and where it has several and none is named. */
@@ -10,10 +11,10 @@ export function chooseContainer({ metadata, spec }: DeepReadonly<Pod>, asked: st
   const names = all.map(({ name }) => name);
   if (asked !== '') {
     if (names.includes(asked)) return asked;
-    throw newBadRequest(`container ${asked} is not valid for pod ${pod}`);
+    throw badRequest(`container ${asked} is not valid for pod ${pod}`);
   }
   const [only, ...others] = containers;
-  if (only === undefined) throw newBadRequest(`a container name must be specified for pod ${pod}`);
+  if (only === undefined) throw badRequest(`a container name must be specified for pod ${pod}`);
   if (others.length === 0) return only.name;
-  throw newBadRequest(`a container name must be specified for pod ${pod}, choose one of: [${names.join(' ')}]`);
+  throw badRequest(`a container name must be specified for pod ${pod}, choose one of: [${names.join(' ')}]`);
 }

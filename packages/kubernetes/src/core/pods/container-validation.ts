@@ -1,6 +1,7 @@
 // Rules for the containers of a pod. Parts of them: probe-validation.ts, restart-validation.ts, mount-validation.ts,
 // security-validation.ts, env-validation.ts. Source: pkg/apis/core/validation validateContainers.
-import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Container, ContainerPort, EphemeralContainer, PodSpec } from '@kapstan/kinds/core/v1';
 import { validateResourceRequirements } from '../../validation/resource-rules.ts';

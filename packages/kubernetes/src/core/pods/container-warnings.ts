@@ -1,6 +1,7 @@
 // Warnings about the containers of a pod: what is allowed and yet most likely wrong. Part of pod-warnings.ts.
 // Source: pkg/api/pod/warnings.go (1.36).
-import { type DeepReadonly, fieldChild, fieldIndex, fieldKey } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { fieldChild, fieldIndex, fieldKey } from '@kapstan/api/errors';
 import type { Container, ContainerPort, EnvVar, EphemeralContainer, PodSpec } from '@kapstan/kinds/core/v1';
 import { amount, isWhole } from '../../validation/resource-rules.ts';
 

@@ -1,11 +1,6 @@
 // Rules for environment variables. Source: pkg/apis/core/validation ValidateEnv, validateEnvVarValueFrom.
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  dnsSubdomainErrors,
-  parseQuantity,
-  qualifiedNameErrors,
-} from '@kapstan/api';
+import { type DeepReadonly, parseQuantity } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Quantity } from '@kapstan/kinds';
 import type {

@@ -1,6 +1,7 @@
 // The disruption budgets that an eviction asks: whether the pod may go, and the count of those that went. For eviction.ts.
 // Source: pkg/registry/core/pod/storage EvictionREST (checkAndDecrement).
-import { type Clock, type DeepReadonly, formatTime, newForbidden, newNotFound, StatusError } from '@kapstan/api';
+import { type Clock, type DeepReadonly, formatTime, StatusError } from '@kapstan/api';
+import { forbidden, notFound } from '@kapstan/api/errors';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import { subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
@@ -87,7 +88,7 @@ async function takeDisruption(
       validate: () => undefined,
     }),
     transform: (present) => {
-      if (present === undefined) throw newNotFound({ group: 'policy', resource: 'poddisruptionbudgets' }, name);
+      if (present === undefined) throw notFound({ group: 'policy', resource: 'poddisruptionbudgets' }, name);
       requireAllowed(present, name);
       const status = present.status ?? { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 };
       const disruptedPods = { ...status.disruptedPods, [pod.metadata?.name ?? '']: formatTime(server.clock.now()) };
@@ -124,7 +125,7 @@ function requireAllowed({ metadata, status }: PodDisruptionBudget, name: string)
         ? 'pdb disruptions allowed is negative'
         : 'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
     // One budget, not its resource: that is how Kubernetes names it here.
-    throw newForbidden({ group: 'policy', resource: 'poddisruptionbudget' }, name, why);
+    throw forbidden({ group: 'policy', resource: 'poddisruptionbudget' }, name, why);
   }
   if (allowed > 0) return;
   throw tooManyRequests(`The disruption budget ${name} ${reasonOf(status)}`, 0);

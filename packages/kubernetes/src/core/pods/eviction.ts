@@ -1,18 +1,16 @@
 // POST pods/{name}/eviction: a deletion that asks the disruption budgets first. Source: pkg/registry/core/pod/storage EvictionREST.
+
 import {
   type Clock,
   type DeepReadonly,
   delay,
   formatTime,
-  invalidField,
   isConflict,
-  isJsonObject,
-  newBadRequest,
-  newInvalid,
-  newNotFound,
   StatusError,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { badRequest, invalid, invalidField, notFound } from '@kapstan/api/errors';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { DeleteRequest, ObjectSubresource } from '@kapstan/apiserver/internal';
 import { requirePreconditions, requireValidDeleteRequest, subresourceStrategy } from '@kapstan/apiserver/internal';
@@ -39,13 +37,12 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
     // Source: EvictionREST.AcceptsGroupVersion.
     acceptsVersion: ({ group, version }) => group === 'policy' && version === 'v1beta1',
     create: async (store, context, { name, body }) => {
-      if ((body.metadata?.name ?? '') !== name)
-        throw newBadRequest('name in URL does not match name in Eviction object');
+      if ((body.metadata?.name ?? '') !== name) throw badRequest('name in URL does not match name in Eviction object');
       const { dryRun: own, ...request } = deleteOptionsOf(body);
       if (request.ignoreStoreReadErrorWithClusterBreakingPotential === true) {
         const path = 'deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential';
         const why = 'can not be set for pod eviction, try after removing the option';
-        throw newInvalid(kind, name, [invalidField(path, true, why)]);
+        throw invalid(kind, name, [invalidField(path, true, why)]);
       }
       const dryRun = mergedDryRun(context, own ?? []);
       await evict({ server, store, context: { ...context, dryRun: dryRun.length > 0 }, name, dryRun }, request);
@@ -152,7 +149,7 @@ async function markEvicted({ server, store, context, name }: Eviction, request: 
     managedFields: 'given',
     strategy: subresourceStrategy<Pod>(kindFactsOf('v1/pods'), { prepare: () => undefined, validate: () => undefined }),
     transform: (present) => {
-      if (present === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);
+      if (present === undefined) throw notFound({ group: '', resource: 'pods' }, name);
       requirePreconditions(present.metadata ?? {}, { request, groupKind: { group: '', resource: 'Pod' } });
       return {
         ...present,

@@ -1,6 +1,6 @@
 // The labels of a pod in the terms that name them by key: what matchLabelKeys and mismatchLabelKeys stand for in a new pod.
 // Source: pkg/registry/core/pod/strategy.go mutatePodAffinity, mutateTopologySpreadConstraints.
-import { getOwn } from '@kapstan/api';
+import { getOwn } from '@kapstan/api/internal';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { Pod, PodAffinity, PodAffinityTerm } from '@kapstan/kinds/core/v1';
 

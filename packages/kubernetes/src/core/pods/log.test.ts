@@ -1,4 +1,4 @@
-import { newNotFound } from '@kapstan/api';
+import { notFound } from '@kapstan/api/errors';
 import type { ResourceStore } from '@kapstan/apiserver';
 import type { QueryOptions } from '@kapstan/apiserver/internal';
 import { refusal, testContext } from '@kapstan/apiserver/testing';
@@ -13,7 +13,7 @@ function log(spec: object, options: QueryOptions = {}): Promise<unknown> {
   const pods = { get: async () => ({ object: { metadata: { name: 'p', namespace: 'ns' }, spec } }) };
   const nodes = {
     get: async (_context: unknown, name: string) => {
-      if (name !== 'here') throw newNotFound({ group: '', resource: 'nodes' }, name);
+      if (name !== 'here') throw notFound({ group: '', resource: 'nodes' }, name);
       return { object: { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.7' }] } } };
     },
   };

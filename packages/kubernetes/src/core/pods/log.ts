@@ -1,5 +1,5 @@
 // pods/log: the log of a container, as its kubelet gives it. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
-import { newInvalid } from '@kapstan/api';
+import { invalid } from '@kapstan/api/errors';
 import type { ByteSubresource } from '@kapstan/apiserver/internal';
 import { collectFieldErrors, formatQuery } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
@@ -89,5 +89,5 @@ function requireValid(name: string, options: LogOptions): void {
     }
     if (stream !== undefined) root.child('stream').forbidden('may not be specified');
   });
-  if (errors.length > 0) throw newInvalid({ group: '', kind: 'PodLogOptions' }, name, errors);
+  if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, name, errors);
 }

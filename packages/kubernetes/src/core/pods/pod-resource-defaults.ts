@@ -1,6 +1,6 @@
 // Amounts for a whole pod that its containers imply. Source: pkg/apis/core/v1/defaults.go defaultHugePagePodLimits and
 // defaultPodRequests.
-import { getOwn } from '@kapstan/api';
+import { getOwn } from '@kapstan/api/internal';
 import type { PodSpec } from '@kapstan/kinds/core/v1';
 import { isHugePages, type ResourceList } from '../../validation/resource-rules.ts';
 import { totalsOf } from './container-totals.ts';

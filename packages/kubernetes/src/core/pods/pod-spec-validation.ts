@@ -1,11 +1,6 @@
 // Rules for the spec of a pod, alone or in a template. Source: pkg/apis/core/validation ValidatePodSpec.
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  dnsSubdomainErrors,
-  type ObjectMeta,
-  qualifiedNameErrors,
-} from '@kapstan/api';
+import type { DeepReadonly, ObjectMeta } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';

@@ -1,5 +1,6 @@
 // What the endpoints of a part of a pod keep and refuse: recorded from a kube-apiserver 1.36.
-import { deepCopy, formatFieldError, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import type { StrategySubresource } from '@kapstan/apiserver/internal';
 import { testContext } from '@kapstan/apiserver/testing';
 import type { Container, Pod, PodSpec } from '@kapstan/kinds/core/v1';

@@ -1,15 +1,7 @@
 // Warnings about pods and pod templates: deprecated fields, labels and annotations, and what hardly anyone means.
 // Used by the strategies of pods and of everything that makes pods. Source: pkg/api/pod/warnings.go, pkg/api/node/util.go (1.36).
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  fieldChild,
-  fieldIndex,
-  fieldKey,
-  type KubernetesObject,
-  labelValueErrors,
-  type ObjectMeta,
-} from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
+import { dnsLabelErrors, fieldChild, fieldIndex, fieldKey, labelValueErrors } from '@kapstan/api/errors';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { NodeSelectorTerm, PodAffinity, PodAntiAffinity, PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
 import { ipWarnings } from '../../validation/ip-warnings.ts';

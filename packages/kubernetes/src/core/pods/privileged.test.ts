@@ -1,4 +1,5 @@
-import type { FieldError, UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import { testContext } from '@kapstan/apiserver/testing';
 import { describe, expect, it } from 'vitest';

@@ -1,11 +1,6 @@
 // Rules for where a pod may run: tolerations, affinity, spread. Source: pkg/apis/core/validation.
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  dnsSubdomainErrors,
-  labelValueErrors,
-  qualifiedNameErrors,
-} from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { LabelSelector } from '@kapstan/kinds';
 import type {

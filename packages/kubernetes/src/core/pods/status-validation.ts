@@ -1,7 +1,8 @@
 // What the /status endpoint of a pod keeps and refuses. Containers are in container-status-validation.ts.
 // Source: pkg/registry/core/pod podStatusStrategy, pkg/apis/core/validation ValidatePodStatusUpdate.
 import { isIP, isIPv6 } from 'node:net';
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Pod, PodCondition, PodExtendedResourceClaimStatus, PodStatus } from '@kapstan/kinds/core/v1';
 import { ipWarnings } from '../../validation/ip-warnings.ts';

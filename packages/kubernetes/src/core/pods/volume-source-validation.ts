@@ -1,6 +1,7 @@
 // Rules for volume sources that pods and persistent volumes share: required members, ranges, forms. Above:
 // volume-validation.ts and persistentvolumes/. Source: pkg/apis/core/validation validate*VolumeSource.
-import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { validateDriverName } from '../../validation/driver-name.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';

@@ -1,6 +1,7 @@
 // Rules for volumes of pods. Their sources: volume-source-validation.ts, projected-volume-validation.ts; where containers put
 // them: mount-validation.ts. Source: pkg/apis/core/validation ValidateVolumes.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, type ObjectMeta, parseQuantity } from '@kapstan/api';
+import { type DeepReadonly, type ObjectMeta, parseQuantity } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { KeyToPath, PersistentVolumeClaimTemplate, Volume } from '@kapstan/kinds/core/v1';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';

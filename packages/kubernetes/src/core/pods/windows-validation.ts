@@ -1,6 +1,7 @@
 // What pods of Windows may and may not say, and those of Linux of Windows. Source: pkg/apis/core/validation
 // validateWindowsSecurityContextOptions, validateWindowsHostProcessPod, validateOS, validateLinux, validateWindows.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Container, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '@kapstan/kinds/core/v1';
 

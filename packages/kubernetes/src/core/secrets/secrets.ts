@@ -1,5 +1,7 @@
 // Secrets. Source: pkg/registry/core/secret, pkg/apis/core/validation ValidateSecret, ValidateSecretUpdate.
-import { type DeepReadonly, getOwn } from '@kapstan/api';
+
+import type { DeepReadonly } from '@kapstan/api';
+import { getOwn } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Secret } from '@kapstan/kinds/core/v1';

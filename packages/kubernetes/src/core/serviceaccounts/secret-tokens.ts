@@ -1,7 +1,8 @@
 // SecretTokens: knows the tokens of service accounts that are kept in Secrets, which have no end but that of their Secret or
 // account, and notes in the Secret when one was last used. Beside service-account-tokens.ts. Source: pkg/serviceaccount/legacy.go.
 import { timingSafeEqual } from 'node:crypto';
-import { type Clock, type DeepReadonly, formatTime, goQuote, type Logger, type ResourceClient } from '@kapstan/api';
+import { type Clock, type DeepReadonly, formatTime, type Logger, type ResourceClient } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { ObjectReader, TokenAuthenticator, TokenResult, UserInfo } from '@kapstan/apiserver';
 import { type AuthenticationRemarks, serviceAccountsGroup } from '@kapstan/apiserver/internal';
 import { Secret, type ServiceAccount } from '@kapstan/kinds/core/v1';

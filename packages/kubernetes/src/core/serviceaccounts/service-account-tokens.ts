@@ -1,7 +1,8 @@
 // ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
 // there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { type Clock, type DeepReadonly, goQuote, parseTime, type UnstructuredObject } from '@kapstan/api';
+import { type Clock, type DeepReadonly, parseTime, type UnstructuredObject } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { ObjectReader, TokenAuthenticator, TokenResult, UserInfo } from '@kapstan/apiserver';
 import { serviceAccountsGroup } from '@kapstan/apiserver/internal';
 import { CompactSign } from 'jose';

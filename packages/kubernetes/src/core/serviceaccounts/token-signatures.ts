@@ -1,6 +1,6 @@
 // TokenSignatures: what is in a token of a service account, once one of our keys is found to have signed it. Used by
 // service-account-tokens.ts and secret-tokens.ts. JSON Web Tokens by jose. Source: pkg/serviceaccount/jwt.go (1.36).
-import { goQuote, isJsonObject } from '@kapstan/api';
+import { goQuote, isJsonObject } from '@kapstan/api/internal';
 import { type CompactVerifyResult, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { KubernetesClaims } from '../../builtin/token-issuer.ts';
 import type { VerificationKey } from './signing-key.ts';

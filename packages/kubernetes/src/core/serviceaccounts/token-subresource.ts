@@ -6,13 +6,10 @@ import {
   formatTime,
   isNotFound,
   type KubernetesObject,
-  newBadRequest,
-  newConflict,
-  newInvalid,
-  newNotFound,
-  parseApiVersion,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { badRequest, conflict, invalid, notFound } from '@kapstan/api/errors';
+import { parseApiVersion } from '@kapstan/api/internal';
 import type { RequestContext } from '@kapstan/apiserver';
 import type { ObjectSubresource } from '@kapstan/apiserver/internal';
 import { collectFieldErrors } from '@kapstan/apiserver/internal';
@@ -84,7 +81,7 @@ function requireSameNames(
       at.child('namespace').invalid(metadata.namespace, 'must match the service account namespace if specified');
     }
   });
-  if (errors.length > 0) throw newInvalid(kind, url.name, errors);
+  if (errors.length > 0) throw invalid(kind, url.name, errors);
 }
 
 /** Fills in the defaults. Throws 422. */
@@ -100,7 +97,7 @@ function specOf(
     if (expirationSeconds < minSeconds) at.invalid(asked, 'may not specify a duration less than 10 minutes');
     if (expirationSeconds > maxSeconds) at.invalid(asked, 'may not specify a duration larger than 2^32 seconds');
   });
-  if (errors.length > 0) throw newInvalid(kind, '', errors);
+  if (errors.length > 0) throw invalid(kind, '', errors);
   const forWhom = audiences.length === 0 ? [...apiAudiences] : audiences;
   return { audiences: forWhom, expirationSeconds, ...(boundObjectRef ? { boundObjectRef } : {}) };
 }
@@ -135,20 +132,18 @@ async function boundClaims(
   const resource = group === '' ? boundResources.get(boundKind) : undefined;
   if (resource === undefined) {
     const shown = `${group}/${version}, Kind=${boundKind}`;
-    throw newBadRequest(`cannot bind token to object of type ${shown}`);
+    throw badRequest(`cannot bind token to object of type ${shown}`);
   }
   const object = await read(ports, context, { resource, name });
   const pod = resource === 'pods' ? (object as DeepReadonly<KubernetesObject> as DeepReadonly<Pod>) : undefined;
   if (pod !== undefined && (pod.spec?.serviceAccountName ?? '') !== account) {
     const who = JSON.stringify(account);
-    throw newBadRequest(
-      `cannot bind token for serviceaccount ${who} to pod running with different serviceaccount name.`,
-    );
+    throw badRequest(`cannot bind token for serviceaccount ${who} to pod running with different serviceaccount name.`);
   }
   const found = referenceTo(object);
   if (uid && uid !== found.uid) {
     const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
-    throw newConflict({ group, resource: boundKind }, name, why);
+    throw conflict({ group, resource: boundKind }, name, why);
   }
   if (pod !== undefined) return { pod: found, ...(await nodeClaim(ports, context, pod.spec?.nodeName ?? '')) };
   return resource === 'secrets' ? { secret: found } : { node: found };
@@ -175,7 +170,7 @@ async function read(
   { resource, name }: { readonly resource: string; readonly name: string },
 ): Promise<DeepReadonly<UnstructuredObject>> {
   const store = findStore('', 'v1', resource);
-  if (store === undefined) throw newNotFound({ group: '', resource }, name);
+  if (store === undefined) throw notFound({ group: '', resource }, name);
   const namespace = resource === 'nodes' ? '' : context.namespace;
   return (await store.get({ ...context, namespace }, name)).object;
 }

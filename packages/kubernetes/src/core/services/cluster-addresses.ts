@@ -1,6 +1,7 @@
 // ClusterAddresses: the addresses of services, each an IPAddress object of its name, so that no two servers on one store give
 // one address twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
-import { isAlreadyExists, isNotFound, newInternalError, type UnstructuredObject } from '@kapstan/api';
+import { isAlreadyExists, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import type { ResourceStore } from '@kapstan/apiserver';
 import { serverContext } from '@kapstan/apiserver/internal';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -101,7 +102,7 @@ export class ClusterAddresses {
 
   #store(): ResourceStore<UnstructuredObject> {
     const store = this.#server.findStore('networking.k8s.io', 'v1', 'ipaddresses');
-    if (store === undefined) throw newInternalError(new Error('there is no store of IPAddresses'));
+    if (store === undefined) throw internalError(new Error('there is no store of IPAddresses'));
     return store;
   }
 }

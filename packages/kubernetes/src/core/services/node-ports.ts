@@ -1,6 +1,6 @@
 // NodePorts: which node ports are taken, on a store that several servers have: a bitmap in it, which each changes by
 // compare-and-set. For service-allocator.ts. Source: pkg/registry/core/service/portallocator, allocator/storage.
-import { newInternalError } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
 import type { NodePortRange, NodePortRegistry, RangeAllocation } from '../../builtin/node-port-registry.ts';
 import { NumberPool, type NumberRange } from './number-pool.ts';
 
@@ -71,7 +71,7 @@ export class NodePorts {
 }
 
 function refused(why: string): Error {
-  return newInternalError(new Error(`failed to allocate a nodePort: ${why}`));
+  return internalError(new Error(`failed to allocate a nodePort: ${why}`));
 }
 
 /** Source: calculateRangeOffset. */

@@ -1,6 +1,7 @@
 // Which node ports a service takes of those that are free, for service-allocator.ts: may run again on a newer state of them.
 // Source: pkg/registry/core/service/storage initNodePorts, updateNodePorts, allocHealthCheckNodePort.
-import type { DeepReadonly, FieldError } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
 import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
 import type { ServicePort, ServiceSpec } from '@kapstan/kinds/core/v1';
 import type { NodePortRange } from '../../builtin/node-port-registry.ts';

@@ -1,6 +1,7 @@
 // services/proxy: to one of the pods behind a service, taken at random. Source: pkg/registry/core/service/storage
 // (ResourceLocation).
-import { type DeepReadonly, isNotFound, newBadRequest, newNotFound, newServiceUnavailable } from '@kapstan/api';
+import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { badRequest, notFound, serviceUnavailable } from '@kapstan/api/errors';
 import type { RequestContext } from '@kapstan/apiserver';
 import type { ObjectSubresource } from '@kapstan/apiserver/internal';
 import { type NamedPort, parseNamedPort } from '@kapstan/apiserver/internal';
@@ -18,17 +19,17 @@ interface Candidate {
 export function serviceProxySubresource(server: ProxyServer): ObjectSubresource<Service> {
   return proxySubresource('ServiceProxyOptions', async (store, context, { name: id, path }) => {
     const named = parseNamedPort(id);
-    if (named === undefined) throw newBadRequest(`invalid service request ${JSON.stringify(id)}`);
+    if (named === undefined) throw badRequest(`invalid service request ${JSON.stringify(id)}`);
     const isNumber = /^[+-]?\d+$/.test(named.port);
     const portName = isNumber ? portNameOf((await store.get(context, named.name)).object, named) : named.port;
     const { subsets = [] } = await endpointsOf(server, context, named.name);
-    if (subsets.length === 0) throw newServiceUnavailable(`no endpoints available for service "${named.name}"`);
+    if (subsets.length === 0) throw serviceUnavailable(`no endpoints available for service "${named.name}"`);
     const candidates = subsets.flatMap(({ addresses = [], ports = [] }) => {
       const port = ports.find(({ name = '' }) => name === portName)?.port;
       return port === undefined ? [] : addresses.map((address): Candidate => ({ address, port }));
     });
     const found = await firstPod(server, context, candidates);
-    if (found === undefined) throw newServiceUnavailable(`no endpoints available for service "${id}"`);
+    if (found === undefined) throw serviceUnavailable(`no endpoints available for service "${id}"`);
     const { scheme } = named;
     return { scheme, host: found.address.ip, port: found.port, path, peer: 'anyone', upgrade: 'optional' };
   });
@@ -37,7 +38,7 @@ export function serviceProxySubresource(server: ProxyServer): ObjectSubresource<
 function portNameOf({ spec }: DeepReadonly<Service>, { name, port }: NamedPort): string {
   const declared = spec?.ports?.find((candidate) => candidate.port === Number(port));
   if (declared !== undefined) return declared.name ?? '';
-  throw newServiceUnavailable(`no service port ${Number(port)} found for service "${name}"`);
+  throw serviceUnavailable(`no service port ${Number(port)} found for service "${name}"`);
 }
 
 /** Endpoints that are not there make a 404 that speaks of the service: it was asked for. */
@@ -46,11 +47,11 @@ async function endpointsOf(
   context: RequestContext,
   name: string,
 ): Promise<DeepReadonly<Endpoints>> {
-  const notFound = newNotFound({ group: '', resource: 'services' }, name);
+  const notFoundError = notFound({ group: '', resource: 'services' }, name);
   const endpoints = server.findStore('', 'v1', 'endpoints');
-  if (endpoints === undefined) throw notFound;
+  if (endpoints === undefined) throw notFoundError;
   const { object } = await endpoints.get(context, name).catch((error: unknown) => {
-    throw isNotFound(error) ? notFound : error;
+    throw isNotFound(error) ? notFoundError : error;
   });
   return object as DeepReadonly<Endpoints>;
 }

@@ -2,7 +2,8 @@
 // (cluster-addresses.ts) and node ports (node-ports.ts). Both are kept in the store, for all servers on it.
 // Source: pkg/registry/core/service/storage/alloc.go.
 import { isIP } from 'node:net';
-import { type DeepReadonly, type FieldError, isNotFound, newInternalError, newInvalid } from '@kapstan/api';
+import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { type FieldError, internalError, invalid } from '@kapstan/api/errors';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { FinishReservation, ResourceAllocation } from '@kapstan/apiserver/internal';
 import { collectFieldErrors, serverContext } from '@kapstan/apiserver/internal';
@@ -122,7 +123,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     const address = await (dryRun ? this.#addresses.sample() : this.#addresses.takeAny(owner));
     if (address !== undefined) return address;
     const why = `failed to allocate a serviceIP for Service ${JSON.stringify(owner.name)}: range is full`;
-    throw newInternalError(new Error(why));
+    throw internalError(new Error(why));
   }
 
   async #takePorts(spec: ServiceSpec, { context, object, old, taken }: Write): Promise<void> {
@@ -130,7 +131,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     const { dryRun } = context;
     const plan = await this.#changePorts(dryRun, (pool) => planPorts(spec, old?.spec, { pool, range, random, dryRun }));
     if (!dryRun) taken.ports.push(...plan.taken);
-    if (plan.failure !== undefined) throw newInternalError(new Error(plan.failure));
+    if (plan.failure !== undefined) throw internalError(new Error(plan.failure));
     requireNone(object, plan.errors);
     if (spec.ports !== undefined) spec.ports = [...plan.ports];
     if (plan.healthCheckNodePort !== undefined) spec.healthCheckNodePort = plan.healthCheckNodePort;
@@ -173,5 +174,5 @@ function addressesOf(spec: DeepReadonly<ServiceSpec> | undefined): string[] {
 
 /** Throws 422 when there are errors. */
 function requireNone(object: Service, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw newInvalid({ group: '', kind: 'Service' }, object.metadata?.name ?? '', errors);
+  if (errors.length > 0) throw invalid({ group: '', kind: 'Service' }, object.metadata?.name ?? '', errors);
 }

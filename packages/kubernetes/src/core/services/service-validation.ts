@@ -1,5 +1,6 @@
 // Rules for services. Source: pkg/apis/core/validation ValidateService, ValidateServiceUpdate.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Service, ServicePort, ServiceSpec } from '@kapstan/kinds/core/v1';
 import { validateLabels } from '../../validation/label-rules.ts';

@@ -1,11 +1,6 @@
 // Endpoint slices. Source: pkg/registry/discovery/endpointslice, pkg/apis/discovery/validation.
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  dnsSubdomainErrors,
-  labelValueErrors,
-  qualifiedNameErrors,
-} from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from '@kapstan/kinds/discovery.k8s.io/v1';

@@ -1,5 +1,5 @@
 // Flow schemas. Source: pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation ValidateFlowSchemaSpec.
-import { dnsSubdomainErrors } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { FlowSchema } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateConditions } from '../conditions.ts';

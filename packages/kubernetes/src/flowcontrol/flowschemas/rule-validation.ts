@@ -1,6 +1,7 @@
 // Rules of flow schemas: whose requests, and for what. Source: pkg/apis/flowcontrol/validation
 // ValidateFlowSchemaPolicyRulesWithSubjects.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type {
   NonResourcePolicyRule,

@@ -1,5 +1,6 @@
 // Ingress classes. Source: pkg/apis/networking/validation ValidateIngressClass.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { IngressClass, IngressClassParametersReference } from '@kapstan/kinds/networking.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';

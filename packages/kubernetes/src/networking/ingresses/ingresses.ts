@@ -1,6 +1,7 @@
 // Ingresses. Source: pkg/registry/networking/ingress, pkg/apis/networking/validation ValidateIngress.
 import { isIP } from 'node:net';
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
 import type { HTTPIngressPath, Ingress, IngressBackend, IngressRule } from '@kapstan/kinds/networking.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';

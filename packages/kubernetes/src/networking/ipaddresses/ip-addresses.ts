@@ -1,5 +1,6 @@
 // IP addresses: cluster addresses and who has them. Source: pkg/apis/networking/validation ValidateIPAddress.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual, pathSegmentErrors } from '@kapstan/apiserver/internal';
 import type { IPAddress, ParentReference } from '@kapstan/kinds/networking.k8s.io/v1';

@@ -1,5 +1,5 @@
 // Runtime classes. Source: pkg/apis/node/validation ValidateRuntimeClass.
-import { dnsLabelErrors } from '@kapstan/api';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import type { RuntimeClass } from '@kapstan/kinds/node.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateTolerations } from '../../core/pods/scheduling-validation.ts';

@@ -1,5 +1,6 @@
 // What a claim asks for: requests, constraints between them, configurations. Source: pkg/apis/resource/validation validateDeviceClaim.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type {
   DeviceClaim,

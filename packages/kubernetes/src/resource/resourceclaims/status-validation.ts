@@ -1,6 +1,7 @@
 // What a claim got: the devices of its allocation, who uses it, what drivers say of the devices.
 // Source: pkg/apis/resource/validation ValidateResourceClaimStatusUpdate, pkg/registry/resource/resourceclaim.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type {

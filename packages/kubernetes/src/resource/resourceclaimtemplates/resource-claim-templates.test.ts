@@ -1,5 +1,6 @@
 import type { UnstructuredObject } from '@kapstan/api';
-import { deepCopy, formatFieldError } from '@kapstan/api';
+import { deepCopy } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { testContext } from '@kapstan/apiserver/testing';
 import { expect, it } from 'vitest';
 import { definitionOf } from '../../testing/status-endpoint.ts';

@@ -1,13 +1,7 @@
 // One device of a slice: its attributes, taints, counters and conditions. What can be asked of its capacities: capacity-rules.ts.
 // Source: pkg/apis/resource/validation validateDevice.
-import {
-  type DeepReadonly,
-  dnsLabelErrors,
-  dnsSubdomainErrors,
-  labelValueErrors,
-  parseQuantity,
-  qualifiedNameErrors,
-} from '@kapstan/api';
+import { type DeepReadonly, parseQuantity } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Counter, Device, DeviceAttribute, DeviceCapacity, DeviceTaint } from '@kapstan/kinds/resource.k8s.io/v1';

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { deepCopy, type FieldError, fieldErrorCause, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
+import { fieldErrorCause } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import { testContext } from '@kapstan/apiserver/testing';

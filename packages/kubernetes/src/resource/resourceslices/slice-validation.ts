@@ -1,6 +1,7 @@
 // What drivers may offer: a pool, where it can be reached, devices or counters that devices share. What a device is:
 // device-rules.ts. Source: pkg/apis/resource/validation validateResourceSliceSpec.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { CounterSet, Device, ResourcePool, ResourceSliceSpec } from '@kapstan/kinds/resource.k8s.io/v1';
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';

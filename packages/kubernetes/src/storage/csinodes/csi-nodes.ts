@@ -1,5 +1,6 @@
 // CSI nodes. Source: pkg/apis/storage/validation ValidateCSINode.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { CSINode, CSINodeDriver } from '@kapstan/kinds/storage.k8s.io/v1';

@@ -1,5 +1,6 @@
 // Storage classes. Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation ValidateStorageClass.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { TopologySelectorTerm } from '@kapstan/kinds/core/v1';

@@ -1,5 +1,6 @@
 // Volume attachments. Source: pkg/apis/storage/validation ValidateVolumeAttachment.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from '@kapstan/kinds/storage.k8s.io/v1';

@@ -1,0 +1,45 @@
+// Errors as servers, fakes of servers and validators make them. Whoever only asks what an error is needs @kapstan/api alone.
+
+export {
+  duplicateField,
+  type FieldError,
+  fieldChild,
+  fieldIndex,
+  fieldKey,
+  forbiddenField,
+  formatFieldError,
+  formatFieldErrors,
+  invalidField,
+  notFoundField,
+  notSupportedField,
+  requiredField,
+  tooLongField,
+  tooManyField,
+  typeInvalidField,
+} from './field-error.ts';
+export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
+export type { StatusCause, StatusDetails } from './status.ts';
+export {
+  alreadyExists,
+  badRequest,
+  conflict,
+  expired,
+  forbidden,
+  insufficientStorage,
+  internalError,
+  invalid,
+  methodNotSupported,
+  notAcceptable,
+  notFound,
+  notImplemented,
+  requestEntityTooLarge,
+  type StatusErrorInit,
+  serverTimeout,
+  serviceUnavailable,
+  statusErrorFrom,
+  timeout,
+  tooLargeResourceVersion,
+  tooManyRequests,
+  unauthorized,
+  unsupportedMediaType,
+} from './status-error.ts';

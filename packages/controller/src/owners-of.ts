@@ -1,0 +1,35 @@
+// ownersOf: from an object to those that own it, as keys to reconcile. What owns() of the builder does, as a mapping for
+// watches(). Source: controller-runtime handler.EnqueueRequestForOwner.
+
+import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject, requireResource } from '@kapstan/api/internal';
+
+export interface OwnersOfOptions {
+  /** True: only the one owner that controls the object counts, as with `owns()`. Default false: every owner does. */
+  readonly isController?: boolean;
+}
+
+const optionNames: OptionNames<OwnersOfOptions> = { isController: true };
+
+/**
+ * Returns a mapping for `watches()` that names the objects of a kind which own the changed object. Owners count by group and
+ * kind, whatever the version. Throws TypeError for what is no kind.
+ *
+ *     controller(Team).watches(Pod, ownersOf(Team))
+ */
+export function ownersOf(
+  resource: Resource,
+  options: OwnersOfOptions = {},
+): (object: DeepReadonly<KubernetesObject>) => readonly ObjectTarget[] {
+  requireResource(resource, 'ownersOf()');
+  requireObject(options, 'options of ownersOf(), such as { isController: true },');
+  requireKnownOptions(options, optionNames, 'ownersOf()');
+  const { isController = false } = options;
+  return ({ metadata }) =>
+    (metadata?.ownerReferences ?? [])
+      .filter((owner) => owner.kind === resource.kind && groupOf(owner.apiVersion) === resource.group)
+      .filter(({ controller }) => !isController || controller === true)
+      .map(({ name }) => (resource.scope === 'Cluster' ? { name } : { namespace: metadata?.namespace ?? '', name }));
+}
+
+const groupOf = (apiVersion: string): string | undefined => (apiVersion.includes('/') ? apiVersion.split('/')[0] : '');

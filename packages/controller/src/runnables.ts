@@ -1,0 +1,189 @@
+// Runnables: what a manager runs beside its controllers: servers, timers, consumers of queues. One group runs always, the other
+// only while this process leads. Used by manager.ts. Source: controller-runtime manager.Runnable and LeaderElectionRunnable.
+import { inspect } from 'node:util';
+import {
+  type Clock,
+  delay,
+  type KubernetesObject,
+  type Logger,
+  type Resource,
+  type ResourceClient,
+} from '@kapstan/api';
+import { type OptionNames, requireGivenFunction } from '@kapstan/api/internal';
+import type { CacheReader } from './informer-cache.ts';
+import { requireOptionNames } from './option-names.ts';
+
+/** Work of your own with the life of a manager. */
+export interface Runnable {
+  /** Stands in logs and errors. */
+  readonly name: string;
+  /**
+   * True (default): runs only while this process leads, and may write through `context.client` as long as that lasts. False: runs
+   * in every process, leader or not. Source: controller-runtime NeedLeaderElection.
+   */
+  readonly needsLeaderElection?: boolean;
+  /**
+   * Called once, when the caches are filled. Works until the signal aborts, and has the grace period to end then. It may end before.
+   * A rejection ends the manager, whose run rejects with the same error.
+   */
+  run(context: RunnableContext): Promise<void>;
+}
+
+/** What a runnable works with. */
+export interface RunnableContext {
+  /** Aborts at the stop, and when the leadership that the runnable needs is lost. */
+  readonly signal: AbortSignal;
+  /** Refuses writes while this process does not lead, unless the runnable needs no leadership. */
+  readonly client: ResourceClient;
+  /** Each line names the runnable. */
+  readonly log: Logger;
+  /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
+  cache<T extends KubernetesObject>(resource: Resource<T>): CacheReader<T>;
+}
+
+export interface RunnablePorts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly cache: RunnableContext['cache'];
+  /** For those that need leadership. */
+  readonly leaderClient: ResourceClient;
+  readonly client: ResourceClient;
+  /** Called with what a runnable rejects with before its end. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+const optionNames: OptionNames<Runnable> = { name: true, needsLeaderElection: true, run: true };
+
+/** Throws TypeError for what is no runnable. */
+export function requireRunnable(runnable: Runnable): void {
+  requireOptionNames(runnable, optionNames, 'a runnable');
+  const { name, needsLeaderElection } = runnable;
+  if (typeof name !== 'string' || name === '')
+    throw new TypeError(`a runnable needs a name for logs and errors, not ${inspect(name)}`);
+  requireGivenFunction(runnable.run, `run of the runnable ${name}`);
+  if (needsLeaderElection !== undefined && typeof needsLeaderElection !== 'boolean')
+    throw new TypeError(`needsLeaderElection must be true or false, not ${inspect(needsLeaderElection)}`);
+}
+
+/** Those that start and end together. */
+class RunnableGroup {
+  readonly #ports: RunnablePorts;
+  readonly #client: ResourceClient;
+  readonly #waiting: Runnable[] = [];
+  readonly #running = new Map<Runnable, Promise<void>>();
+  #signal: AbortSignal | undefined;
+
+  constructor(ports: RunnablePorts, client: ResourceClient) {
+    this.#ports = ports;
+    this.#client = client;
+  }
+
+  get underWay(): readonly string[] {
+    return [...this.#running.keys()].map(({ name }) => `runnable ${name}`);
+  }
+
+  add(runnable: Runnable): void {
+    if (this.#signal === undefined) this.#waiting.push(runnable);
+    else this.#begin(runnable, this.#signal);
+  }
+
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (const runnable of this.#waiting.splice(0)) this.#begin(runnable, signal);
+  }
+
+  /** Resolves when none runs any more; after the signal has aborted none is begun. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  #begin(runnable: Runnable, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    this.#running.set(runnable, this.#run(runnable, signal));
+  }
+
+  /** Never rejects. */
+  async #run(runnable: Runnable, signal: AbortSignal): Promise<void> {
+    const { cache, logger, onFailure } = this.#ports;
+    const fields = { runnable: runnable.name };
+    const log: Logger = {
+      debug: (message, more) => logger.debug(message, { ...fields, ...more }),
+      info: (message, more) => logger.info(message, { ...fields, ...more }),
+      warn: (message, more) => logger.warn(message, { ...fields, ...more }),
+      error: (message, more) => logger.error(message, { ...fields, ...more }),
+    };
+    try {
+      // One that throws at once fails as one that rejects; the others begin all the same.
+      await Promise.resolve();
+      await runnable.run({ signal, client: this.#client, log, cache });
+    } catch (error) {
+      // It heeded its signal: that is how a stop is meant to go.
+      if (signal.aborted && isEndedBy(signal, error)) return;
+      log.error(signal.aborted ? 'A runnable failed after the stop' : 'A runnable failed; the manager ends', { error });
+      if (!signal.aborted) onFailure(error);
+    } finally {
+      this.#running.delete(runnable);
+    }
+  }
+}
+
+/** Node's own timers and streams reject with an AbortError whose cause is the reason. */
+function isEndedBy(signal: AbortSignal, error: unknown): boolean {
+  return error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+}
+
+/** All runnables of one manager. */
+export class Runnables {
+  readonly #clock: Clock;
+  readonly #always: RunnableGroup;
+  readonly #leading: RunnableGroup;
+  readonly #over = new AbortController();
+  #isEnding = false;
+
+  constructor(ports: RunnablePorts) {
+    this.#clock = ports.clock;
+    this.#always = new RunnableGroup(ports, ports.client);
+    this.#leading = new RunnableGroup(ports, ports.leaderClient);
+  }
+
+  /** At once where its group runs already. Throws TypeError for what is no runnable, Error after the stop. */
+  add(runnable: Runnable): void {
+    requireRunnable(runnable);
+    if (this.#isEnding)
+      throw new Error(`the manager is ending: it does not start the runnable ${runnable.name} any more`);
+    (runnable.needsLeaderElection === false ? this.#always : this.#leading).add(runnable);
+  }
+
+  /** None is taken from now on. */
+  close(): void {
+    this.#isEnding = true;
+  }
+
+  /** Those that run in every process. */
+  start(): void {
+    this.#always.start(this.#over.signal);
+  }
+
+  /** Runs those that need leadership until either signal aborts, and resolves when they have ended. Never rejects. */
+  async lead({ stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
+    const signal = AbortSignal.any([stop, lost]);
+    this.#leading.start(signal);
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await this.#leading.ended();
+  }
+
+  get underWay(): readonly string[] {
+    return [...this.#leading.underWay, ...this.#always.underWay];
+  }
+
+  /** Ends those that run in every process, within a time. Resolves with the names of those that did not end. */
+  async stop(timeoutMs: number): Promise<readonly string[]> {
+    this.#isEnding = true;
+    this.#over.abort(new Error('the manager was stopped'));
+    if (this.#always.underWay.length === 0) return [];
+    const inTime = new AbortController();
+    await Promise.race([this.#always.ended(), delay(this.#clock, timeoutMs, inTime.signal).catch(() => undefined)]);
+    inTime.abort();
+    return this.#always.underWay;
+  }
+}

@@ -26,7 +26,7 @@ describe('the fields of a continue token', () => {
     expect(read(text)).toEqual(fields);
   });
 
-  // Recorded from a kube-apiserver 1.36.3, but for the words before "server" and "json".
+  // Recorded from a kube-apiserver 1.36.3, except for the words before "server" and "json".
   it.each([
     ['{"v":"v2","rv":1,"start":"a"}', 'server does not recognize this encoded version v2'],
     ['null', 'server does not recognize this encoded version '],

@@ -1,4 +1,4 @@
-// Objects of more than 32 KB, which are encoded, decoded and compared in slices, behave as small ones.
+// Objects of more than 32 KiB are encoded, decoded and compared in slices, and otherwise behave like small ones.
 import type { UnstructuredObject } from '@kapstan/api';
 import { expect, it } from 'vitest';
 import { jsonCodec } from './codec.ts';

@@ -36,7 +36,7 @@ function store(transformer: Transformer): ObjectStore<TestPod> {
   return storage;
 }
 
-/** A server that has just started: with a seed of its own, and no key of others. */
+/** Returns the store of a server that has just started: it has its own seed and no key of another server. */
 async function server(): Promise<ObjectStore<TestPod>> {
   const dataKey = new DataKey({ providerName: 'kms', service, clock, logger: silentLogger });
   closers.push(() => dataKey.close());

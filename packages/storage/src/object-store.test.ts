@@ -49,7 +49,7 @@ describe('lists of an ObjectStore', () => {
     await Promise.all(
       Array.from({ length: 1_000 }, (_, i) => bench.create(`p${i}`, i === 999 ? { labels: { rare: 'yes' } } : {})),
     );
-    // 1 + 2 + 4 + … + 512 objects.
+    // Pages of 1 + 2 + 4 + … + 512 objects.
     expect(await rangesOf(() => bench.list({ limit: 1, labels: 'rare=yes' }))).toBe(10);
   });
 

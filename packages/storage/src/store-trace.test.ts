@@ -1,4 +1,4 @@
-// Names, attributes and steps of traces, as etcd3/store.go has them.
+// Traces have the names, attributes and steps of etcd3/store.go.
 import diagnostics from 'node:diagnostics_channel';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';
@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 afterEach(() => diagnostics.unsubscribe(storeChannelName, listen));
 
-/** The engine takes so long for each call. */
+/** Makes each call of the engine take this long. */
 function slowBy(ms: number): void {
   engine.beforeOperation = () => clock.advance(ms);
 }

@@ -24,7 +24,7 @@ describe('StorageError', () => {
 });
 
 describe('toStatus', () => {
-  // By error and verb.
+  // Expected answers by verb and error.
   it.each<[StorageVerb, Partial<Record<StorageErrorCode, string>>]>([
     [
       'get',
@@ -72,7 +72,8 @@ describe('toStatus', () => {
       expect(answer(verb, code as StorageErrorCode), code).toBe(expected);
   });
 
-  // TooLarge is on purpose not as in kube-apiserver: a 500 without a reason, with the words of etcd or of its client.
+  // TooLarge differs from kube-apiserver on purpose, which answers 500 without a reason in the words of etcd or of its
+  // client.
   it.each<[StorageErrorCode, string]>([
     ['TooLarge', '413 RequestEntityTooLarge'],
     ['Full', '507 InsufficientStorage'],

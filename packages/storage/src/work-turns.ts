@@ -2,7 +2,7 @@
 // so a hundred large objects at once hold the loop no longer than one. Used by object-store.ts and by all of apiserver.
 import { type CallSignal, type Clock, type SlicedWork, systemClock } from '@kapstan/api';
 
-/** Longest stretch of such work in one turn, in milliseconds: what else a turn does is added to it. */
+/** Longest stretch of sliced work in one turn, in milliseconds. The turn's other work comes on top. */
 const turnMs = 8;
 
 interface Waiting {
@@ -15,10 +15,10 @@ interface Waiting {
 
 export class WorkTurns {
   readonly #clock: Clock;
-  /** What everybody waits for: events on their way into a cache, objects that are read. */
+  /** Work that many wait for: events on their way into a cache, objects being read. */
   readonly #first: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  /** When the first work of this turn was asked to stop; undefined before. */
+  /** Start of the first work in this turn that took longer than one slice; undefined before. */
   #beganMs: number | undefined;
 
   constructor(clock: Clock) {
@@ -34,7 +34,10 @@ export class WorkTurns {
     return this.#run(work, { queue: this.#others, signal });
   }
 
-  /** As {@link run}, for work that must not wait behind the bodies of requests, however many there are: it gets half of each turn. */
+  /**
+   * Does what {@link run} does for work that must not wait behind request bodies, however many there are: it gets half
+   * of each turn.
+   */
   runFirst<T>(work: SlicedWork<T>): T | Promise<T> {
     return this.#run(work, { queue: this.#first, signal: undefined });
   }
@@ -69,7 +72,10 @@ export class WorkTurns {
     while (this.#others.length > 0 && this.#hasTime()) this.#advance(this.#others, turnMs);
   }
 
-  /** Goes on with the work that has waited longest, until it is done or its time is over; then it waits behind the others. */
+  /**
+   * Resumes the work that has waited longest until it is done or its time is over. Then it goes to the end of the
+   * queue.
+   */
   #advance(queue: Waiting[], shareMs: number): void {
     const longest = queue.shift();
     if (longest === undefined) return;
@@ -95,7 +101,7 @@ function giveUp({ work, reject }: Waiting, { reason }: CallSignal): void {
 /** Objects whose encoded form is longer are worked on in slices: each stage of a write takes a millisecond or more for them. */
 export const largeObjectBytes: number = 32 * 1024;
 
-/** There is one event loop, and so one budget for all servers and stores of this process. */
+/** A thread has one event loop, so all its servers and stores share one budget. */
 const turnsOfThread = new WorkTurns(systemClock);
 
 /** {@link WorkTurns.run} with the budget of this thread. */
@@ -103,7 +109,7 @@ export function runInTurns<T>(work: SlicedWork<T>, signal?: CallSignal): T | Pro
   return turnsOfThread.run(work, signal);
 }
 
-/** {@link WorkTurns.runFirst} with the budget of this thread. */
+/** Calls {@link WorkTurns.runFirst} with this thread's budget. */
 export function runFirstInTurns<T>(work: SlicedWork<T>): T | Promise<T> {
   return turnsOfThread.runFirst(work);
 }

@@ -1,4 +1,4 @@
-// What commits must do. Part of engine-conformance.ts.
+// The rules of the Engine port for commits, as tests. Part of engine-conformance.ts.
 import { expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { bytes, type EngineBench, revisionOf, textOf } from './engine-fixture.ts';

@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const sockets = () => readdirSync(folder).filter((name) => name.endsWith('.sock'));
 
-/** Another process that holds the lock, as far as anybody can tell. */
+/** Starts another process that behaves like a holder of the lock. */
 async function foreignHolder(number: number): Promise<ChildProcess> {
   const program = `require('net').createServer((s) => s.end(String(process.pid))).listen(process.argv[1], () => console.log('ready'))`;
   const child = spawn(process.execPath, ['-e', program, join(folder, `lock.${number}.sock`)], {

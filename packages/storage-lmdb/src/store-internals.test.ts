@@ -1,4 +1,4 @@
-// What only shows when the parts are looked at one by one: revisions that are durable but not announced yet, and damage.
+// Behaviour that shows only in single parts: revisions that are durable but not announced yet, and damage.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -112,7 +112,7 @@ describe('EtcdEngine when etcd fails', () => {
           revisions.push(kv.modRevision);
           break;
         }
-        // A cluster without a leader refuses for a moment.
+        // A cluster without a leader refuses commits for a moment.
         expect(isStorageError(result, 'Unreachable')).toBe(true);
       }
       await recorder.received(revisions.length);
@@ -145,7 +145,7 @@ describe('EtcdEngine when etcd fails', () => {
     const engine = await open(members, { callTimeoutMs: 2_000 });
     await create(engine, '/a');
     members[0].freeze();
-    // The first read waits in vain, the next ones do not ask this member.
+    // The first read waits in vain; later ones do not ask this member.
     await refusal(engine.get('/a'));
     expect((await engine.get('/a')).kv?.key).toBe('/a');
     members[0].thaw();
@@ -274,7 +274,7 @@ describe('EtcdEngine and strangers', () => {
     expect(isStorageError(stranger, 'Unreachable') && stranger.message).toContain('etcdserver: user name is empty');
     const wrong = await refusal(open([etcd], { user: { ...user, password: 'guess' } }));
     expect(String(wrong)).toContain('authentication failed');
-    // Tokens live in etcd's memory.
+    // etcd keeps tokens in memory, so a restart forgets them.
     await etcd.kill();
     etcd.start();
     await engine.get('/a');

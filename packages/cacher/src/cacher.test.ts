@@ -1,4 +1,4 @@
-// What the Cacher promises as a whole: invariants, readiness, what reaches the storage below.
+// The promises of the Cacher as a whole: invariants, readiness, and which calls reach the storage below.
 import { isExpired, isTooManyRequests, type LogFields, retryAfterSeconds, silentLogger } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
@@ -106,7 +106,7 @@ describe('a Cacher that is not ready', () => {
       return capacity;
     });
     expect(capacities).toEqual([102_400, 102_400]);
-    const message = 'the watch cache has room for fewer events than it was told';
+    const message = 'the watch cache has room for fewer events than requested';
     expect(warnings).toEqual([{ message, prefix: '/registry/pods/', asked: 102_401, capacity: 102_400 }]);
     expect(openCacher({ initialHistory: 102_401, historyWindowMs: 150_000, logger }).inspect().history.capacity).toBe(
       102_401,
@@ -224,7 +224,7 @@ describe('a Cacher whose storage fails', () => {
     await bench.create('a');
     await bench.caughtUp();
     engine.breakWatches(new StorageError({ code: 'Unreachable' }));
-    // It stays unreachable for watches.
+    // The storage stays unreachable for watches.
     const watch = engine.watch.bind(engine);
     engine.watch = (_range, options, sink) => {
       queueMicrotask(() => sink.onError(new StorageError({ code: 'Unreachable' })));
@@ -383,7 +383,7 @@ describe('a Cacher', () => {
     const watch = bench.watch({ bookmarks: true, resourceVersion: String(await bench.caughtUp()) });
     const without = bench.watch({ resourceVersion: String(await bench.caughtUp()) });
     await settle();
-    // Another resource moves the store; its progress reaches the cache.
+    // A write of another resource advances the store; its progress report reaches the cache.
     const value = new Uint8Array(1);
     await engine.commit({ key: '/registry/secrets/x', expectedRevision: 0 as never, change: { type: 'put', value } });
     await clock.advance(61_000);

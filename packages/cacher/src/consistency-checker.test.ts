@@ -1,5 +1,5 @@
-// TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and TestMarkConsistent of
-// the Go library.
+// Covers TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and
+// TestMarkConsistent of the Go library.
 
 import { newExpired } from '@kapstan/api';
 import type { TestPod } from '@kapstan/api/testing';
@@ -39,7 +39,7 @@ describe('FnvHash', () => {
 const { bench, parts } = openCacherBench();
 const exactly = (revision: number) => ({ resourceVersion: String(revision), resourceVersionMatch: 'Exact' as const });
 
-/** Lets the cache miss a change: the storage's list at a revision lacks an object. */
+/** Makes the storage's lists lack an object, as if the cache had missed its deletion. */
 function hideFromLists(storage: Storage<TestPod>, key: string): () => void {
   const original = storage.getList.bind(storage);
   storage.getList = async (prefix, options) => {

@@ -1,4 +1,5 @@
-// lister_watcher_test and TestReflectorForWatchCache of the Go library: how the cache lists and watches its storage.
+// How the cache lists and watches its storage. Covers lister_watcher_test and TestReflectorForWatchCache of the Go
+// library.
 import { formatRevision, type Revision, silentLogger } from '@kapstan/api';
 import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
@@ -212,7 +213,7 @@ describe('Feed', () => {
     supportsProgressRequests = true;
     await clock.advance(20_000);
     expect(progressRequests).toBe(1);
-    // Nobody had asked before, so the silence until then counts for nothing.
+    // The silence before the first request counts for nothing.
     await clock.advance(89_000);
     expect(watches).toHaveLength(1);
     await clock.advance(92_000);

@@ -1,4 +1,4 @@
-// TestConditionalProgressRequester and the waits of watch_cache_test of the Go library.
+// Covers TestConditionalProgressRequester and the waits of watch_cache_test of the Go library.
 import { isTooLargeResourceVersion, type Revision, retryAfterSeconds } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';

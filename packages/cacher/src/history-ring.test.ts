@@ -14,7 +14,7 @@ function revisions(ring: HistoryRing<never>): (number | undefined)[] {
   return Array.from({ length: ring.size }, (_, i) => ring.at(ring.start + i)?.revision);
 }
 
-/** A full ring of `capacity` events, `spacing` ms apart, then one more. */
+/** Returns a full ring of `capacity` events, `spacing` ms apart. The caller then pushes one more. */
 function filled(capacity: number, spacing: number, bounds: HistoryRingOptions = {}): HistoryRing<never> {
   const ring = new HistoryRing<never>({ initialCapacity: capacity, minCapacity: capacity, ...bounds });
   for (let i = 0; i < capacity; i++) ring.push(event(i + 1, i * spacing));
@@ -52,11 +52,11 @@ describe('HistoryRing', () => {
     const ring = filled(capacity, spacing, { minCapacity });
     ring.push(event(capacity + 1, capacity * spacing));
     expect(ring.capacity).toBe(expected);
-    // One slot was needed for the event itself.
+    // The event itself took one more slot.
     expect(ring.start).toBe(start + 1);
   });
 
-  /** An update of an object of so many bytes. */
+  /** Returns an update of an object of this many bytes. */
   function update(revision: number, size: number, timeMs = 0): CacheEvent<never> {
     const key = `/k${revision}`;
     const stored = Object.assign(new Stored<never>(key, revision as Revision, {} as never), { storedBytes: size });

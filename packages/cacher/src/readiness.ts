@@ -1,5 +1,5 @@
-// Readiness: whether the cache may answer, and what it answers while it may not.
-// Source: apiserver storage/cacher/ready.go.
+// Readiness knows whether the cache may answer, and how requests are refused while it may not. Source: apiserver
+// storage/cacher/ready.go.
 import { type Clock, newTooManyRequests, type StatusError } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 
@@ -10,7 +10,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** pending → ready → pending (relist) … → stopped, which is final. */
+/** The states are pending → ready → pending (relist) … → stopped, which is final. */
 export class Readiness {
   readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
@@ -32,7 +32,7 @@ export class Readiness {
     return this.#state;
   }
 
-  /** Counts how often the cache became ready. */
+  /** Number of times that the cache became ready. */
   get generation(): number {
     return this.#generation;
   }
@@ -54,7 +54,7 @@ export class Readiness {
     if (this.#state === 'ready') this.#change('pending');
   }
 
-  /** Shown to those who are refused. */
+  /** Records the error that refused requests are shown. */
   noteError(error: unknown): void {
     if (error !== undefined) this.#lastError = error;
   }
@@ -66,7 +66,7 @@ export class Readiness {
     this.#waiters.clear();
   }
 
-  /** Resolves when ready, at once or later; rejects when stopped or aborted. */
+  /** Resolves when the cache is ready, at once or later. Rejects when it is stopped or the signal aborts. */
   wait(signal?: AbortSignal): Promise<void> {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'stopped') return Promise.reject(stoppedError());
@@ -88,7 +88,7 @@ export class Readiness {
     });
   }
 
-  /** What a request gets that cannot be answered now: 429, or `Closed` for good. */
+  /** Returns the error for a request that cannot be answered now: 429, or `Closed` when the cache is stopped. */
   refusal(): StatusError | StorageError {
     if (this.#state === 'stopped') return stoppedError();
     const error = this.#lastError;
@@ -103,7 +103,7 @@ export class Readiness {
   }
 }
 
-/** 1 to 30 seconds, growing with the time that the cache has been unready. Source: cacher/util.go. */
+/** Returns 1 to 30 seconds, growing with the time that the cache has been unready. Source: cacher/util.go. */
 export function retryAfterUnreadySeconds(unreadyMs: number): number {
   return Math.min(30, Math.max(1, Math.floor(Math.exp(0.06 * (unreadyMs / 1000)))));
 }

@@ -28,7 +28,7 @@ function open(options: { readonly capacity?: number; readonly freeze?: boolean }
   });
 }
 
-/** Revisions of the events after a version; the text of the refusal when there is none. */
+/** Returns the revisions of the events after a version, or the text of the refusal. */
 function revisionsAfter(cache: WatchCache<TestPod>, revision: number): number[] | string {
   try {
     const events: number[] = [];
@@ -185,7 +185,7 @@ describe('WatchCache', () => {
   });
 });
 
-/** Objects that can be parsed anew, and the names of those that were. */
+/** Returns a maker of objects that can be parsed anew, and the names of those that were. */
 function parser() {
   const parsed: string[] = [];
   const parseable = (name: string, revision: number): Stored<TestPod> => {

@@ -20,7 +20,7 @@ export interface ModelChange {
 
 export type ModelWrite =
   | { readonly type: 'put'; readonly value: number; readonly isLeased: boolean }
-  /** Revision: default the next one; deletes of one transaction share theirs. */
+  /** Default: the next revision. Deletes of one transaction share one revision. */
   | { readonly type: 'delete'; readonly revision?: number };
 
 export class EngineModel {

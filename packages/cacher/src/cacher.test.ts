@@ -115,7 +115,7 @@ describe('a Cacher that is not ready', () => {
   });
 
   it('refuses a storage of other keys than its own', () => {
-    const refused = 'the cacher is for keys below /registry/nodes/, its storage for those below /registry/pods/';
+    const refused = 'the cacher has keys below /registry/nodes/, but its storage has keys below /registry/pods/';
     expect(() => openCacher({ resourcePrefix: '/nodes' })).toThrow(new TypeError(refused));
   });
 

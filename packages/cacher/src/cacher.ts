@@ -104,7 +104,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     const below = (storage as { readonly keys?: unknown }).keys;
     if (below instanceof KeySpace && below.prefix !== this.keys.prefix) {
       throw new TypeError(
-        `the cacher is for keys below ${this.keys.prefix}, its storage for those below ${below.prefix}`,
+        `the cacher has keys below ${this.keys.prefix}, but its storage has keys below ${below.prefix}`,
       );
     }
     this.#storage = storage;

@@ -159,7 +159,7 @@ export class EtcdEngine implements Engine {
   async grantLease(ttlSeconds: number): Promise<number> {
     this.#refuseIfClosed();
     if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
-      throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
+      throw new TypeError(`ttlSeconds of a lease must be a whole number of at least 1, not ${ttlSeconds}`);
     }
     // We choose the id, since etcd's may be too large for a number. 48 random bits do not collide in practice; etcd
     // refuses if they do.

@@ -105,7 +105,7 @@ export function resolveOptions(options: EtcdEngineOptions): ResolvedOptions {
     }
   }
   const { cert, key } = options.tls ?? {};
-  if ((cert === undefined) !== (key === undefined)) throw new TypeError('tls.cert and tls.key belong together');
+  if ((cert === undefined) !== (key === undefined)) throw new TypeError('tls.cert and tls.key must be given together');
   if (options.user?.name === '') throw new TypeError('user.name must not be empty');
   return resolved;
 }

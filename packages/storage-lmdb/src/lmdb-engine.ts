@@ -229,7 +229,7 @@ export class LmdbEngine implements Engine {
   async grantLease(ttlSeconds: number): Promise<number> {
     this.#refuseIfClosed();
     if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
-      throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
+      throw new TypeError(`ttlSeconds of a lease must be a whole number of at least 1, not ${ttlSeconds}`);
     }
     return this.#leases.grant(ttlSeconds);
   }

@@ -1,4 +1,4 @@
-// test/kapstan/built-packages.ts: what keeps tests on dist from passing on old code.
+// test/kapstan/built-packages.ts keeps tests on dist from passing on old code.
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

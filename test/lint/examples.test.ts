@@ -1,4 +1,4 @@
-// The numbered examples: short enough to be read in one go, and each run by a test.
+// The numbered examples are short enough to be read in one go, and a test runs each.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';

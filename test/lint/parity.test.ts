@@ -1,4 +1,4 @@
-// scripts/parity.mjs must be able to fail: each rule of docs/parity/README.md broken once.
+// scripts/parity.mjs must be able to fail: these tests break each rule of docs/parity/README.md once.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const head = ['# A table', '', '| Inventory item | Our test | Note |', '| --- | 
 const file = 'packages/a/src/a.test.ts';
 const etcdFile = 'packages/storage-etcd/src/b.test.ts';
 
-/** A report with tests "name: state". */
+/** Returns a report's tests from "name: state". */
 const tests = (path: string, states: Readonly<Record<string, string>>) =>
   Object.entries(states).map(([name, state]) => ({ file: `${path} [unit]`, name, state, errors: [] }));
 
@@ -161,7 +161,10 @@ describe('docs/parity/client.md', () => {
     return { name, sum: Number(sum), items, parts };
   });
 
-  /** Names without a row in the table. Where rows name the package, as others have such a test too, only those count. */
+  /**
+   * Returns the names without a row in the table. If rows name the package, because others have such a test too, only
+   * those count.
+   */
   const without = ({ items, parts }: (typeof tables)[number]): readonly string[] =>
     parts.flatMap(({ part, names }) => {
       const own = items.filter((item) => item.startsWith(`${part} Test`));

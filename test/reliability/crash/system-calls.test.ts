@@ -1,4 +1,4 @@
-// What is read out of a trace, by lines written by hand: those that a run of crash-images.test.ts hardly ever has.
+// Reads hand-written lines of a trace that a run of crash-images.test.ts hardly ever has.
 import { expect, it } from 'vitest';
 import { readTrace } from './system-calls.ts';
 

@@ -1,4 +1,4 @@
-// A custom resource with every keyword of its schema, each list, map and text of it grown, valid and not.
+// Cases of a custom resource with every schema keyword: each list, map and text grows, valid and invalid.
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
 import { members, times } from '../growth-case.ts';
 

@@ -1,5 +1,5 @@
-// What loading the SDK costs a process that has done nothing yet: time, CPU and memory above bare node, each in a new
-// process.
+// Measures the cost of loading the SDK into a process that has done nothing yet: time, CPU and memory above bare node,
+// each in a new process.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { figure, median } from './parts/figures.mjs';

@@ -1,6 +1,6 @@
-// What @kapstan/testing costs a test process: importing it, the first testCluster() of the process, and further ones
-// with and without HTTP, until they may be used. Time and CPU of new processes; import and bare node are given to
-// separate the process's own cost.
+// Measures the cost of @kapstan/testing in a test process: importing it, the first testCluster() of the process, and
+// further ones with and without HTTP, until they may be used. Time and CPU of new processes; import and bare node are
+// given to separate the process's own cost.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { figure } from './parts/figures.mjs';

@@ -1,4 +1,4 @@
-// What npm start prints while it builds.
+// The progress that npm start prints while it builds.
 import { beforeEach, describe, expect, it } from 'vitest';
 
 interface Progress {

@@ -106,7 +106,7 @@ interface Seen extends Write {
   readonly isTombstone: boolean;
 }
 
-/** What an informer's handler was told, checked as it comes. */
+/** The events of an informer's handler, checked as they come. */
 export class ReadHistory {
   readonly seen = new Map<string, Seen[]>();
   readonly phases: string[] = [];

@@ -1,4 +1,4 @@
-// What a turn's budget delays, and that nothing is lost by it. Covers TestTimeBudget,
+// A turn's budget delays events and loses none. Covers TestTimeBudget,
 // TestDispatchEventWillNotBeBlockedByTimedOutWatcher and TestForgetWatcher of the Go library.
 import { type Clock, everyField, type LogFields, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import { pod, settle, type TestPod } from '@kapstan/api/testing';

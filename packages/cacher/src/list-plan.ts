@@ -10,7 +10,7 @@ export type ListPlan =
   /** The cache answers with the state at this revision, once it has reached it. */
   | { readonly source: 'cache'; readonly state: 'exact'; readonly revision: Revision };
 
-/** What the cache and the storage below can do at this moment. */
+/** The abilities of the cache and the storage below at this moment. */
 export interface ListSupport {
   readonly progressRequests: boolean;
   /** The revision that the cache has reached. */

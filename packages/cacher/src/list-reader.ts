@@ -87,7 +87,7 @@ export class ListReader<T extends KubernetesObject> {
       progressRequests: storage.supportsProgressRequests,
       revision: cache.revision,
       pastStates: cache.pastStates,
-      // What is compacted below counts as gone here at once.
+      // A revision that is compacted below counts as gone here at once.
       knowsState: (revision) => revision >= storage.compactRevision() && cache.knowsState(revision),
     });
   }

@@ -1,4 +1,4 @@
-// Where a watch begins. Covers TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
+// The start of a watch. Covers TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
 // TestWaitUntilWatchCacheFreshAndForceAllEvents of the Go library.
 import { isStatusError, isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';

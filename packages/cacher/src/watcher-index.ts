@@ -97,7 +97,9 @@ function triggerOf<T extends KubernetesObject>(
   return undefined;
 }
 
-/** Where a watcher is found: its key or prefix and the indexed field that it requires, as people read it. */
+/**
+ * Returns the place of a watcher in the index, for people: its key or prefix, and the indexed field that it requires.
+ */
 export function scopeOf<T extends KubernetesObject>(watcher: CacheWatcher<T>, fields: readonly string[]): string {
   const trigger = triggerOf(watcher, fields);
   return trigger === undefined ? watcher.key : `${watcher.key} ${trigger.field}=${trigger.value}`;

@@ -74,7 +74,7 @@ export interface EnvironmentOptions {
   readonly durability?: Durability;
 }
 
-/** What an acknowledged commit survives: 'process' the end of the process, 'disk' a loss of power too. */
+/** The event that an acknowledged commit survives: 'process' is the end of the process, 'disk' a loss of power too. */
 export type Durability = 'disk' | 'process';
 
 export class Environment {

@@ -36,9 +36,9 @@ export interface LmdbEngineOptions {
    */
   readonly dataDir: string;
   /**
-   * What an acknowledged commit survives. 'disk': a loss of power. 'process': the end of the process; nothing waits for
-   * the disk, and a loss of power may leave the store broken. Use it for stores that are thrown away, as in tests.
-   * Default 'disk'.
+   * The event that an acknowledged commit survives. 'disk': a loss of power. 'process': the end of the process; nothing
+   * waits for the disk, and a loss of power may leave the store broken. Use it for stores that are thrown away, as in
+   * tests. Default 'disk'.
    */
   readonly durability?: Durability;
   /** Clock for leases and progress. Default {@link systemClock}. */

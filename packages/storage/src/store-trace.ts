@@ -53,8 +53,8 @@ export interface StoreSpan {
    */
   readonly name: string;
   /**
-   * Those of audit-id, key, type, resource, resourceVersion, resourceVersionMatch, limit and continue that are known.
-   * An envelope transformer has transformer.provider.name alone.
+   * Attributes that are known: of a store's call audit-id, key, type, resource, resourceVersion, resourceVersionMatch,
+   * limit and continue; of an envelope transformer transformer.provider.name alone.
    */
   readonly attributes: SpanAttributes;
   /** Start of the call, in milliseconds on the store's monotonic clock. */

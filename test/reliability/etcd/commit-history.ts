@@ -24,7 +24,7 @@ export interface SeenChange {
   readonly previousRevision?: number;
 }
 
-/** What one watch saw after a revision, over all reconnections beneath it. */
+/** The changes that one watch saw after a revision, over all reconnections beneath it. */
 export interface WatchRecord {
   readonly name: string;
   readonly after: number;

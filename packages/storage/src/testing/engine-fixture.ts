@@ -1,5 +1,6 @@
-// What the engine suites need from an engine besides the port, and the short calls in which their tests are written.
-// Implemented beside each engine; used by engine-conformance.ts and engine-model.ts.
+// EngineFixture is what the engine suites need from an engine besides the port; EngineBench has the short calls in
+// which their tests are written. Fixtures are implemented beside each engine; engine-conformance.ts and engine-model.ts
+// use them.
 import type { Revision } from '@kapstan/api';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { Commit, CommitResult, Engine, EngineWatchOptions, KeyRange, KeyValue } from '../engine.ts';

@@ -189,7 +189,7 @@ class Program {
   }
 
   async step(each: Step): Promise<void> {
-    // Where leases run in real time, none may expire in the middle of a step.
+    // No lease that runs in real time may expire in the middle of a step.
     const leasedForMs = this.#lease === 0 ? 0 : systemClock.monotonicNow() - this.#leasedAtMs;
     if (leasedForMs > this.#leaseSeconds * 500) await this.#expire();
     switch (each.type) {

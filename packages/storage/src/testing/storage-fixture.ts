@@ -1,5 +1,5 @@
-// What the storage suites need besides the port, and the short calls in which their tests are written. Implemented
-// beside each Storage; used by the storage-conformance files.
+// StorageFixture is what the storage suites need besides the port; StorageBench has the short calls in which their
+// tests are written. Fixtures are implemented beside each Storage; the storage-conformance files use them.
 import { parseFieldSelector, parseLabelSelector, type Revision } from '@kapstan/api';
 import { pod, type TestPod, type VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, expect } from 'vitest';

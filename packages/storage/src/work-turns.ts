@@ -1,5 +1,5 @@
-// WorkTurns: runs SlicedWork in turns of the event loop. Everybody's work shares the few milliseconds that one turn has for it,
-// so a hundred large objects at once hold the loop no longer than one. Used by object-store.ts and by all of apiserver.
+// WorkTurns runs SlicedWork in turns of the event loop. All work shares the few milliseconds that a turn has for it, so
+// a hundred large objects hold up the loop no longer than one. Used by object-store.ts and throughout apiserver.
 import { type CallSignal, type Clock, type SlicedWork, systemClock } from '@kapstan/api';
 
 /** Longest stretch of sliced work in one turn, in milliseconds. The turn's other work comes on top. */
@@ -7,7 +7,7 @@ const turnMs = 8;
 
 interface Waiting {
   readonly work: SlicedWork<unknown>;
-  /** Of who waits for it. */
+  /** Signal of the caller that waits for the work. */
   readonly signal: CallSignal | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -26,9 +26,9 @@ export class WorkTurns {
   }
 
   /**
-   * Returns the result when the work is done within this turn's share, and else a promise of it. Small work is through before its
-   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws. Work whose signal
-   * aborts is given up when its turn comes, and rejects with the signal's reason.
+   * Returns the result when the work ends within this turn's share, else a promise of it. Small work ends before its
+   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws.
+   * When `signal` aborts, waiting work is dropped at its next turn and rejects with the signal's reason.
    */
   run<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
     return this.#run(work, { queue: this.#others, signal });
@@ -92,19 +92,21 @@ export class WorkTurns {
   }
 }
 
-/** The generator is ended, so that its `finally` runs. */
+/** Ends the generator, so that its `finally` runs, and rejects with the signal's reason. */
 function giveUp({ work, reject }: Waiting, { reason }: CallSignal): void {
   work.return(undefined);
   reject(reason);
 }
 
-/** Objects whose encoded form is longer are worked on in slices: each stage of a write takes a millisecond or more for them. */
+/**
+ * Objects with a longer encoded form are worked on in slices: each stage of writing one takes a millisecond or more.
+ */
 export const largeObjectBytes: number = 32 * 1024;
 
 /** A thread has one event loop, so all its servers and stores share one budget. */
 const turnsOfThread = new WorkTurns(systemClock);
 
-/** {@link WorkTurns.run} with the budget of this thread. */
+/** Calls {@link WorkTurns.run} with this thread's budget. */
 export function runInTurns<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
   return turnsOfThread.run(work, signal);
 }

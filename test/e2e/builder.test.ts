@@ -495,7 +495,7 @@ describe('the manager', () => {
     running = Promise.resolve();
   });
 
-  it('lets one of two work, the other with warm caches after it, and refuses writes of one that lost the lease', async () => {
+  it('lets one of two managers work, then the other with warm caches, and refuses writes of one that lost the lease', async () => {
     const work: string[] = [];
     const refused: unknown[] = [];
     let hold: Promise<void> | undefined;

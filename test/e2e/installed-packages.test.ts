@@ -198,7 +198,7 @@ const oneCluster = `
   await cluster.close();`;
 
 it.each(['mjs', 'cjs'] as const)(
-  'are a control plane in the process of a program, all twelve, from the bundle alone, with the classes that the program has (%s)',
+  'run a control plane inside a program, all twelve, from the bundle alone, with the same classes as the program (%s)',
   async (format) => {
     const imports = {
       '@kapstan/testing': 'testCluster',

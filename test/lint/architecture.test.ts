@@ -117,7 +117,7 @@ describe('ARCHITECTURE.md', () => {
     expect(rowsOf('Packages')).toEqual(rows);
   });
 
-  it('says of each package what holds in it and where it ends', () => {
+  it('states the invariant and the boundary of each package', () => {
     const { packages } = JSON.parse(read('architecture/layers.json')) as LayerTable;
     for (const name of Object.keys(packages)) {
       const paragraph = section('Packages')

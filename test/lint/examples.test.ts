@@ -23,7 +23,7 @@ describe('the numbered examples', () => {
     expect(text(`examples/${source}`).trimEnd().split('\n').length).toBeLessThanOrEqual(80);
   });
 
-  it.each(folders)('%s is run by a test, and what it prints is compared where it prints', (folder) => {
+  it.each(folders)('%s is run by a test, which compares its output if it has any', (folder) => {
     const own = sources.filter((source) => source.startsWith(folder));
     const prints = own.some((source) => text(`examples/${source}`).includes('console.log('));
     if (prints) expect(text('test/e2e/examples.test.ts')).toContain(`await expected('${folder}')`);

@@ -120,14 +120,14 @@ describe('npm run parity', () => {
     expect([stdout.split('\n')[0], status]).toEqual(['✗ no tables in docs/parity', 1]);
   });
 
-  it('takes one pass of two runs of a name, and refuses one failure of two', () => {
+  it('accepts one pass in two runs of a name, and refuses one failure in two', () => {
     const twice = (...states: string[]) => states.flatMap((state) => tests(file, { x: state }));
     const text = [...head, row('A', `${file} › x`)].join('\n');
     expect(checkText(text, twice('skipped', 'passed')).status).toBe(0);
     expect(checkText(text, twice('failed', 'passed')).status).toBe(1);
   });
 
-  it('says which rows it cannot look at where etcd is missing, and refuses them where it is not', () => {
+  it('reports the rows that it cannot check without etcd, and refuses them when etcd is there', () => {
     const rows = [row('A', `${etcdFile} › on etcd > x`), row('B', `${etcdFile} › on etcd > y`)];
     const text = [...head, ...rows].join('\n');
     const without = checkText(text, tests(etcdFile, { 'on etcd > needs etcd': 'skipped' }));
@@ -195,7 +195,7 @@ describe('docs/parity/client.md', () => {
 });
 
 describe('docs/parity/README.md', () => {
-  it('tells the reasons that the tool takes', () => {
+  it('lists the reasons that the tool accepts', () => {
     const tool = readFileSync(join(root, 'scripts/parity-table.mjs'), 'utf8');
     const [, list = ''] = /const reasons = \[(.*)\];/.exec(tool) ?? [];
     const text = readFileSync(join(root, 'docs/parity/README.md'), 'utf8');

@@ -78,7 +78,7 @@ describe('the SDK under churn', () => {
     expect([stopped - start, end - start].every((more) => more <= 1)).toBe(true);
   });
 
-  it('adds no listener time and again', () => {
+  it('does not add listeners again and again', () => {
     expect(readings.at(-1)?.warnings).toEqual([]);
   });
 });

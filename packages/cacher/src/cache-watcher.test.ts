@@ -137,7 +137,7 @@ describe('a CacheWatcher that catches up', () => {
     return ring;
   }
 
-  it('looks at no more than it may, and says how much that was', () => {
+  it('examines no more than its limit, and returns how much it examined', () => {
     const ring = ringOf(7);
     const { watcher, seen } = open();
     watcher.begin({ ...fromStart, initial: [entry('x', 1), entry('y', 1)] });

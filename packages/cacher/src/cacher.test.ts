@@ -95,7 +95,7 @@ describe('a Cacher that is not ready', () => {
     expect(await bench.names({ resourceVersion: '0' })).toEqual(['a']);
   });
 
-  it('begins with room for fewer events than were asked for where a history may not hold so many, and warns', async () => {
+  it('begins with the largest allowed history when more was requested, and warns', async () => {
     const warnings: unknown[] = [];
     const logger = {
       ...silentLogger,
@@ -114,7 +114,7 @@ describe('a Cacher that is not ready', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('refuses a storage of other keys than its own', () => {
+  it('refuses a storage whose keys are not its own', () => {
     const refused = 'the cacher has keys below /registry/nodes/, but its storage has keys below /registry/pods/';
     expect(() => openCacher({ resourcePrefix: '/nodes' })).toThrow(new TypeError(refused));
   });
@@ -326,7 +326,7 @@ describe('a Cacher', () => {
     expect(heard.every(({ revision, held }) => held >= revision)).toBe(true);
   });
 
-  it('hands out the very objects that it holds, with their bytes', async () => {
+  it('returns the very objects that it holds, with their bytes', async () => {
     await bench.create('a');
     await bench.caughtUp();
     const [one] = (await bench.list()).items;
@@ -336,7 +336,7 @@ describe('a Cacher', () => {
     expect(Object.isFrozen(one?.object.spec)).toBe(true);
   });
 
-  it('hands them out also for the newest state, where the storage has that of the same revision', async () => {
+  it('returns them for the newest state too, when the storage has the same revision', async () => {
     const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), transformer: identityTransformer });
     const other = openCacher({ storage: plain });
     other.start();
@@ -454,7 +454,7 @@ describe('a Cacher', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('shows people how it is', async () => {
+  it('shows its state for people', async () => {
     await bench.create('a');
     await bench.caughtUp();
     const watch = bench.watch({ bookmarks: true });

@@ -172,7 +172,7 @@ describe('the consistency check of an idle Cacher whose revision is compacted', 
   const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
   const idle = openCacherBench({ logger });
 
-  it('is put off, which nobody has to look at', async () => {
+  it('is an error that is logged at debug level only', async () => {
     const { cacher, store, start } = idle.parts();
     await start();
     store.getList = () => Promise.reject(newExpired('The provided continue parameter is too old'));

@@ -119,7 +119,7 @@ describe('the budget of a Dispatcher', () => {
     expect(dispatcher.counters.ended.overrun).toBe(0);
   });
 
-  it('ends live watchers silently, and counts them, when the ring did drop what they need', async () => {
+  it('ends live watchers silently, and counts them, when the ring has dropped events that they need', async () => {
     open({ capacity: 20 });
     const { seen, watcher, probe } = watch();
     await nextTurn();
@@ -218,7 +218,7 @@ describe('the budget of a Dispatcher', () => {
     expect([seen.length, pending() - before]).toEqual([1_000, 1]);
   });
 
-  it('shows by scope how many watch, and how far the last of them is behind', async () => {
+  it('shows by scope how many watchers there are, and how far the slowest is behind', async () => {
     watch(1);
     await nextTurn();
     write(25);

@@ -118,7 +118,7 @@ describe('Feed', () => {
     feed.close();
   });
 
-  it('lists again after a pause when its sink fails on an object, instead of never again', async () => {
+  it('lists again after a pause when its sink fails on an object', async () => {
     pages = [
       { items: [stored('a', 3), stored('b', 4)], continue: '' },
       { items: [stored('a', 3)], continue: '' },

@@ -128,7 +128,7 @@ describe('WatchStream', () => {
     expect(call.metadata.get('hasleader')).toEqual(['true']);
   });
 
-  it('tells its end once, when the server ends it and when it fails', async () => {
+  it('reports its end once, when the server ends it and when it fails', async () => {
     const { call, heardCount } = await scripted();
     call.end();
     expect(await heardCount(1)).toEqual(['end']);

@@ -29,7 +29,7 @@ async function makeBackup(): Promise<void> {
 }
 
 describe('a backup', () => {
-  it('tells its revision and what is in it, is checked, and is the same bytes alone in its directory afterwards', async () => {
+  it('shows its revision and content, can be checked, and stays unchanged and alone in its directory', async () => {
     await makeBackup();
     const bytes = readFileSync(join(backupDir, 'data.mdb'));
     const backup = await openLmdbBackup(backupDir);
@@ -41,7 +41,7 @@ describe('a backup', () => {
     expect(readFileSync(join(backupDir, 'data.mdb')).equals(bytes)).toBe(true);
   });
 
-  it('is checked row by row: what is wrong in it is told', async () => {
+  it('is checked row by row, and its faults are reported', async () => {
     await makeBackup();
     const root = open<Buffer, Buffer>(backupDir, {
       encoding: 'binary',

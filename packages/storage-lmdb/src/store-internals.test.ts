@@ -200,7 +200,7 @@ describe('check', () => {
 });
 
 describe('a store of a former process', () => {
-  it('drops on opening what a compaction that was cut off left', async () => {
+  it('drops on opening the rows that an interrupted compaction left', async () => {
     const other = join(dataDir, 'other');
     mkdirSync(other);
     const first = await openLmdbEngine({ dataDir: other });

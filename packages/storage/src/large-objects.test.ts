@@ -35,7 +35,7 @@ it('is decoded once for its writer and all watches, and frozen', async () => {
   expect(Object.isFrozen(written.object.metadata)).toBe(true);
 });
 
-it('is told by the read that follows when it cannot be decoded', async () => {
+it('is reported by the read that follows when it cannot be decoded', async () => {
   const coder = coderOf();
   const kv = kvOf(Buffer.from(`{"a":"${'x'.repeat(40_000)}`), 7);
   await coder.prepare(kv);
@@ -52,7 +52,7 @@ it('comes back in turns when it was released', async () => {
   expect(stored.object).toEqual(before);
 });
 
-it('is the same when only its members changed places', async () => {
+it('counts as unchanged when only its members changed places', async () => {
   const coder = coderOf();
   const reordered = { ...object, data: Object.fromEntries(Object.entries(data).reverse()) };
   const changed = { ...object, data: { ...data, k0: 'eulav 0' } };

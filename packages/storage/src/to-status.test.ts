@@ -97,7 +97,7 @@ describe('toStatus', () => {
     );
   });
 
-  it('tells nobody under which key an object is stored when something is wrong inside', () => {
+  it('does not reveal the key of an object in an internal error', () => {
     for (const code of ['Corrupt', 'InvalidKey', 'Timeout'] as const) {
       const error = new StorageError({ code, key: '/registry/secrets/ns/one', message: 'details' });
       const status = toStatus(error, { verb: 'get', resource, name: 'one' }) as StatusError;

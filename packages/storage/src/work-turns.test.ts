@@ -47,7 +47,7 @@ describe('WorkTurns', () => {
     expect(await result).toBe('a done');
   });
 
-  it('shares the time of a turn among all, and each gets on', async () => {
+  it('shares the time of a turn among all, and each makes progress', async () => {
     const log: string[] = [];
     const results = ['a', 'b', 'c'].map((name) => turns.run(work(name, 16, log)));
     // Each makes its first step at once, to find out whether it is small.
@@ -57,7 +57,7 @@ describe('WorkTurns', () => {
     expect(log.lastIndexOf('b')).toBeGreaterThan(log.lastIndexOf('a') - 20);
   });
 
-  it('gives half of each turn to what must not wait, however much other work there is, and the rest to that', async () => {
+  it('gives half of each turn to work that must not wait, however much other work there is, and the rest to the other', async () => {
     const log: string[] = [];
     const others = Array.from({ length: 50 }, (_, index) => turns.run(work(`other ${index}`, 40, log)));
     const before = log.length;

@@ -91,7 +91,7 @@ describe('a commit under way', () => {
     await letGo();
   });
 
-  it('that fails leaves the read with the truth', async () => {
+  it('that fails lets the read find the true state', async () => {
     holdCommits();
     const write = watched(put(first, 'new'));
     await settle();
@@ -229,7 +229,7 @@ describe('after a conflict', () => {
   });
 });
 
-it('a reader waits for no other one under the clock of a test, which may stand still', async () => {
+it("a reader never waits for another one under a test's clock, which may stand still", async () => {
   const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), clock });
   const refused = () => {
     throw newConflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');

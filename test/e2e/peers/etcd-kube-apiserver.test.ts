@@ -94,7 +94,7 @@ describe('a kube-apiserver on the same etcd', () => {
     expect([ours.kind, ours.apiVersion]).toEqual([theirs.kind, theirs.apiVersion]);
   });
 
-  it('has its changes applied on those of Kapstan and the other way round, without a conflict or a loss', async () => {
+  it('merges its changes with those of Kapstan in both directions, without a conflict or a loss', async () => {
     const path = '/api/v1/namespaces/facts/configmaps/counter';
     await objectFrom(
       requestJson(kapstan, 'POST', '/api/v1/namespaces/facts/configmaps', { metadata: { name: 'counter' } }),

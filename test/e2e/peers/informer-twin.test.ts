@@ -69,7 +69,7 @@ describe('client-go’s informer and ours', () => {
     for (const { name, notes } of twins) expect(textOf(notes), name).toEqual(textOf(written));
   });
 
-  it('are told the same through connections that break: both watch on from the last version', async () => {
+  it('see the same through connections that break: both resume from the last version', async () => {
     const written = await followWrites();
     const twins = await startTwins();
     for (let round = 0; round < 4; round++) {
@@ -93,7 +93,7 @@ describe('client-go’s informer and ours', () => {
     }
   });
 
-  it('tell of what vanished while they could not see', async () => {
+  it('report what vanished while they were cut off', async () => {
     const written = await followWrites();
     const twins = await startTwins();
     const make = (name: string) => client.create(ConfigMap, { metadata: { namespace, name } });

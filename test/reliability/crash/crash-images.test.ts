@@ -104,7 +104,7 @@ describe('the data file after a crash', { timeout: 180_000 }, () => {
     expect(problems, `seed ${seed}`).toEqual([]);
   });
 
-  it('would not with an engine that does not wait for the disk: this test finds it', async () => {
+  it('loses writes with an engine that does not wait for the disk, which this test notices', async () => {
     const { images, problems } = await problemsOf(await run('noSync'));
     console.log(`seed ${seed}: without sync ${problems.length} of ${images} images have problems`);
     expect(problems.length).toBeGreaterThan(images / 10);

@@ -67,7 +67,7 @@ describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as c
       });
     });
 
-    it('tells commits without an answer apart while most members hang, and loses no watch', async () => {
+    it('reports commits without an answer as unknown while most members hang, and loses no watch', async () => {
       const history = await underLoad(path, async ({ cluster, load }) => {
         const [, second, third] = cluster.members as readonly [Member, Member, Member];
         second.etcd.freeze();

@@ -244,7 +244,7 @@ function leaseConformance(bench: EngineBench): void {
 }
 
 function lifeConformance(bench: EngineBench): void {
-  it('tells what it takes on disk', async () => {
+  it('reports its size on disk', async () => {
     await bench.create('/a', 'x'.repeat(100_000));
     // etcd writes its data file some time after its log.
     await expect.poll(() => bench.engine.storedBytes(), { timeout: 10_000 }).toBeGreaterThanOrEqual(100_000);

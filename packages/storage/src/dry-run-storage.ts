@@ -1,5 +1,5 @@
-// DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage.
-// Source: apiserver registry/generic/registry/dryrun.go.
+// DryRunStorage does everything that a write does except writing (dryRun=All). It wraps any Storage. Source: apiserver
+// registry/generic/registry/dryrun.go.
 import {
   copyInSlices,
   deepCopy,
@@ -153,7 +153,7 @@ async function storedAs<T extends KubernetesObject>(
   const { resourceVersion: _old, ...meta } = copy.metadata ?? {};
   copy.metadata = revision === 0 ? meta : { ...meta, resourceVersion: formatRevision(revision) };
   const stored = new Stored<T>(key, revision, copy as Stored<T>['object']);
-  // Its answer is made of the object, and not of what the engine holds.
+  // The engine holds no bytes of a dry run, so the answer's JSON is made from the object.
   if (isLarge === true)
     stored.rememberEncoded(jsonEncoding.name, encoder.encode(await runInTurns(stringifyInSlices(copy))));
   return stored;

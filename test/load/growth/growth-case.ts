@@ -8,7 +8,7 @@ export interface GrowthRequest {
   readonly contentType?: string;
   /** Default: application/json. */
   readonly accept?: string;
-  /** A text or bytes as they are; anything else is written as JSON. */
+  /** Texts and bytes are sent as they are; anything else as JSON. */
   readonly body?: unknown;
 }
 

@@ -55,7 +55,7 @@ const definition = {
 /** Sent once, before the first case. */
 export const customDefinition: GrowthRequest = { method: 'POST', path: definitionPath, body: definition };
 
-/** An object with that in its spec. */
+/** Returns an object with this spec. */
 export function customObject(of: object): object {
   return { apiVersion: `${group}/v1`, kind: 'Growth', metadata: { name: 'growth' }, spec: of };
 }

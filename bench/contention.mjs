@@ -1,6 +1,6 @@
-// Writers of one object: 2, 4, 8 and 16 clients, each a process of its own, GET a ConfigMap, add one to its number and PUT it back
-// with the version that they read. Counted: conflicts in a row, how the wins are shared, and the server's CPU per win.
-// With KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD the peer in the same run, in turn.
+// Writers of one object: 2, 4, 8 and 16 clients, each in its own process, GET a ConfigMap, add one to its number and
+// PUT it back with the version that they read. Measures conflicts in a row, how the wins are shared, and the server's
+// CPU per win. With KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD the peer is measured in the same run, in turn.
 //   KAPSTAN_BENCH_RUNS=5 KAPSTAN_BENCH_WRITERS=2,16 KAPSTAN_BENCH_INCREMENTS=400 KAPSTAN_BENCH_PAUSES=0,10 npm run bench contention
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ async function startClient({ url, token, ca }, path, pauseMs) {
   return child;
 }
 
-/** How often the winner of one number wins the next one too; 1 / clients would be chance. */
+/** Returns how often the winner of one number also wins the next; chance would give 1 / clients. */
 function repeatedWins(results) {
   const winners = [];
   for (const [client, { wins }] of results.entries()) for (const count of wins) winners[count] = client;

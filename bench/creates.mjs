@@ -1,5 +1,5 @@
-// Creates of 1 KB ConfigMaps at `kapstan serve`, 64 at a time, over HTTP/1.1 with kept TLS connections: creates and commits
-// (each one fsync) per second, CPU of the server per create. Then the same for updates, 16 at a time.
+// Creates of 1 KB ConfigMaps by `kapstan serve`, 64 at a time, over HTTP/1.1 with kept TLS connections: creates and
+// commits (each one fsync) per second, and the server's CPU per create. Then the same for updates, 16 at a time.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { figure } from './parts/figures.mjs';
@@ -15,7 +15,7 @@ const path = '/api/v1/namespaces/bench/configmaps';
 const require = createRequire(new URL('../packages/storage-lmdb/package.json', import.meta.url));
 const { open } = require('lmdb');
 
-/** Number of the last transaction in the server's store, read by a second process as LMDB allows. */
+/** Returns the number of the last transaction in the server's store, read from a second process, which LMDB allows. */
 async function lastTransaction({ dataDir }) {
   const root = open(join(dataDir, 'store'), { readOnly: true, noSubdir: false });
   const { lastTxnId } = root.getStats();

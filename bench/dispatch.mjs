@@ -1,5 +1,6 @@
-// The cost of an event for each of its watchers: 1, 100 and 1,000 watches over HTTPS of `kapstan serve` with updates of ConfigMaps at
-// full speed (writes included, as in the recorded peer), and 10,000 watches in the same process, without HTTP.
+// The cost of an event for each of its watchers: 1, 100 and 1,000 watches of `kapstan serve` over HTTPS with updates of
+// ConfigMaps at full speed (writes included, as in the recorded peer), and 10,000 watches in the same process, without
+// HTTP.
 import { startControlPlane } from '@kapstan/control-plane';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { figure } from './parts/figures.mjs';
@@ -10,7 +11,7 @@ import { openWatches } from './parts/watch-client.mjs';
 const path = '/api/v1/namespaces/bench/configmaps';
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 3);
 const name = (index) => `o${String(index % 100).padStart(6, '0')}`;
-/** `writes` updates by 16 writers, seen by all watchers. */
+/** Measures `writes` updates by 16 writers, which all watchers receive. */
 async function overHttp(watchers, writes) {
   const server = await startServer();
   const { call, close } = httpCaller(server, 16);
@@ -26,7 +27,7 @@ async function overHttp(watchers, writes) {
   };
   const watch = { path: `${path}?watch=true`, count: watchers, protocol: 'h1', onEvents };
   const endWatches = await openWatches(server, watch);
-  // A watch without a version first gets the objects that are there, as ADDED; those are not counted.
+  // A watch without a version first gets the existing objects as ADDED; those are not counted.
   const before = await server.measure();
   const begin = performance.now();
   const done = new Promise((resolve) => {

@@ -1,5 +1,6 @@
-// Creates at concurrency 64 in both engines, in turn in one run, on one disk: the embedded one, and etcd 3.4+ through gRPC. CPU is
-// that of this process, which for the embedded engine is all there is; etcd's own comes on top of its figure.
+// Creates at concurrency 64 in both engines, in turn in one run, on one disk: the embedded one, and etcd 3.4+ through
+// gRPC. The CPU is that of this process, which is all for the embedded engine; etcd's own CPU comes on top of its
+// figure.
 //   KAPSTAN_ETCD=path npm run bench engine-commits            KAPSTAN_BENCH_CREATES=100000 for a longer run
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ const value = Buffer.alloc(1_000, 'v');
 const binary = process.env.KAPSTAN_ETCD;
 const clockTicks = 100;
 
-/** CPU of another process in microseconds, as Linux tells it. */
+/** Returns the CPU time of another process in microseconds, as Linux reports it. */
 function cpuOf(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return ((Number(fields[11]) + Number(fields[12])) * 1e6) / clockTicks;

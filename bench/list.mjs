@@ -1,5 +1,6 @@
-// LIST of 20,000 ConfigMaps of 1 KB at resourceVersion=0 from `kapstan serve` over HTTPS: CPU of the server per list, and
-// the longest stall of its event loop meanwhile. The first list is apart: bytes that it makes are kept for the others.
+// LIST of 20,000 ConfigMaps of 1 KB at resourceVersion=0 from `kapstan serve` over HTTPS: the server's CPU per list,
+// and the longest stall of its event loop meanwhile. The first list is measured apart: it makes bytes that the later
+// ones reuse.
 import { figure } from './parts/figures.mjs';
 import { configMapBody, httpCaller, inParallel, namespaceBody } from './parts/http-caller.mjs';
 import { startServer } from './parts/server-process.mjs';
@@ -18,7 +19,7 @@ async function fill(server) {
   close();
 }
 
-/** CPU seconds and stall of one list. */
+/** Returns the CPU seconds and the longest stall of one list. */
 async function list(server, call, query) {
   const before = await server.measure();
   const bytes = await call('GET', `${path}?${query}`);
@@ -38,7 +39,7 @@ async function repeat(server, call, { name, query }) {
 const filling = await startServer();
 await fill(filling);
 await filling.close();
-// Started again, so that nothing is warm but the data.
+// Start the server again, so that nothing is warm.
 const server = await startServer({ dataDir: filling.dataDir });
 const { call, close } = httpCaller(server, 1);
 await call('GET', '/healthz');

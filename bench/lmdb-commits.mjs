@@ -1,6 +1,6 @@
-// Creates in the embedded engine at concurrency 64: creates/s, transactions (each one fsync)/s, CPU per create, loop delay.
-// Beside it the floor: the same bytes as bare LMDB puts, 64 a transaction, through the same npm lmdb.
-// Then reads: a range of all keys, now and at an old revision, with the longest block of the event loop.
+// Creates in the embedded engine at concurrency 64: creates/s, transactions (each one fsync)/s, CPU per create, loop
+// delay. Beside them the floor: the same bytes as bare LMDB puts, 64 per transaction, through the same npm lmdb. Then
+// reads: a range of all keys, now and at an old revision, with the longest block of the event loop.
 //   npm run bench lmdb-commits            KAPSTAN_BENCH_CREATES=100000 for a longer run
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,7 +16,7 @@ const keyOf = (index) => `/registry/pods/default/pod-${String(index).padStart(8,
 const folder = mkdtempSync(join(tmpdir(), 'kapstan-bench-'));
 const round = (number, digits = 0) => Number(number.toFixed(digits));
 
-/** Runs the work; answers seconds, CPU milliseconds (all threads) and the longest delay of the event loop. */
+/** Runs the work. Resolves to seconds, CPU milliseconds (all threads) and the longest delay of the event loop. */
 async function measure(work) {
   globalThis.gc?.();
   const delay = monitorEventLoopDelay({ resolution: 1 });

@@ -1,6 +1,7 @@
-// Memory that attacks leave behind: one server gets all of parts/attacks.mjs, one after the other, then everything that they made is
-// deleted. After each, and 0 and 150 s after the deletion (the server has collected its garbage twice by then): resident memory, what
-// of it is anonymous and what are pages of files (the store is mapped), heap, buffers. Linux only.
+// Measures the memory that attacks leave behind. One server gets all attacks of parts/attacks.mjs, one after the other,
+// then everything that they created is deleted. After each attack, and 0 and 150 s after the deletion (the server has
+// collected its garbage twice by then), it prints resident memory, split into anonymous memory and pages of files (the
+// store is mapped), heap and buffers. Linux only.
 //   KAPSTAN_BENCH_SETTLE=60 npm run bench memory
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +11,7 @@ import { httpCaller } from './parts/http-caller.mjs';
 import { startServer } from './parts/server-process.mjs';
 
 const settleSeconds = Number(process.env.KAPSTAN_BENCH_SETTLE ?? 150);
-/** Anonymous memory after the attacks, in times of that at the start. */
+/** Largest anonymous memory after the attacks, as a multiple of that at the start. */
 const goal = 2;
 
 async function memoryOf(server) {

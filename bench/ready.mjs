@@ -1,4 +1,5 @@
-// `kapstan serve` from the start of its process until it answers, on a fresh and on a used data directory; memory when idle.
+// Measures `kapstan serve` from the start of its process until it answers, on a fresh and on a used data directory, and
+// its memory when idle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure } from './parts/figures.mjs';
 import { startServer, temporaryFolder } from './parts/server-process.mjs';

@@ -1,5 +1,6 @@
-// What it is worth that cached objects share their equal parts (decision 0016): 20,000 pods of 5 KB, of ReplicaSets of 1 to 40
-// replicas and of a population as a cluster has it (parts/cluster-population.mjs), listed by an informer and updated in no order, beside JSON.parse of the same with the objects kept, and client-node.
+// Measures what sharing the equal parts of cached objects saves (decision 0016). An informer lists 20,000 pods of 5 KB
+// and gets updates of them in no order: pods of ReplicaSets of 1 to 40 replicas, and a population like a real cluster's
+// (parts/cluster-population.mjs). Beside it JSON.parse of the same with the objects kept, and client-node.
 import { figure, median } from './parts/figures.mjs';
 import { measureClients } from './parts/sdk-client.mjs';
 

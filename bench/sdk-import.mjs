@@ -1,4 +1,5 @@
-// What loading the SDK costs a process that has done nothing yet: time, CPU and memory above bare node, each in a new process.
+// Measures the cost of loading the SDK into a process that has done nothing yet: time, CPU and memory above bare node,
+// each in a new process.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { figure, median } from './parts/figures.mjs';
@@ -27,7 +28,7 @@ for (let run = 0; run < runs; run += 1) for (const one of specifiers) results.ge
 
 const bare = (key) => median(results.get(undefined).map((one) => one[key]));
 const above = (specifier, key) => results.get(specifier).map((one) => one[key] - bare(key));
-// Time is that of the machine and its other users; CPU is held against the limit on it.
+// Time depends on the machine and its other users, so the limit applies to CPU.
 for (const specifier of ['@kapstan/controller', '@kapstan/client', '@kapstan/informers']) {
   for (const [what, key, unit, atMost] of [
     ['time', 'wallMs', 'ms'],

@@ -1,8 +1,9 @@
-// Informers in the server's own process, straight on its watch cache: time per event and informer. An event goes to all of them in
-// one synchronous section of one thread, so it is timed where it is, between two markers: a watch that is told right before them and
-// one right after. A write costs more than its event in twenty informers, and moves more with the machine, so no difference of CPU
-// would tell. Of the sections of a run the median counts: a mean tells of the pauses of a machine that others use too. The collector
-// mostly works between them; what it takes in all is printed beside.
+// Informers in the server's own process, directly on its watch cache: time per event and informer. An event goes to all
+// of them in one synchronous section of one thread, so it is timed there, between two markers: a watch that is served
+// right before them and one right after. The difference of CPU with and without informers would show nothing, because a
+// write costs more than its event in twenty informers and varies more with the machine. The figure is the median of a
+// run's sections, since a mean would include the pauses of a shared machine. The collector mostly works between
+// sections; its total is printed beside the figure.
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SharedInformerFactory } from '@kapstan/informers';
@@ -27,7 +28,7 @@ new PerformanceObserver((list) => {
   for (const { duration } of list.getEntries()) collectorMs += duration;
 }).observe({ entryTypes: ['gc'] });
 
-/** Live when this resolves: others that begin later are told of an event after it. */
+/** Subscribes a watch. When it resolves the watch is live, so watches that begin later get an event after it. */
 async function watchFrom(client, onEvent) {
   let subscription;
   await new Promise((resolve) => {
@@ -39,7 +40,10 @@ async function watchFrom(client, onEvent) {
   return subscription;
 }
 
-/** Of each run, in microseconds: the median of the sections between the markers, and the collector's time per event. */
+/**
+ * Returns, for each run in microseconds, the median of the sections between the markers and the collector's time per
+ * event.
+ */
 async function measure(client, informers) {
   let startMs = 0;
   let sections = [];
@@ -64,7 +68,7 @@ async function measure(client, informers) {
       );
     while (sections.length < updates) await sleep(1);
     if (handled !== updates * informers) throw new Error(`${handled} events instead of ${updates * informers}`);
-    // What the collector did is told a turn later.
+    // The collector's work is reported a turn later.
     await sleep(10);
     if (run > 0) results.push({ sectionUs: median(sections), collectorUs: (collectorMs * 1000) / updates });
   }
@@ -76,7 +80,7 @@ async function measure(client, informers) {
 
 const cluster = await testCluster({ http: 'off', clock: 'real' });
 for (let index = 0; index < objects; index += 1) await cluster.client.create(ConfigMap, body(index, -1));
-// What the markers and the writes alone take.
+// Time of the markers and the writes alone.
 const bare = await measure(cluster.client, 0);
 const of = (results, key) => results.map((one) => one[key]);
 for (const informers of counts) {
@@ -84,7 +88,7 @@ for (const informers of counts) {
   const perEvent = (key) => of(results, key).map((us) => (us - median(of(bare, key))) / informers);
   const what = `time per event, ${informers} informer${informers === 1 ? '' : 's'} in process`;
   figure({ bench: 'sdk-in-process', what, unit: 'us', samples: perEvent('sectionUs'), target: { atMost: 5 } });
-  // Of fewer it cannot be told from the collector's time for the writes.
+  // With fewer informers the collector's time cannot be told from its time for the writes.
   if (informers < 100) continue;
   figure({ bench: 'sdk-in-process', what: 'the collector beside it', unit: 'us', samples: perEvent('collectorUs') });
 }

@@ -1,6 +1,6 @@
-// An informer's first sync of 20,000 pods from a server of prebuilt bytes: CPU of the client per object, heap and peak RSS,
-// ours (by stream, its default, and by list) beside other clients' and beside JSON.parse of the same list, in turn. The same of
-// the pods' metadata alone.
+// An informer's first sync of 20,000 pods from a server of prebuilt bytes: the client's CPU per object, heap and peak
+// RSS. Ours (by stream, its default, and by list) beside other clients and beside JSON.parse of the same list, in turn.
+// Then the same for the pods' metadata alone.
 import { clientGoLibraries } from './parts/client-go.mjs';
 import { figure, median } from './parts/figures.mjs';
 import { measureClients } from './parts/sdk-client.mjs';
@@ -17,7 +17,7 @@ const of = (library, key) => results.get(library).map((one) => one[key]);
 const middle = (library, key) => median(of(library, key));
 const recorded = (name, value) => ({ name, value, recorded: true });
 const hasClientGo = clientGoLibraries.length > 0;
-/** Of client-go's `library` in this run, or what is on record. */
+/** Returns the figure of client-go's `library` from this run, or else the recorded one. */
 const clientGo = (name, library, value, key = 'cpuUsPerObject') =>
   hasClientGo
     ? { name: `client-go, ${name}`, value: middle(`client-go-${library}`, key) }

@@ -1,5 +1,5 @@
-// A controller's work queue through its public API, metrics off: keys added, got and done, per second of CPU. client-go's figures
-// are recorded, per second of wall time of as many threads as it wanted.
+// A controller's work queue through its public API, metrics off: keys added, got and done, per second of CPU.
+// client-go's figures are recorded, per second of wall time on as many threads as it wanted.
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { figure } from './parts/figures.mjs';
 
@@ -11,7 +11,7 @@ async function work(queue) {
   for (let key = await queue.get(); key !== undefined; key = await queue.get()) queue.done(key);
 }
 
-/** One adds, `workers` work; the adder gives way after every `burst` keys, as events arrive in pieces of a watch. */
+/** Adds keys while `workers` work. The adder yields after every `burst` keys, as events arrive in pieces of a watch. */
 async function pipeline(workers, burst) {
   const queue = new RateLimitingQueue();
   const ended = Array.from({ length: workers }, () => work(queue));
@@ -31,7 +31,7 @@ async function oneLoop() {
   }
 }
 
-/** What bare Maps cost with as many keys in them: the floor of the last row. */
+/** Measures bare Maps with as many keys in them: the floor of the last row. */
 function bareMap() {
   const map = new Map();
   for (const key of keys) if (map.get(key) === undefined) map.set(key, 0);

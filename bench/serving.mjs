@@ -1,7 +1,7 @@
-// What `kapstan serve` costs beside kube-apiserver + etcd, work by work, over HTTPS: creates 64 at a time, GETs, lists of 20,000
-// pods in several forms, watches by the hundred, and the memory that 20,000 pods and 20,000 ConfigMaps take. Beside each work
-// another process GETs a small object 50 times a second.
-//   npm run bench serving          KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work at the peer, in the same run
+// Measures the cost of `kapstan serve` beside kube-apiserver + etcd, work by work, over HTTPS: creates 64 at a time,
+// GETs, lists of 20,000 pods in several forms, watches by the hundred, and the memory that 20,000 pods and 20,000
+// ConfigMaps take. During each work another process GETs a small object 50 times a second.
+//   npm run bench serving          KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, median } from './parts/figures.mjs';
 import { configMapBody, httpCaller, inParallel, namespaceBody, podBody } from './parts/http-caller.mjs';
@@ -12,10 +12,10 @@ import { openWatches } from './parts/watch-client.mjs';
 
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 1);
-/** KAPSTAN_BENCH_BARE=1: the bound beside it, a bare node:https server on LMDB (parts/bare-server.mjs). */
+/** KAPSTAN_BENCH_BARE=1 also measures the lower bound, a bare node:https server on LMDB (parts/bare-server.mjs). */
 const isBareWanted = process.env.KAPSTAN_BENCH_BARE === '1';
 const only = (process.env.KAPSTAN_BENCH_ONLY ?? '').split(',').filter((key) => key !== '');
-/** A list is repeated for so long: the GETs beside it have to be many. */
+/** A list is repeated for this long, so that there are many GETs beside it. */
 const listMs = 3_000;
 const warmUp = 1_000;
 const namespace = '/api/v1/namespaces/bench';
@@ -23,7 +23,10 @@ const bodies = { pods: podBody, configmaps: configMapBody };
 const name = (index) => `o${String(index).padStart(6, '0')}`;
 const table = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
-/** A work: `prepare` is not measured and may answer a state for `work`, which answers how many units it did, and `cleanUp`. */
+/**
+ * A work has `prepare`, which is not measured and may return a state for `work`; `work`, which returns how many units
+ * it did; and `cleanUp`.
+ */
 const create = (kind) => {
   const post = ({ call }, index) => call('POST', `${namespace}/${kind}`, bodies[kind](name(index), index));
   return {
@@ -85,7 +88,7 @@ const watch = (count, protocol, writes) => {
   };
 };
 
-/** `recorded`: CPU of kube-apiserver + etcd, in the unit; `share`: how much of it ours may take. */
+/** `recorded` is the CPU of kube-apiserver + etcd in the unit, `share` the part of it that ours may take. */
 const works = {
   createPod: { what: 'create of a Pod, 64 at a time', unit: 'ms', recorded: 1.4, share: 1 / 2, ...create('pods') },
   createConfigMap: {
@@ -151,7 +154,7 @@ async function measureAll(server, keys = Object.keys(works).filter(isWanted)) {
   return results;
 }
 
-/** What a server that does nothing but carry the bytes can be measured at. */
+/** Works that a server which only carries the bytes can do. */
 const bareKeys = ['createPod', 'createConfigMap', 'get', 'h1few'].filter(isWanted);
 const ours = [];
 const peers = [];
@@ -165,7 +168,7 @@ for (let run = 0; run < runs; run += 1) {
 
 const bench = 'serving';
 const peerName = 'kube-apiserver + etcd';
-/** Beside what was measured, else what is on record, else nothing. */
+/** Returns the peer's figure of this run, else the recorded one, else nothing. */
 function peerOf(of, recorded) {
   if (hasPeer) return { name: peerName, value: median(peers.map(of)) };
   return recorded === undefined ? undefined : { name: peerName, value: recorded, recorded: true };

@@ -1,6 +1,7 @@
-// The longest stall of the event loop under the long works of the embedded engine: ranges and lists of 20,000 pods, now and at an
-// old revision, a watch that replays 100,000 changes, and a compaction of them while 64 writers go on; beside it the same writers
-// alone. Each is given twice: as it was, and the CPU of the longest turn, which is what a machine with nothing else to do would see.
+// The longest stall of the event loop during long works of the embedded engine: ranges and lists of 20,000 pods, now
+// and at an old revision, a watch that replays 100,000 changes, and a compaction of them while 64 writers continue;
+// beside it the same writers alone. Each has two figures: the stall itself, and the CPU of the longest turn, which an
+// otherwise idle machine would see.
 //   npm run bench stalls
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -15,7 +16,7 @@ import { measureTurns } from './parts/turns.mjs';
 
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
-/** Rewrites of each object, so that so many rows are there to compact. */
+/** Rewrites of each object, which leave rows to compact. */
 const rewrites = 5;
 const writers = 64;
 const pods = { start: '/registry/pods/', end: '/registry/pods0' };
@@ -64,7 +65,10 @@ function replay(resourceVersion, changes) {
   });
 }
 
-/** So many writers, each with a key of its own, until the work is done; the longest that one waited, and how many writes a second. */
+/**
+ * Runs the writers, each with its own key, until the work is done. Resolves to the longest wait of one and the writes
+ * per second.
+ */
 async function writersBeside(work) {
   let isDone = false;
   let longestMs = 0;

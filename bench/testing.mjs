@@ -1,5 +1,6 @@
-// What @kapstan/testing costs a test process: importing it, the first testCluster() of the process, further ones with and without
-// HTTP, up to the moment at which they may be used. Time and CPU of new processes; import and bare node tell the process's own apart.
+// Measures the cost of @kapstan/testing in a test process: importing it, the first testCluster() of the process, and
+// further ones with and without HTTP, until they may be used. Time and CPU of new processes; import and bare node are
+// given to separate the process's own cost.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { figure } from './parts/figures.mjs';
@@ -8,7 +9,7 @@ const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
 const further = Number(process.env.KAPSTAN_BENCH_CLUSTERS ?? 10);
 const cwd = fileURLToPath(new URL('..', import.meta.url));
 
-/** `http` of the clusters; each is closed before the next is made. */
+/** Measures clusters with these values of `http`. Each is closed before the next is made. */
 function measure(http) {
   const program = `
     const figures = {};

@@ -1,5 +1,5 @@
-// The cost of the watch cache alone, without an engine, HTTP or an SDK: an event for each of its watchers (1, 100, 1,000; by
-// node: 1,000 watches of which each event concerns one), and lists of 20,000 objects, now and in the past.
+// The cost of the watch cache alone, without an engine, HTTP or an SDK: an event for each of its watchers (1, 100,
+// 1,000; by node: 1,000 watches of which each event concerns one), and lists of 20,000 objects, now and in the past.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { everyField, everyLabel, parseFieldSelector } from '@kapstan/api';
 import { Cacher } from '@kapstan/cacher';
@@ -29,7 +29,7 @@ function stored(index, revision) {
   return new Stored(`/registry/pods/default/${name}`, revision, { metadata, spec: { nodeName: `n${index % nodes}` } });
 }
 
-/** A storage of pods that hands its events to the cache, and nothing else. */
+/** Opens a cacher over a storage of pods that only passes its events to the cache. */
 async function openCacher(objects) {
   let revision = objects + 1;
   let feed;
@@ -57,7 +57,7 @@ async function openCacher(objects) {
   return { cacher, write, revision: () => revision };
 }
 
-/** The monitor looks with a timer of its own. */
+/** Waits, because the monitor uses its own timer. */
 const settledTimers = () => new Promise((resolve) => setTimeout(resolve, 5));
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -66,7 +66,7 @@ function cpuUs() {
   return user + system;
 }
 
-/** Longest stall of the event loop during some work, in milliseconds. */
+/** Returns the longest stall of the event loop during the work, in milliseconds. */
 async function stallMs(work) {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
@@ -99,7 +99,7 @@ async function deliver({ watchers, writes, fieldsOf, perEvent }) {
   }
   while (cacher.inspect().catchingUp > 0 || cacher.inspect().watchers < watchers) await nextTurn();
   await nextTurn();
-  // Commits come in groups: some events a turn.
+  // Commits come in groups, so a turn has several events.
   const burst = async (count) => {
     for (let index = 0; index < count; index += 1) {
       write(index);
@@ -120,7 +120,7 @@ async function deliver({ watchers, writes, fieldsOf, perEvent }) {
   return { perDelivery: used / delivered, perEvent: used / writes, stall };
 }
 
-/** All pages of 500 at a past revision: the CPU of one. */
+/** Reads all pages of 500 at a past revision. Resolves to the CPU of one page. */
 async function pages(cacher, past, objects) {
   let token = '';
   let count = 0;

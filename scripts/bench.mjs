@@ -1,4 +1,4 @@
-// npm run bench [name…]: runs bench/<name>.mjs, or all of them, one after the other.
+// npm run bench [name…] runs bench/<name>.mjs, or all of them, one after the other.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, root, run } from './set-up.mjs';
@@ -7,7 +7,7 @@ const folder = join(root, 'bench');
 const wanted = process.argv.slice(2);
 const files = (existsSync(folder) ? readdirSync(folder) : []).filter((file) => file.endsWith('.mjs')).sort();
 const chosen = files.filter((file) => wanted.length === 0 || wanted.includes(file.replace(/\.mjs$/, '')));
-if (chosen.length === 0) console.error(`No benchmark matches. There are: ${files.join(', ') || 'none'}.`);
+if (chosen.length === 0) console.error(`no benchmark matches; there are: ${files.join(', ') || 'none'}`);
 process.exitCode = chosen.length === 0 ? 1 : (await build()).code;
 for (const file of process.exitCode ? [] : chosen) {
   console.log(`\n▶ ${file}`);

@@ -1,10 +1,10 @@
-// Which package the compiler is at, and since when: a first build takes a minute. Fed with the lines of `tsc -b --verbose`;
-// used by set-up.mjs.
+// Shows which package is being compiled and for how long, since a first build takes a minute. Reads the lines of `tsc
+// -b --verbose`; used by set-up.mjs.
 
-/** Least time between two lines where they cannot be written over each other, in seconds. */
+/** Least time between two lines where they cannot overwrite each other, in seconds. */
 const quietSeconds = 10;
 
-/** Turns the compiler's report into one line that changes (on a terminal), or into a line now and then (elsewhere). */
+/** Turns the compiler's report into one changing line on a terminal, or a line from time to time elsewhere. */
 export class BuildProgress {
   #write;
   #isTty;
@@ -15,7 +15,7 @@ export class BuildProgress {
   #at = 0;
   #what = '';
 
-  /** `write` is given text, `now` gives milliseconds. */
+  /** `write` takes text, `now` returns milliseconds. */
   constructor({ write, isTty, now }) {
     this.#write = write;
     this.#isTty = isTty;
@@ -24,7 +24,7 @@ export class BuildProgress {
     this.#toldAt = this.#startedAt;
   }
 
-  /** A line of the compiler. What is no report of its progress (an error of the sources) is passed on. */
+  /** Takes a line of the compiler. Lines that do not report progress, such as errors in sources, are passed on. */
   line(text) {
     if (/^\s+\* .*tsconfig[^ ]*\.json$/.test(text)) {
       this.#total++;
@@ -43,13 +43,13 @@ export class BuildProgress {
       this.begin(name.replace(/^.*\/(?=(?:packages|examples)\/)/, ''));
   }
 
-  /** The next part of the build. */
+  /** Begins the next part of the build. */
   begin(what) {
     this.#what = what;
     this.tick();
   }
 
-  /** To be called each second. */
+  /** Updates the line. Must be called each second. */
   tick() {
     const now = this.#now();
     if (this.#what === '' || (!this.#isTty && now - this.#toldAt < quietSeconds * 1000)) return;
@@ -59,7 +59,7 @@ export class BuildProgress {
     this.#write(this.#isTty ? `${this.#clear()}${line}` : `${line}\n`);
   }
 
-  /** Leaves a clean line. */
+  /** Clears the line. */
   end() {
     this.#write(this.#clear());
   }

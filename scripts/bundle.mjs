@@ -1,6 +1,7 @@
-// Makes packages/control-plane/dist/bundled of the command and packages/testing/dist/bundled of @kapstan/testing: a few large
-// scripts, and the code that V8 makes of them, which Node loads in a third of the time of the 700 modules that a server consists of
-// (docs/decisions/0021-bundles-with-compiled-code.md). Part of the build, after tsc.
+// Makes bundles of the command (packages/control-plane/dist/bundled) and of @kapstan/testing
+// (packages/testing/dist/bundled): a few large scripts with the code that V8 compiled from them. Node loads them in a
+// third of the time of the server's 700 modules (docs/decisions/0021-bundles-with-compiled-code.md). Part of the build,
+// after tsc.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
@@ -11,14 +12,14 @@ import { root } from './set-up.mjs';
 const packages = join(root, 'packages') + sep;
 const modules = join(root, 'node_modules') + sep;
 
-/** Packages with native parts, and those that few servers load: each is found by Node, where it is installed. */
+/** Packages with native parts, and packages that few servers load. Node finds them where they are installed. */
 const leftOut = ['lmdb', 'undici', '@grpc/grpc-js', '@grpc/proto-loader'];
-/** Optional parts of ws, which it does without. */
+/** Optional parts of ws that it works without. */
 const absent = ['bufferutil', 'utf-8-validate'];
 
 const bundles = [
   { name: 'control-plane', entry: 'command.js', shared: [] },
-  // What a program meets elsewhere too: errors are asked for their class, streams come from the program's own rxjs.
+  // Modules that a program also loads itself: it checks the class of errors, and streams must come from its own rxjs.
   { name: 'testing', entry: 'index.js', shared: ['@kapstan/api', '@kapstan/client', 'rxjs'] },
 ];
 async function make({ name, entry, shared }) {
@@ -29,7 +30,7 @@ async function make({ name, entry, shared }) {
   const bundle = await rolldown({
     input: { index: join(folder, 'dist', entry) },
     platform: 'node',
-    // Under this name rxjs has its modules, which can be taken in part.
+    // Under this condition rxjs exports its separate modules, which can be bundled in part.
     resolve: { conditionNames: ['es2015', 'import', 'node', 'default'] },
     external: (id) => id.startsWith('node:') || stays.some((one) => id === one || id.startsWith(`${one}/`)),
     plugins: [addressesOfModules, partsOfRxjs(shared), importsOfLoader],
@@ -46,7 +47,7 @@ async function make({ name, entry, shared }) {
   writeFileSync(join(dir, 'LICENSES.txt'), licenses(output));
 }
 
-/** A module that reads a file of its package goes on to find it there: the address of a bundle would be another. */
+/** A module that reads a file of its package must still find it, although the address of the bundle is another. */
 const addressesOfModules = {
   name: 'addresses-of-modules',
   transform(code, id) {
@@ -58,7 +59,10 @@ const addressesOfModules = {
   },
 };
 
-/** The program's own rxjs, but only the parts that are used: `rxjs` itself is 200 files. Both names lead to the same modules. */
+/**
+ * Uses the program's own rxjs, but only the parts that are needed: `rxjs` itself is 200 files. Both names lead to the
+ * same modules.
+ */
 function partsOfRxjs(shared) {
   if (!shared.includes('rxjs')) return null;
   const index = readFileSync(join(modules, 'rxjs/dist/esm/index.js'), 'utf8');
@@ -84,25 +88,31 @@ function partsOfRxjs(shared) {
   };
 }
 
-/** The loader of the bundle imports what stays a module of its own until it is needed. */
+/** The bundle's loader imports modules outside the bundle only when they are needed. */
 const importsOfLoader = {
   name: 'imports-of-loader',
   renderChunk: (code) => ({ code: code.replace(/\bimport\((?=["'][@\w])/g, 'require.importLater('), map: null }),
 };
 
-/** A function for the loader to call: a frame that is put around the text later would copy it. */
+/** Wraps the code in a function for the loader to call; adding the wrapper later would copy the text. */
 const asFunction = (code) => asciiAlone(`(function (exports, require, module) {${code}\n})`);
 
-/** V8 keeps a script with one other letter in two bytes a letter. In texts, patterns and comments an escape is the same. */
+/**
+ * Escapes other letters: a single one makes V8 keep the whole script with two bytes per letter. An escape means the
+ * same in texts, patterns and comments.
+ */
 const asciiAlone = (code) =>
   code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 for (const bundle of bundles) await make(bundle);
 const compiler = fileURLToPath(new URL('compile-bundle.mjs', import.meta.url));
-// What the servers log on the way is of no interest to a build; an error that ends them has it in its message.
+// The servers' logs do not matter to a build. An error that ends them has the log in its message.
 for (const { name } of bundles) execFileSync(process.execPath, [compiler, name], { stdio: 'pipe' });
 
-/** What the bundle requires has to be found from where it is installed, and not only from the package that used it. */
+/**
+ * Throws unless the package declares everything that its bundle requires, because the bundle is resolved from where it
+ * is installed.
+ */
 function requireDependencies(folder, chunks) {
   const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const own = new Set(chunks.map(({ fileName }) => fileName));
@@ -122,7 +132,7 @@ function licenses(chunks) {
   return texts.join(`\n${'-'.repeat(80)}\n`);
 }
 
-/** Also of one that lies in another's node_modules. */
+/** Returns the folder of a package, even of one inside another's node_modules. */
 function folderOfPackage(file) {
   const start = file.lastIndexOf(`node_modules${sep}`) + 'node_modules/'.length;
   return join(file.slice(0, start), packageName(file.slice(start).replaceAll(sep, '/')));

@@ -1,5 +1,5 @@
-// Runs a bundle as its users will and keeps beside each script the code that V8 made of it until then: what was compiled on the
-// way is not compiled again at the next start. Called by scripts/bundle.mjs with the name of a package.
+// Runs a bundle as its users will, and stores beside each script the code that V8 has compiled by then, so that the
+// next start need not compile it. Called by scripts/bundle.mjs with the name of a package.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const users = { 'control-plane': serveTwice, testing: makeClusters };
 await users[name]();
 for (const [file, script] of scripts) writeFileSync(compiledFile(file), script.createCachedData());
 
-/** On a fresh data directory, which certificates and first objects are made for, and on one that has them. */
+/** Serves on a fresh data directory, which gets its certificates and first objects, and then on the same one again. */
 async function serveTwice() {
   const { main } = load();
   const folder = mkdtempSync(join(tmpdir(), 'kapstan-bundle-'));

@@ -1,5 +1,6 @@
-// npm run docs: checks that every relative link in the repository's Markdown files leads to a file, and to a heading of it.
-//   node scripts/docs.mjs FILE…    only in these
+// npm run docs checks that every relative link in the repository's Markdown files leads to an existing file and
+// heading.
+//   node scripts/docs.mjs FILE…    checks only these
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { root } from './set-up.mjs';
@@ -16,7 +17,7 @@ function pagesIn(folder) {
 
 const proseOf = (file) => readFileSync(file, 'utf8').replace(/```[\s\S]*?```/g, '');
 
-/** The anchors that GitHub makes of headings. */
+/** Returns the anchors that GitHub makes of headings. */
 function anchorsOf(file) {
   const headings = [...proseOf(file).matchAll(/^#+ +(.*)$/gm)].map((match) => match[1]);
   return headings.map((heading) =>

@@ -1,5 +1,5 @@
-// npm run graph: the packages and what they may import, as a Mermaid diagram, from architecture/layers.json. An arrow that
-// follows from two others is left out.
+// npm run graph prints the packages and what they may import as a Mermaid diagram, from architecture/layers.json.
+// Arrows that follow from two others are left out.
 import { readFileSync } from 'node:fs';
 
 const { packages } = JSON.parse(readFileSync(new URL('../architecture/layers.json', import.meta.url), 'utf8'));

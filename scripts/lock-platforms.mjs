@@ -1,5 +1,5 @@
-// Completes package-lock.json with the optional packages of platforms other than the one that wrote it. npm leaves them
-// out where a registry does not offer them, and `npm ci` then refuses the lock file. Run after adding a dependency.
+// Completes package-lock.json with the optional packages of other platforms. npm leaves out those that its registry
+// does not offer, and `npm ci` then refuses the lock file. Run it after adding a dependency.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const file = new URL('../package-lock.json', import.meta.url);
@@ -8,7 +8,9 @@ const systems = ['darwin', 'linux', 'win32', 'android', 'freebsd', 'openbsd', 'n
 const processors = ['arm64', 'x64', 'ia32', 'arm', 'riscv64', 'ppc64', 's390x', 'loong64', 'mips64el', 'wasm32'];
 const aliases = { windows: 'win32', 64: 'x64', msvc: 'win32', gnu: 'linux', gnueabihf: 'linux' };
 
-/** The platform that a package's name speaks of: `@x/y-linux-x64-musl` → `{ os: ['linux'], cpu: ['x64'], libc: ['musl'] }`. */
+/**
+ * Returns the platform in a package's name: `@x/y-linux-x64-musl` → `{ os: ['linux'], cpu: ['x64'], libc: ['musl'] }`.
+ */
 function platform(name) {
   const words = name
     .toLowerCase()

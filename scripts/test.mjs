@@ -1,4 +1,4 @@
-// npm test: installs, builds, lints, type-checks and runs every test project; the last line counts all checks.
+// npm test installs, builds, lints, type-checks and runs every test project; the last line counts all checks.
 //   npm test                          everything
 //   npm test -- --project wire        one vitest project, without lint and type check
 //   npm test -- packages/cacher       the tests whose path matches, without lint and type check
@@ -10,7 +10,7 @@ import { bin, build, checkNode, install, root, run } from './set-up.mjs';
 const filters = process.argv.slice(2);
 const isWhole = filters.length === 0;
 const node = process.execPath;
-/** How long faults are tried on the packages that changed last; 0 = not at all. */
+/** Minutes for mutants of the packages that changed last. 0 = none are tried. */
 const mutantMinutes = Number(process.env.KAPSTAN_TEST_MUTANT_MINUTES ?? 0);
 const report = join(root, 'reports/vitest.json');
 const outcome = { passed: 0, failed: 0, skipped: [], failures: [] };
@@ -35,7 +35,7 @@ function fail(name, note = '') {
   outcome.failures.push({ name, note });
 }
 
-/** One step counts as one check. */
+/** Runs one step, which counts as one check. */
 async function step(name, work) {
   progress(name);
   const { code, signal, seconds } = await work();

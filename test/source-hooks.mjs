@@ -1,4 +1,4 @@
-// Hooks of source-threads.mjs: @kapstan/* are their sources, and what is loaded of those has its types taken away.
+// Hooks of source-threads.mjs: resolve @kapstan/* to their sources, and strip the types of those that are loaded.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'rolldown/experimental';

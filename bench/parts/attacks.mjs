@@ -1,5 +1,5 @@
-// Requests of a client that means no good, bounded in number and size. Each makes what it needs and says what it made; the server
-// may refuse any of them. Used by memory.mjs.
+// Requests of a malicious client, bounded in number and size. Each attack creates what it needs; the server may refuse
+// any of its requests. Used by memory.mjs.
 import { inParallel } from './http-caller.mjs';
 import { openUnreadWatches } from './unread-watches.mjs';
 
@@ -7,7 +7,7 @@ const namespace = '/api/v1/namespaces/default';
 const items = (count, item) => Array.from({ length: count }, (_, index) => item(index));
 const members = (count, key, value) => Object.fromEntries(items(count, (index) => [key(index), value]));
 
-/** A call whose refusal is an answer like any other. */
+/** Sends a request whose refusal is accepted as an answer. */
 const tried = (call, method, path, body) => call(method, path, JSON.stringify(body)).catch(() => undefined);
 
 async function largeObjects({ call }) {
@@ -67,7 +67,7 @@ async function unreadWatches({ call, server }) {
   return close;
 }
 
-/** By name; each may answer a function that ends what it left open. */
+/** The attacks by name. Each may return a function that ends what it left open. */
 export const attacks = {
   'objects of 0.9 MB, changed and listed': largeObjects,
   'objects of many members, valid and not': manyMembers,
@@ -75,7 +75,7 @@ export const attacks = {
   '300 watches that nobody reads': unreadWatches,
 };
 
-/** Deletes all that the attacks made. */
+/** Deletes everything that the attacks created. */
 export async function deleteAll({ call }) {
   for (const resource of ['configmaps', 'pods', 'resourcequotas'])
     await call('DELETE', `${namespace}/${resource}`, JSON.stringify({ gracePeriodSeconds: 0 }));

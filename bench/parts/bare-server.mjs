@@ -1,5 +1,6 @@
-// The least that a server in Node can cost for the works of serving.mjs: node:https, the same bytes, JSON.parse and JSON.stringify, and
-// one LMDB put whose commit is waited for. It checks nothing and knows nothing: what Kapstan takes above it is what Kapstan does.
+// The least that a Node server can cost for the works of serving.mjs: node:https, the same bytes, JSON.parse and
+// JSON.stringify, and one LMDB put whose commit is awaited. It checks nothing and knows nothing, so the difference to
+// Kapstan is Kapstan's own work.
 //   node bare-server.mjs CERTIFICATE KEY FOLDER       prints its port
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,7 +18,7 @@ const objects = new Map();
 const watches = new Set();
 let revision = 0;
 
-/** As the engine keeps it: the value by revision, and the revision by key. Resolves when both are on disk. */
+/** Writes as the engine does: the value by revision, and the revision by key. Resolves when both are on disk. */
 function write(name, bytes) {
   revision += 1;
   const at = Buffer.alloc(8);

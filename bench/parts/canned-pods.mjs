@@ -1,9 +1,11 @@
-// A process that answers LIST and WATCH of pods with prebuilt bytes, so that the client under test is what takes the time.
-// node canned-pods.mjs OBJECTS EVENTS CHANGES REPLICAS; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver
-// answers them; with REPLICAS they are those of controlled-pod.mjs, updated in no order: so many a ReplicaSet, or "cluster" for those of
-// cluster-population.mjs. Who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
-// differ in what a kubelet's update of the status changes (version, times; CHANGES "status"), in the version alone ("version"), or also in labels, owner, node and
-// address (CHANGES "all"). Started by sdk-client.mjs.
+// Answers LIST and WATCH of pods with prebuilt bytes, so that the client under test takes nearly all the time. Started
+// by sdk-client.mjs:
+//   node canned-pods.mjs OBJECTS EVENTS CHANGES REPLICAS       sends its port when it listens
+// Pods have about 2.3 KB, as a kube-apiserver answers them. With REPLICAS they are those of controlled-pod.mjs, updated
+// in no order: that many per ReplicaSet, or "cluster" for those of cluster-population.mjs. A client that asks for
+// metadata alone gets it. Each watch gets EVENTS MODIFIED events as fast as it takes them. CHANGES says how two events
+// of a pod differ: "status", in what a kubelet's status update changes (version, times); "version", in the version
+// alone; "all", also in labels, owner, node and address.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +27,7 @@ function ownerOf(index) {
   return owners?.[index] ?? { set: Math.floor(index / Number(replicas)), kind: 'ReplicaSet' };
 }
 
-/** Pod `index` with all else of the pod that many places on. */
+/** Returns pod `index` with everything but its identity taken from the pod `from` places further on. */
 function podOf(index, from = 0) {
   if (isControlled) return controlledPod(index, ownerOf(index));
   const { name, namespace, uid } = pod(index).metadata;
@@ -33,7 +35,7 @@ function podOf(index, from = 0) {
   return { metadata: { ...metadata, name, namespace, uid }, ...other };
 }
 
-/** An event, and how to write version and times into it. */
+/** Returns an event and a function that writes version and times into it. */
 function stamped(event) {
   const after = (text, from = event.indexOf(text)) => (from < 0 ? [] : [from + text.length]);
   const versionAt = after('"resourceVersion":"');
@@ -71,10 +73,10 @@ const metadataOnly = answers({
   itemOf: (index, from) => ({ metadata: podOf(index, from).metadata }),
 });
 
-// A prime: with it the events go through all objects, far apart from one to the next.
+// A prime, so that the events go through all objects and consecutive ones are far apart.
 const stride = isControlled ? 7919 : 1;
 
-/** Sends the events, each with a version of its own, in pieces of about 1 MB. */
+/** Sends the events, each with its own version, in pieces of about 1 MB. */
 async function sendEvents(response, changed) {
   const gone = new AbortController();
   response.once('close', () => gone.abort());

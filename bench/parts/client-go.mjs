@@ -1,5 +1,5 @@
-// client-go's informers beside ours, where KAPSTAN_BENCH_CLIENT_GO names the built program `peerperf` of the peers' measures. Used
-// by sdk-client.mjs.
+// Runs client-go's informers beside ours when KAPSTAN_BENCH_CLIENT_GO names the built program `peerperf`, with which
+// the peers were measured. Used by sdk-client.mjs.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -13,10 +13,13 @@ const kinds = {
   'client-go-metadata': { mode: 'metadata', watchList: true },
 };
 
-/** Names for measureClients; none without the program. */
+/** Names for measureClients; empty without the program. */
 export const clientGoLibraries = program === undefined ? [] : Object.keys(kinds);
 
-/** One sync of `objects` in a process of its own, its first connection included: as sdk-client-process.mjs answers. */
+/**
+ * Runs one sync of `objects` in its own process, first connection included. Resolves to what sdk-client-process.mjs
+ * answers.
+ */
 export async function measureClientGo(library, url, objects) {
   const { mode, watchList } = kinds[library];
   const env = { ...process.env, KUBE_FEATURE_WatchListClient: String(watchList) };

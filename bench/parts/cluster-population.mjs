@@ -1,17 +1,18 @@
-// Which controller each pod of a cluster belongs to, in the order in which a list tells them. The shares are those of the load test of
-// Kubernetes' SIG Scalability (perf-tests, clusterloader2/testing/load: half of the pods in small groups of 5, a quarter in groups of
-// 30, a quarter in groups of 250), with sizes spread where it has one each, and with daemon sets beside them: at 30 pods a node, its
-// default, 8 that run on every node (proxy, network, storage, logs, metrics and their like) are about a quarter of all.
+// Says to which controller each pod of a cluster belongs, in the order of a list. The shares are those of the load test
+// of Kubernetes' SIG Scalability (perf-tests, clusterloader2/testing/load): half of the pods in small groups of 5, a
+// quarter in groups of 30, a quarter in groups of 250. We spread the sizes where it has a single one, and add daemon
+// sets: at 30 pods per node, its default, 8 that run on every node (proxy, network, storage, logs, metrics and the
+// like) are about a quarter of all pods.
 
 const podsPerNode = 30;
 const daemonSets = 8;
 
-/** Replicas of small controllers, as often as they stand here: half of them have one, most others two or three. */
+/** Replicas of small controllers, repeated by frequency: half of them have one, most others two or three. */
 const smallSizes = [1, 1, 1, 1, 1, 2, 2, 3, 3, 5];
 const middleSizes = [10, 15, 20, 30, 50];
 const bigSizes = [80, 120, 200];
 
-/** A list of `{ set, kind }`, one a pod: `set` numbers the controllers, `kind` is 'ReplicaSet' or 'DaemonSet'. */
+/** Returns one `{ set, kind }` per pod: `set` numbers the controllers, `kind` is 'ReplicaSet' or 'DaemonSet'. */
 export function clusterPopulation(pods) {
   const nodes = Math.max(1, Math.round(pods / podsPerNode));
   const sets = Array.from({ length: daemonSets }, () => ({ kind: 'DaemonSet', replicas: nodes }));
@@ -33,7 +34,9 @@ export function clusterPopulation(pods) {
   return owners.slice(0, pods);
 }
 
-/** Big and small controllers stand side by side in a list, which is in the order of names: a fixed shuffle. */
+/**
+ * Shuffles the controllers in a fixed way, because a list in the order of names has big and small ones side by side.
+ */
 function mixed(sets) {
   const stride = 7919;
   return sets.map((_, index) => sets[(index * stride) % sets.length]);

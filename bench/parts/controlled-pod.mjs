@@ -1,10 +1,10 @@
-// A pod of about 5 KB as controllers, scheduler and kubelet leave it, with all that differs from one pod of a ReplicaSet to the next:
-// random names of the pod and its volume, times, addresses, nodes, ids. Used where it counts how alike pods are.
+// A pod of about 5 KB as controllers, scheduler and kubelet leave it, with everything that differs between the pods of
+// a ReplicaSet: random names of pod and volume, times, addresses, nodes, ids. Used where the likeness of pods matters.
 import { createHash } from 'node:crypto';
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** What is random in an object, from a seed. */
+/** Returns generators of random parts that are the same for the same seed. */
 function random(seed) {
   const bytes = createHash('shake256', { outputLength: 2048 }).update(seed).digest();
   let at = 0;
@@ -24,7 +24,7 @@ function random(seed) {
   };
 }
 
-/** What the pods of ReplicaSet number `set` have in common. */
+/** Returns the parts that all pods of ReplicaSet number `set` share. */
 function replicaSet(set) {
   const { below, word, uid } = random(`set ${set}`);
   const app = `service-${word(5)}`;
@@ -130,7 +130,10 @@ function specOf({ env, image, port }, { word, below }) {
   };
 }
 
-/** A pod of a DaemonSet is bound to its node by an affinity, and stays through what would move others. */
+/**
+ * Changes the spec as for a DaemonSet: the pod is bound to its node by an affinity, and tolerates what would evict
+ * others.
+ */
 function onItsNode(spec) {
   const matchFields = [{ key: 'metadata.name', operator: 'In', values: [spec.nodeName] }];
   const required = { nodeSelectorTerms: [{ matchFields }] };
@@ -164,7 +167,7 @@ function statusOf({ image }, { hex, time, address }, podIp) {
   };
 }
 
-/** Pod number `index`, owned by controller number `owner.set` of a kind: 'ReplicaSet' or 'DaemonSet'. */
+/** Returns pod number `index`, owned by controller number `owner.set` of kind 'ReplicaSet' or 'DaemonSet'. */
 export function controlledPod(index, { set: setNumber, kind }) {
   const set = replicaSet(setNumber);
   const own = random(`pod ${index}`);

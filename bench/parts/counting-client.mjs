@@ -1,5 +1,5 @@
-// One client of contention.mjs: GETs a ConfigMap, adds one to its number and PUTs it back, over a connection of its own.
-//   argv: {"url","token","ca"} as JSON, path of the ConfigMap, where the count ends, the pause after a conflict in ms
+// One client of contention.mjs: GETs a ConfigMap, adds one to its number and PUTs it back, over its own connection.
+//   argv: {"url","token","ca"} as JSON, path of the ConfigMap, number at which the count ends, pause after a conflict in ms
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -24,7 +24,10 @@ function call(method, body) {
   });
 }
 
-/** One GET and one PUT: "won" with the number that was written, "lost" by a conflict, or "over" when the count has ended. */
+/**
+ * Makes one GET and one PUT. Resolves to "won" with the number written, "lost" by a conflict, or "over" when the count
+ * has ended.
+ */
 async function increment() {
   const { status, text } = await call('GET');
   if (status !== 200) throw new Error(`GET: status ${status}: ${text}`);
@@ -52,12 +55,12 @@ async function run() {
     conflicts += 1;
     streak += 1;
     worstStreak = Math.max(worstStreak, streak);
-    // client-go's jitter: up to a tenth more.
+    // Wait up to a tenth longer, as client-go's jitter does.
     if (Number(pauseMs) > 0) await sleep(Number(pauseMs) * (1 + Math.random() / 10));
   }
 }
 
-// The connection is there before the race begins.
+// Connect before the race begins.
 await call('GET');
 process.send({ isReady: true });
 process.once('message', async () => {

@@ -1,4 +1,4 @@
-// What a benchmark measured: a line to read, and a JSON line in reports/bench.json.
+// Reports what a benchmark measured: a line to read, and a JSON line in reports/bench.json.
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { dirname } from 'node:path';
@@ -8,9 +8,9 @@ const file = fileURLToPath(new URL('../../reports/bench.json', import.meta.url))
 const machine = `${cpus().length} x ${cpus()[0]?.model}`;
 
 /**
- * Records one figure: `samples` are the repeated measurements, of which the median is the figure.
- * `peer` = { name, value, recorded? }: measured in this run, or taken from a run on record (no Node program can run that peer);
- * `peers`: several. `target` = { atMost | atLeast, why }: printed with whether it is met; nothing fails when it is not.
+ * Records one figure: the median of `samples`, the repeated measurements. `peer` = { name, value, recorded? } was
+ * measured in this run, or `recorded` before (no Node program can run that peer); `peers` are several. `target` = {
+ * atMost | atLeast, why } is printed with whether it is met; a missed target fails nothing.
  */
 export function figure({ bench, what, unit, samples, peer, peers = peer === undefined ? [] : [peer], target }) {
   const value = round(median(samples));

@@ -1,9 +1,9 @@
-// Calls to a server over HTTP/1.1 and TLS with kept connections, at most `connections` at once.
+// Calls a server over HTTP/1.1 and TLS with kept connections, at most `connections` at once.
 import { Agent, request } from 'node:https';
 
 /**
- * Answers `call(method, path, body?, accept?)`, which resolves to the number of bytes of the answer, `read(path)`, which
- * resolves to its text, and `close()`.
+ * Returns `call(method, path, body?, accept?)`, which resolves to the number of bytes in the answer, `read(path)`,
+ * which resolves to its text, and `close()`.
  */
 export function httpCaller({ url, token, ca }, connections) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections, ca });
@@ -50,7 +50,7 @@ export async function inParallel(count, concurrency, work) {
   await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
-/** A ConfigMap whose answer is about 1 KB: the same as in the recorded runs of the peers. */
+/** Returns a ConfigMap whose answer has about 1 KB, the same as in the recorded runs of the peers. */
 export function configMapBody(name, generation) {
   return JSON.stringify({
     kind: 'ConfigMap',
@@ -62,7 +62,10 @@ export function configMapBody(name, generation) {
 
 export const namespaceBody = JSON.stringify({ kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'bench' } });
 
-/** A pod whose answer is about 2.4 KB, with defaults and managed fields: that of the recorded runs, but on one of 100 nodes. */
+/**
+ * Returns a pod whose answer has about 2.4 KB with defaults and managed fields: that of the recorded runs, but on one
+ * of 100 nodes.
+ */
 export function podBody(name, generation) {
   const owner = {
     apiVersion: 'apps/v1',

@@ -1,5 +1,5 @@
-// A kube-apiserver on an etcd, where KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD name them: measured as server-process.mjs measures ours.
-// The flags are those of the recorded runs: no authorization to decide, no limits, no fairness.
+// Runs a kube-apiserver on an etcd, if KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD name them, and measures both as
+// server-process.mjs measures ours. The flags are those of the recorded runs: no authorization, no limits, no fairness.
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -51,7 +51,7 @@ function apiserverFlags(etcdUrl, port) {
 function isReady(url) {
   const headers = { authorization: `Bearer ${token}` };
   return new Promise((resolve) => {
-    // Its certificate is made while it starts.
+    // Not verified, because the certificate is created during the start.
     const sent = request(`${url}/readyz`, { headers, rejectUnauthorized: false }, (answer) => {
       answer.resume();
       resolve(answer.statusCode === 200);
@@ -71,7 +71,7 @@ function rssMb(pid) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1]) / 1_024;
 }
 
-/** Starts both; `measure` answers the CPU and the memory of both together. Linux only. */
+/** Starts both. `measure` returns CPU and memory of both together. Linux only. */
 export async function startPeer() {
   const folder = temporaryFolder();
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
@@ -91,7 +91,7 @@ export async function startPeer() {
     ...{ url, token, ca: readFileSync(join(folder, 'certs/apiserver.crt'), 'utf8') },
     measure: async () => ({ cpuUs: sum(cpuUs), rssMb: sum(rssMb) }),
     close: async () => {
-      // Its own end takes half a minute.
+      // Killed, because its own shutdown takes half a minute.
       await apiserver.end('SIGKILL');
       await store.end('SIGTERM');
     },

@@ -1,8 +1,8 @@
-// A pod of about 2.3 KB, as a kube-apiserver answers it. Used by the benchmarks that need many.
+// A pod of about 2.3 KB, as a kube-apiserver answers it. For benchmarks that need many pods.
 const firstVersion = 1_000_000_000;
 const time = '2026-11-20T00:00:00Z';
 
-/** Number `index`, with the version 1,000,000,000 + index. */
+/** Returns pod number `index`, with the version 1,000,000,000 + index. */
 export function pod(index) {
   const owner = {
     apiVersion: 'apps/v1',

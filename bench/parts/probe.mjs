@@ -1,15 +1,15 @@
-// Loaded into a measured server with --import: answers each message with the process's CPU and memory, and as
-// probe.mjs?stalls also with the longest stall and the most CPU of its thread in one turn since the message before.
-// Nothing of the product knows of it. Asked by server-process.mjs.
+// Loaded into a measured server with --import. Answers each message of server-process.mjs with the process's CPU and
+// memory; as probe.mjs?stalls also with its thread's longest stall and most CPU in one turn since the last message. The
+// product knows nothing of it.
 import { threadCpuMs } from './turns.mjs';
 
-/** On a busy machine a timer of 1 ms takes 3 % of a core, and so a tenth of what a create seems to cost. */
+/** On a busy machine a timer of 1 ms takes 3 % of a core, which looks like a tenth of a create's cost. */
 const intervalMs = 10;
 let stallMs = 0;
 let turnMs = 0;
 let last = { wallMs: performance.now(), cpuMs: threadCpuMs() };
 
-/** The timer fires late by what a turn takes, and between any two turns that take long. */
+/** Notes stall and turn. The timer fires late by the length of a turn, and fires between any two long turns. */
 function look() {
   const now = { wallMs: performance.now(), cpuMs: threadCpuMs() };
   stallMs = Math.max(stallMs, now.wallMs - last.wallMs - intervalMs);

@@ -1,11 +1,12 @@
-// How long a GET of one small object takes beside a load: 50 a second over one connection, from a process of its own.
+// Measures how long a GET of one small object takes beside a load: 50 per second over one connection, from its own
+// process.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('get-prober.mjs', import.meta.url));
 
-/** Answers `beside(work)`, which resolves to `{ p50Ms, p99Ms, gets }` of the GETs meanwhile, and `close()`. */
+/** Returns `beside(work)`, which resolves to `{ p50Ms, p99Ms, gets }` of the GETs during the work, and `close()`. */
 export async function startProber({ url, token, ca }, path) {
   const child = fork(program, [JSON.stringify({ url, token, ca }), path], { execArgv: [] });
   const answer = async () => (await once(child, 'message'))[0];

@@ -1,5 +1,6 @@
-// One client syncs once with the canned server and takes its events: node --expose-gc sdk-client-process.mjs LIBRARY URL OBJECTS
-// EVENTS. Answers by message. A process each, so that the libraries do not share a heap. Started by sdk-client.mjs.
+// One client that syncs once with the canned server and takes its events, and sends the result as a message: node
+// --expose-gc sdk-client-process.mjs LIBRARY URL OBJECTS EVENTS. Each client has its own process, so that the libraries
+// do not share a heap. Started by sdk-client.mjs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { libraries } from './sdk-libraries.mjs';
 
@@ -25,7 +26,7 @@ const finished = new Promise((resolve) => {
 });
 
 const start = await libraries[library](url);
-// Threads that compile what the first request used end their work.
+// Threads that compile code of the first request finish their work.
 await sleep(300);
 globalThis.gc();
 const before = cpuUs();
@@ -49,7 +50,7 @@ const result = { cpuUsPerObject, peakRssMb };
 if (events > 0) result.cpuUsPerEvent = await finished;
 else {
   globalThis.gc();
-  // As the peers' figures: without what weak references held for a turn.
+  // Weak references hold objects for a turn; the peers' figures do not include those either.
   await sleep(300);
   globalThis.gc();
   result.heapMb = process.memoryUsage().heapUsed / 1e6;

@@ -1,4 +1,4 @@
-// Runs clients in turn against one canned server, each in a process of its own. Used by sdk-sync.mjs and sdk-events.mjs.
+// Runs clients in turn against one canned server, each in its own process. Used by sdk-sync.mjs and sdk-events.mjs.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,10 @@ import { clientGoLibraries, measureClientGo } from './client-go.mjs';
 
 const part = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The results of each library, `runs` of them: Map(library → [{ cpuUsPerObject, … }]), and the bytes of a pod. `changes`, `replicas`: see canned-pods.mjs. */
+/**
+ * Returns the results of each library, `runs` of them: Map(library → [{ cpuUsPerObject, … }]), and the bytes of a pod.
+ * For `changes` and `replicas` see canned-pods.mjs.
+ */
 export async function measureClients({ libraries, objects, events = 0, changes = 'status', replicas = 0, runs }) {
   const canned = fork(part('canned-pods.mjs'), [objects, events, changes, replicas].map(String));
   const [{ port, bytesPerPod }] = await once(canned, 'message');

@@ -1,20 +1,20 @@
-// The clients that are measured side by side, in one shape. Each is loaded and warm (one small request, so that what a process
-// does once, as compiling its HTTP parser, does not count) before it is told to sync. Used by sdk-client-process.mjs.
+// The clients that are compared, in one shape. Each is loaded and warm before it is told to sync: one small request has
+// done what a process does once, such as compiling its HTTP parser. Used by sdk-client-process.mjs.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-// A folder where `npm install kubernetes-fluent-client` ran: it is no dependency of this project.
+// A folder in which `npm install kubernetes-fluent-client` was run; it is no dependency of this project.
 const peersFolder = process.env.KAPSTAN_BENCH_PEERS;
 export const hasFluent = peersFolder !== undefined;
 
-/** Each: (url) => start; start({ onAdd, onUpdate }) begins to sync and returns what must stay referenced. */
+/** Each library is (url) => start; start({ onAdd, onUpdate }) begins to sync and returns what must stay referenced. */
 export const libraries = {
   kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
   'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods), { useWatchList: false }),
-  // What sharing equal parts is worth: the same without it.
+  // The same client without sharing equal parts, which shows what sharing is worth.
   'kapstan-unshared': (url) => kapstan(url, (factory, pods) => factory.informer(pods), {}, { sharesEqualParts: false }),
   'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
   'kapstan-metadata-list': (url) =>
@@ -57,7 +57,8 @@ export const libraries = {
       return [watcher, cache];
     };
   },
-  // What no client can do without: JSON.parse of the list and of each event. The second keeps what it parsed, as a cache does.
+  // The least that any client needs: JSON.parse of the list and of each event. The second one keeps what it parsed, as
+  // a cache does.
   'json-parse': (url) => jsonParse(url, () => undefined),
   async 'json-parse-kept'(url) {
     const cache = new Map();

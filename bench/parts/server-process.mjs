@@ -1,4 +1,4 @@
-// A `kapstan serve` process of its own on a data directory in the temp folder, and what it costs from moment to moment.
+// Runs `kapstan serve` in its own process on a data directory in the temp folder, and measures what it costs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,14 +17,14 @@ process.on('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A folder for a data directory, removed at the end of this process. */
+/** Returns a folder for a data directory, which is removed when this process ends. */
 export function temporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'kapstan-bench-'));
   folders.add(folder);
   return folder;
 }
 
-/** A process that does not outlive this one; `end(signal)` waits for its end. */
+/** Makes sure that a process does not outlive this one. `end(signal)` waits for its end. */
 export function startedProcess(child) {
   children.add(child);
   const ended = once(child, 'exit');
@@ -40,8 +40,8 @@ export function startedProcess(child) {
 const nodeFlags = (process.env.KAPSTAN_BENCH_NODE_FLAGS ?? '').split(' ').filter((flag) => flag !== '');
 
 /**
- * Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. `stalls`: watch the event
- * loop. `flags`: more of `kapstan serve`.
+ * Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. `stalls`: watch
+ * its event loop. `flags`: more flags for `kapstan serve`.
  */
 export async function startServer({ dataDir = temporaryFolder(), stalls = true, flags = [] } = {}) {
   const readyFile = join(dataDir, 'ready.json');
@@ -87,7 +87,7 @@ export async function startServer({ dataDir = temporaryFolder(), stalls = true, 
   };
 }
 
-/** The bare server of bare-server.mjs with the certificate of a server that ran before, measured alike. */
+/** Starts bare-server.mjs with the certificate of a server that ran before. It is measured in the same way. */
 export async function startBareServer({ dataDir, ca }) {
   const program = fileURLToPath(new URL('bare-server.mjs', import.meta.url));
   const pki = ['apiserver.crt', 'apiserver.key'].map((file) => join(dataDir, 'pki', file));

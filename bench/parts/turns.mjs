@@ -1,20 +1,22 @@
-// How long some work keeps the event loop from its next turn. Used by stalls.mjs and probe.mjs.
+// Measures how long some work keeps the event loop from its next turn. Used by stalls.mjs and probe.mjs.
 import { existsSync, openSync, readSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** The monitor looks with a timer of its own. */
+/** Waits, because the monitor uses its own timer. */
 const settledTimers = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 const schedule = existsSync('/proc/self/schedstat') ? openSync('/proc/self/schedstat', 'r') : undefined;
 const threadStat = Buffer.alloc(64);
-/** CPU time of the main thread in milliseconds, as Linux tells it; NaN elsewhere. */
+/** Returns the CPU time of the main thread in milliseconds, as Linux reports it; NaN elsewhere. */
 export function threadCpuMs() {
   if (schedule === undefined) return Number.NaN;
   const length = readSync(schedule, threadStat, 0, threadStat.length, 0);
   return Number.parseInt(threadStat.toString('latin1', 0, length), 10) / 1e6;
 }
 
-/** Some work: how long it took, the longest stall of the event loop, the turn with most CPU. In milliseconds. */
+/**
+ * Returns how long the work took, the longest stall of the event loop, and the turn with most CPU. All in milliseconds.
+ */
 export async function measureTurns(work) {
   globalThis.gc?.();
   const delay = monitorEventLoopDelay({ resolution: 1 });

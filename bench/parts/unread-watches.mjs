@@ -1,9 +1,9 @@
-// Watches whose answers nobody reads, each on a connection of its own. Used by memory.mjs.
+// Opens watches whose answers nobody reads, each on its own connection. Used by memory.mjs.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { inParallel } from './http-caller.mjs';
 
-/** Opens them and reads the head of each answer; answers a function that cuts them all. */
+/** Opens the watches and reads the head of each answer. Resolves to a function that cuts them all. */
 export async function openUnreadWatches({ url, token, ca }, path, count) {
   const { hostname, port } = new URL(url);
   const sockets = [];
@@ -14,7 +14,7 @@ export async function openUnreadWatches({ url, token, ca }, path, count) {
     socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${token}\r\n\r\n`);
     await once(socket, 'data');
     socket.pause();
-    // The server may cut it: that is what is measured.
+    // The server may cut the connection, which is what the benchmark measures.
     socket.on('error', () => undefined);
   });
   return () => {

@@ -1,11 +1,11 @@
-// Watches that a benchmark opens by the hundred: they count events in the bytes, so that the client costs little.
+// Opens watches by the hundred for a benchmark. They only count events in the bytes, so that the client costs little.
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
 import { inParallel } from './http-caller.mjs';
 
 const eventMark = '"type":"MODIFIED"';
 
-/** Counts the marks in pieces of a stream; a mark may be cut in two. */
+/** Counts the marks in the pieces of a stream, including a mark that is cut in two. */
 function markCounter(onEvents) {
   let tail = '';
   return (piece) => {
@@ -21,7 +21,7 @@ function markCounter(onEvents) {
   };
 }
 
-/** A watch on a connection of its own. */
+/** Opens a watch on its own connection. */
 function openHttp1({ url, token, ca }, path, onEvents) {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ function openHttp1({ url, token, ca }, path, onEvents) {
   });
 }
 
-/** A watch on a connection that it shares. */
+/** Opens a watch on a shared connection. */
 function openHttp2(session, { token }, path, onEvents) {
   return new Promise((resolve, reject) => {
     const stream = session.request({ ':path': path, authorization: `Bearer ${token}`, accept: 'application/json' });
@@ -50,7 +50,7 @@ function openHttp2(session, { token }, path, onEvents) {
   });
 }
 
-/** A connection for 100 watches. Its window is that of Go's client: 4 MiB a stream, 1 GiB in all. */
+/** Opens a connection for 100 watches. Its window is that of Go's client: 4 MiB per stream, 1 GiB in all. */
 function openSession({ url, ca }) {
   const session = connectHttp2(url, { ca, settings: { enablePush: false, initialWindowSize: 4_194_304 } });
   return new Promise((resolve, reject) => {
@@ -64,7 +64,9 @@ function openSession({ url, ca }) {
 
 const watchesPerSession = 100;
 
-/** Opens `count` watches over 'h1' (a connection each) or 'h2' (100 on one); answers a function that ends them all. */
+/**
+ * Opens `count` watches over 'h1' (a connection each) or 'h2' (100 on one). Resolves to a function that ends them all.
+ */
 export async function openWatches(server, { path, count, protocol, onEvents }) {
   const open = [];
   if (protocol === 'h1') {

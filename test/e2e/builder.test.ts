@@ -77,7 +77,7 @@ const names = async () =>
     .sort();
 const at = { namespace: 'default', name: 'a' };
 
-/** Records which objects were reconciled, and does what it is told. */
+/** Records which objects were reconciled, and runs `act` for each. */
 function recorder(act: (name: string, run: number) => unknown = () => undefined) {
   const runs: string[] = [];
   const reconcile = async (object: DeepReadonly<ObjectOf<typeof Echo>>) => {
@@ -326,7 +326,7 @@ describe('a controller made with the builder', () => {
         if (text.length < 3) await client.patch(Echo, at, { type: 'merge', body: { spec: { text: `${text}x` } } });
       });
     await start([counting]);
-    // Everything of watches is a second late: triggers come before the cache shows the write.
+    // Everything about watches is a second late, so triggers come before the cache shows the write.
     const late = await cluster.fault({ kind: 'slow', delayMs: 1000, match: 'watch' });
     await create('a', { text: '' });
     await cluster.advance(1000);
@@ -495,7 +495,7 @@ describe('the manager', () => {
     running = Promise.resolve();
   });
 
-  it('lets one of two work, the other with warm caches after it, and refuses writes of one that lost the lease', async () => {
+  it('lets one of two managers work, then the other with warm caches, and refuses writes of one that lost the lease', async () => {
     const work: string[] = [];
     const refused: unknown[] = [];
     let hold: Promise<void> | undefined;
@@ -527,7 +527,7 @@ describe('the manager', () => {
     hold = new Promise((resolve) => (release = resolve));
     await create('b');
     await cluster.settle();
-    // The first can reach the server no more; the second takes over when the lease has run out.
+    // The first manager can no longer reach the server; the second takes over when the lease has expired.
     const lease = await cluster.client.get(Lease, { namespace: 'default', name: 'pair' });
     await cluster.client.update(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'second' } });
     const lost = expect(firstRun).rejects.toBeInstanceOf(LeadershipLostError);
@@ -545,7 +545,7 @@ describe('the manager', () => {
   });
 
   it('fails to start where a definition is refused, and closes everything', async () => {
-    // Not structural: a type is missing.
+    // The schema is not structural, because a type is missing.
     const spec = { type: 'object', properties: { text: {} } } as const;
     const Bad = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Bad', spec });
     const manager = new Manager([controller(Bad).reconcile(async () => undefined)], {

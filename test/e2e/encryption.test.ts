@@ -1,5 +1,6 @@
-// Encryption at rest as an operator does it: `kapstan serve --encryption-provider-config`, rotation by a restart and a
-// rewrite of everything with kubectl. The steps are those of Kubernetes' own documentation. Needs kubectl on the PATH.
+// Encryption at rest as an operator uses it: `kapstan serve --encryption-provider-config`, key rotation by a restart,
+// and a rewrite of everything with kubectl. The steps are those of Kubernetes' documentation. Needs kubectl on the
+// PATH.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -34,7 +35,7 @@ function run(args: readonly string[], stdin = ''): Promise<string> {
   });
 }
 
-/** Starts a server on the same data, encrypting with the first of these keys. */
+/** Restarts the server on the same data. It encrypts with the first of these keys. */
 async function restart(...keys: readonly string[]): Promise<ServeProcess> {
   await server?.close();
   const config = join(work, 'encryption.yaml');

@@ -1,4 +1,4 @@
-// The numbered examples as the programs that users run: what they print, line by line, and that they end when told to.
+// Runs the numbered examples as users do: checks what they print, line by line, and that they end when told to.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Runs a built example; all of them print into one text. */
+/** Runs a built example. The output of all examples goes into one text. */
 function start(program: string, args: readonly string[] = []) {
   const path = join(examples, 'dist', `${program}.js`);
   const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') };
@@ -125,7 +125,7 @@ describe('examples', () => {
     const { end } = start('05-finalizers/finalizers');
     const Bucket = resource<KubernetesObject & { spec: object }>({ group: 'demo.dev', version: 'v1', kind: 'Bucket' });
     const photos = { metadata: { namespace: 'default', name: 'photos' }, spec: { region: 'north' } };
-    // Until the program has installed the definition.
+    // Retried until the program has installed the definition.
     while (
       !(await cluster.client.create(Bucket, photos).then(
         () => true,

@@ -1,4 +1,4 @@
-// The controller that the README shows, in process and over HTTPS.
+// The controller of the README, in process and over HTTPS.
 import { run } from '@kapstan/controller';
 import { shouter } from '@kapstan/example-first-controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';

@@ -1,6 +1,6 @@
-// The packages as someone gets them who installs what `npm pack` makes: what is in them, that npm installs those that a
-// controller needs, that every entry point type-checks under strict settings with nothing else than they bring, and that
-// they run, as modules and required.
+// Checks the packages as a user gets them from `npm pack`: their files, that npm installs the ones that a controller
+// needs, that every entry point type-checks under strict settings with only the packages' own dependencies, and that
+// they run, both as modules and required.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -27,7 +27,7 @@ interface PackageFile {
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let folder: string;
 const manifests: PackageFile[] = [];
-/** By package, the paths in its archive. */
+/** Package → paths in its archive. */
 const packed = new Map<string, readonly string[]>();
 
 beforeAll(async () => {
@@ -80,7 +80,7 @@ async function link(dependency: string): Promise<void> {
   await symlink(join(root, 'node_modules', dependency), target);
 }
 
-/** Every entry point by its name; those with a `*` stand for many of the same make. */
+/** Returns every entry point by its name. One with a `*` stands for many of the same kind. */
 function entryPoints(): readonly string[] {
   return manifests.flatMap(({ name, exports }) =>
     Object.keys(exports)
@@ -89,7 +89,8 @@ function entryPoints(): readonly string[] {
   );
 }
 
-// Not ours, and there whenever its declarations are checked: the README asks for skipLibCheck with the server's packages.
+// A fault of lmdb's own declarations, reported whenever they are checked: the README asks for skipLibCheck with the
+// server's packages.
 const faultOfLmdb = /^\S*node_modules\/lmdb\/index\.d\.ts\(\d+,1\): error TS1203: .*\n/m;
 
 function typeCheck(files: readonly string[], settings: readonly string[]): string {
@@ -145,7 +146,7 @@ it('have entry points that lead to files, of the right format', async () => {
   }
 });
 
-/** A program whose imports are those of modules, or required. */
+/** Returns a program with these imports, as modules or required. */
 function program(format: 'mjs' | 'cjs', imports: Readonly<Record<string, string>>, body: string): string {
   const get = ([from, names]: [string, string]): string =>
     format === 'mjs' ? `import { ${names} } from '${from}';\n` : `const { ${names} } = require('${from}');\n`;
@@ -168,7 +169,7 @@ it('are installed by npm, the five of a controller, and run against a server, as
   await writeFile(join(project, 'package.json'), '{}');
   const five = ['api', 'client', 'controller', 'informers', 'kinds'];
   const archives = five.map((name) => `${join(folder, 'packed', `kapstan-${name}`)}-${version(name)}.tgz`);
-  // Without a registry: what is not ours comes from where the repository has it.
+  // There is no registry here, so foreign packages come from the repository's node_modules.
   const foreign = await closureOf(five.map((name) => `@kapstan/${name}`));
   const quiet = ['--loglevel=error', '--no-audit', '--no-fund', '--ignore-scripts'];
   const flags = ['--offline', '--install-links', '--cache', join(folder, 'cache'), ...quiet];
@@ -197,7 +198,7 @@ const oneCluster = `
   await cluster.close();`;
 
 it.each(['mjs', 'cjs'] as const)(
-  'are a control plane in the process of a program, all twelve, from the bundle alone, with the classes that the program has (%s)',
+  'run a control plane inside a program, all twelve, from the bundle alone, with the same classes as the program (%s)',
   async (format) => {
     const imports = {
       '@kapstan/testing': 'testCluster',
@@ -235,7 +236,7 @@ it('are a command, which runs from its bundle alone and finds what other package
 const version = (name: string): string =>
   manifests.find((manifest) => manifest.name === `@kapstan/${name}`)?.version ?? 'unknown';
 
-/** What a program prints, errors and warnings too. */
+/** Returns everything that a program prints, errors and warnings included. */
 async function output(file: string, cwd: string): Promise<string> {
   const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
@@ -247,7 +248,7 @@ async function output(file: string, cwd: string): Promise<string> {
   return text;
 }
 
-/** The folders of all packages that are not ours and that these need. */
+/** Returns the folders of all foreign packages that these need. */
 async function closureOf(names: readonly string[], found: Set<string> = new Set()): Promise<readonly string[]> {
   for (const name of names) {
     const path = join(root, 'node_modules', name);

@@ -1,5 +1,5 @@
-// The configuration of jest that the README of @kapstan/testing gives, with the test that it gives, run by jest on what `npm pack`
-// makes. jest is no dependency of ours: npm installs it into the test's own project, where tests may install what they need.
+// Runs jest with the configuration and the test in the README of @kapstan/testing, on what `npm pack` makes. jest is no
+// dependency of ours: npm installs it into the test's own project, where tests may install what they need.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installsTools } from '../kapstan/find-tool.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** Run this way the test installs jest. */
+/** This command runs the test and lets it install jest. */
 const command = 'KAPSTAN_TEST_INSTALL=1 npx vitest run --project e2e test/e2e/jest.test.ts';
 
-/** The first fenced block of a language that holds a text. */
+/** Returns the first fenced block of a language that contains a text. */
 function blockWith(page: string, language: string, text: string): string {
   const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(
     ([, block]) => block ?? '',
@@ -29,7 +29,7 @@ describe('jest', () => {
     page = await readFile(join(root, 'packages/testing/README.md'), 'utf8');
     folder = await mkdtemp(join(tmpdir(), 'kapstan-jest-'));
     if (!installsTools) return;
-    // npm removes what it has not installed itself, so jest comes first.
+    // jest is installed first, because npm removes packages that it did not install itself.
     await writeFile(join(folder, 'package.json'), '{}');
     const flags = ['--no-save', '--no-audit', '--no-fund', '--silent'];
     execFileSync('npm', ['install', ...flags, 'jest@29'], { cwd: folder, stdio: 'pipe' });

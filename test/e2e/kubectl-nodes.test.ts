@@ -1,5 +1,5 @@
-// kubectl to a node through `kapstan serve`: logs, exec and port-forward. Needs a kubectl of 1.27 or later on the PATH; of less than
-// 1.30 only what goes without WebSockets.
+// kubectl to a node through `kapstan serve`: logs, exec and port-forward. Needs a kubectl of 1.27 or later on the PATH.
+// Before 1.30, only what works without WebSockets is tested.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -36,7 +36,7 @@ async function kubectl(args: readonly string[], stdin = ''): Promise<Outcome> {
   return { code: child.exitCode, stdout, stderr };
 }
 
-/** What the child says, as it grows. */
+/** Collects the child's output as it grows. */
 function listen(child: ChildProcess): { until(wanted: string): Promise<string> } {
   let output = '';
   child.stdout?.on('data', (piece: Buffer) => {

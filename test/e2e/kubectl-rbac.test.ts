@@ -27,14 +27,14 @@ function run(args: readonly string[], stdin = ''): Promise<Outcome> {
 
 const cacheDir = (): string[] => ['--cache-dir', join(work, 'cache')];
 
-/** As the admin; fails the test when it fails. */
+/** Runs kubectl as the admin; fails the test when kubectl fails. */
 async function admin(line: string, stdin?: string): Promise<string> {
   const outcome = await run(['--kubeconfig', server.kubeconfig, ...cacheDir(), ...line.split(' ')], stdin);
   expect(outcome.code, `kubectl ${line}\n${outcome.stderr}`).toBe(0);
   return outcome.stdout;
 }
 
-/** As alice, by her token. */
+/** Runs kubectl as alice, with her token. */
 function alice(line: string, stdin?: string): Promise<Outcome> {
   const access = ['--server', server.url, '--certificate-authority', server.caFile, '--token', server.userToken];
   return run(['--kubeconfig=/dev/null', ...access, ...cacheDir(), ...line.split(' ')], stdin);
@@ -42,7 +42,7 @@ function alice(line: string, stdin?: string): Promise<Outcome> {
 
 const canI = async (line: string): Promise<string> => (await alice(`auth can-i ${line}`)).stdout.trim();
 
-/** Rights hold a moment after they are written, once the authorizer has heard of it. */
+/** Retries, because rights apply only once the authorizer has heard of them. */
 const eventually = (look: () => Promise<void>): Promise<void> => vi.waitFor(look, { timeout: 10_000, interval: 50 });
 
 beforeAll(async () => {

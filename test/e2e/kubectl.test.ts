@@ -1,4 +1,4 @@
-// kubectl, as a person uses it, against `kapstan serve`. Needs a kubectl of 1.27 or later on the PATH.
+// kubectl as a person uses it, against `kapstan serve`. Needs a kubectl of 1.27 or later on the PATH.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ function run(args: readonly string[], stdin?: string): Promise<Outcome> {
   });
 }
 
-/** Runs kubectl against the server; fails the test when it fails. */
+/** Runs kubectl against the server; fails the test when kubectl fails. */
 async function kubectl(line: string, stdin?: string): Promise<string> {
   const outcome = await run(
     ['--kubeconfig', server.kubeconfig, '--cache-dir', join(work, 'cache'), ...words(line)],
@@ -36,7 +36,7 @@ async function kubectl(line: string, stdin?: string): Promise<string> {
   return outcome.stdout;
 }
 
-/** Runs kubectl and gives its outcome, whatever it is. */
+/** Runs kubectl and returns its outcome, success or failure. */
 function tryKubectl(line: string, stdin?: string): Promise<Outcome> {
   return run(['--kubeconfig', server.kubeconfig, '--cache-dir', join(work, 'cache'), ...words(line)], stdin);
 }
@@ -67,7 +67,7 @@ spec:
       - {name: web, image: "${image}", ports: [{containerPort: 80}]}
 `;
 
-/** What the deployment controller makes: a replica set that the deployment owns. */
+/** Returns what the deployment controller creates: a replica set owned by the deployment. */
 const replicaSet = (namespace: string, uid: string): string => `apiVersion: apps/v1
 kind: ReplicaSet
 metadata:

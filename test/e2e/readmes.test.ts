@@ -1,5 +1,5 @@
-// The programs in the documentation: each compiles as it stands there, and some do here what they are for. The programs of the
-// root's README are files of examples/first-controller.
+// Compiles the programs of the documentation as they are, and runs some of them. The programs of the root's README are
+// files of examples/first-controller.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const pages = [
   ...readdirSync(join(root, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
 ];
-/** Name of the file that it becomes, and its text. */
+/** Name of the file for a program → its text. */
 const programs = new Map([...pages.flatMap((page) => programsOf(page)), ['names', namesProgram()] as const]);
 let folder: string;
 let complaints: string;
@@ -32,7 +32,7 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The blocks of a page, called "storage-1" or "operating-1". One without imports goes on with the one before. */
+/** Returns a page's blocks, named "storage-1" or "operating-1". A block without imports continues the one before it. */
 function programsOf(page: string): readonly (readonly [string, string])[] {
   const text = readFileSync(join(root, page), 'utf8');
   const name = page.replace(/^packages\/|^docs\/|\/README|\.md$/g, '').toLowerCase();
@@ -43,7 +43,9 @@ function programsOf(page: string): readonly (readonly [string, string])[] {
   });
 }
 
-/** Whether what the tables for people from client-go say has a name: a program that imports it, or reads it of an instance. */
+/**
+ * Returns a program that imports, or reads from an instance, every name in the tables for people who know client-go.
+ */
 function namesProgram(): string {
   const entries = ['api', 'api/testing', 'client', 'informers', 'controller', 'controller/workqueue', 'testing'];
   const all = [...entries, 'kinds/core/v1'].map((entry) => `export * from '@kapstan/${entry}';\n`);
@@ -67,7 +69,7 @@ function namesProgram(): string {
   return `${all.join('')}import type * as all from './names.js';\nimport { ${[...imported].join(', ')} } from './names.js';\n${used}`;
 }
 
-/** The code in the second column of a page's tables, but for packages: "root.member(…)". */
+/** Returns the code in the second column of a page's tables, except packages: "root.member(…)". */
 function namesOf(page: string): readonly RegExpMatchArray[] {
   const lines = readFileSync(join(root, page), 'utf8').split('\n');
   const cells = lines.flatMap((line) => (line.startsWith('| ') ? [line.split('|')[2] ?? ''] : []));
@@ -85,7 +87,7 @@ it.each([...programs.keys()])('%s compiles', (name) => {
   expect(complaints.split('\n').filter((line) => line.startsWith(`${name}.ts`))).toEqual([]);
 });
 
-// Others want an etcd at its usual port, or a cluster.
+// Programs missing here need an etcd at its usual port, or a cluster.
 it.each([
   ['api-1', /^$/],
   ['storage-1', /^ADDED\n1 \d+ {2}web\n$/],

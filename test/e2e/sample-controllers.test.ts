@@ -1,4 +1,4 @@
-// examples/03: the sample controller on each of the three layers. One suite of its behaviour over all of them.
+// examples/03: one suite of behaviour for the sample controller on each of the three layers.
 import { isNotFound, type KubernetesObject } from '@kapstan/api';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Event } from '@kapstan/kinds/core/v1';

@@ -1,4 +1,4 @@
-// What `npm start` runs, as a process: the story to its end, a clean stop, and data that are there again.
+// Runs what `npm start` runs, as a process: the story to its end, a clean stop, and the same data after a restart.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 const program = fileURLToPath(new URL('../../examples/sample-controller/dist/start.js', import.meta.url));
 const running = new Set<ChildProcess>();
 
-/** A run of the program with what it printed. */
+/** Starts the program and collects its output. */
 function start(args: readonly string[]) {
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);

@@ -1,5 +1,5 @@
-// Whether what is built is what the sources say, for tests whose child processes run dist: a run after an edit without a build
-// would pass on the old code. By content, which a checkout or a cache of builds does not change as it does times.
+// Checks that dist was built from the present sources, for tests whose child processes run dist: without a build after
+// an edit, they would test the old code. Contents are compared, since a checkout or a build cache changes file times.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -12,12 +12,14 @@ interface BuildInfo {
   readonly fileInfos: readonly (string | { readonly version: string })[];
 }
 
-/** Throws with the files that differ when a package is not built, or not since its sources changed. */
+/** Throws, with the files that differ, when a package is not built from its present sources. */
 export function requireBuilt(names: readonly string[], root: string = packages): void {
   const stale = names.flatMap((name) => staleSources(join(root, name)));
   if (stale.length === 0) return;
   const some = stale.slice(0, 5).join(', ');
-  throw new Error(`dist is not what these sources make: ${some}${stale.length > 5 ? ', …' : ''}; run: npx tsc -b`);
+  throw new Error(
+    `dist was not built from the present sources of ${some}${stale.length > 5 ? ', …' : ''}; run: npx tsc -b`,
+  );
 }
 
 function staleSources(folder: string): readonly string[] {

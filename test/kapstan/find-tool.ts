@@ -1,4 +1,5 @@
-// Programs that a test needs beside what `npm ci` brings: found, or installed where that is asked for. Used by tests of test/.
+// Finds programs that a test needs besides what `npm ci` brings, or installs them if that is allowed. Used by tests of
+// test/.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -8,12 +9,15 @@ export interface Tool {
   readonly debianPackage: string;
 }
 
-/** Path of a program: on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it; undefined when it is not to be had. */
+/**
+ * Returns the path of a program: on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it. Undefined when it
+ * is not available.
+ */
 export function findTool(tool: Tool): string | undefined {
   const found = onPath(tool.command);
   if (found !== undefined || !mayInstallDebianPackages()) return found;
   try {
-    // A machine that never ran the first of the two knows no packages.
+    // Without `apt-get update`, a fresh machine knows no packages.
     for (const args of [
       ['update', '-q'],
       ['install', '-y', tool.debianPackage],
@@ -32,7 +36,7 @@ function onPath(command: string): string | undefined {
   return folders.map((folder) => join(folder, command)).find((file) => existsSync(file));
 }
 
-/** Whether tests may install what they need. */
+/** True when tests may install what they need. */
 export const installsTools: boolean = process.env.CI === 'true' || process.env.KAPSTAN_TEST_INSTALL === '1';
 
 function mayInstallDebianPackages(): boolean {

@@ -1,5 +1,5 @@
-// A small kubelet: logs, and programs that repeat what they are told, over WebSockets; ports over SPDY. For tests of what leads from
-// `kapstan serve` to nodes.
+// A small kubelet for tests of requests from `kapstan serve` to nodes. It serves logs and programs that repeat their
+// input over WebSockets, and ports over SPDY.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -8,9 +8,9 @@ import { serveForwardedPorts } from './spdy-frames.ts';
 
 export interface Kubelet {
   readonly port: number;
-  /** Paths and queries that were asked for. */
+  /** Paths and queries that were requested. */
   readonly asked: readonly string[];
-  /** Connections that are open now. */
+  /** Number of connections that are open now. */
   readonly open: number;
   /** Adds a line to the logs that are followed. */
   log(line: string): void;
@@ -40,7 +40,7 @@ export async function startKubelet(tls: { readonly cert: string; readonly key: s
     if (request.headers.upgrade === 'SPDY/3.1') return forwardPorts(socket);
     const isProgram = String(request.headers['sec-websocket-protocol']).includes(protocol);
     if (isProgram) return runProgram(request, socket);
-    // kubectl asks again, for SPDY.
+    // kubectl then retries with SPDY.
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -69,7 +69,7 @@ function forwardPorts(socket: Socket): void {
   serveForwardedPorts(socket);
 }
 
-/** Says its command, then all of its standard input, and ends with status 3 if that is "fail". */
+/** Answers its command, then all of its standard input. Ends with status 3 if the input is "fail". */
 function runProgram(request: IncomingMessage, socket: Socket): void {
   const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
   const accept = createHash('sha1').update(key).digest('base64');
@@ -93,13 +93,13 @@ function runProgram(request: IncomingMessage, socket: Socket): void {
   };
   socket.write(frame(2, Buffer.concat([Buffer.of(stdout), Buffer.from(`ran ${command}\n`)])));
   if (searchParams.get('input') !== '1') {
-    // Read to the end, so that this is seen.
+    // Read to the end, so that the close is noticed.
     socket.resume();
     return end();
   }
   readFrames(socket, (message) => {
     const [channel = 0] = message;
-    // 255 0: nothing more comes on standard input.
+    // The bytes 255 0 close standard input.
     if (channel === 255) return end();
     socket.write(frame(2, Buffer.concat([Buffer.of(stdout), message.subarray(1)])));
   });
@@ -110,7 +110,7 @@ function frame(kind: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.of(0x80 | kind), length, body]);
 }
 
-/** Binary messages of a client: masked, and in one frame each. */
+/** Reads a client's binary messages, which are masked and have one frame each. */
 function readFrames(socket: Socket, onMessage: (message: Buffer) => void): void {
   let rest: Buffer = Buffer.alloc(0);
   socket.on('data', (bytes: Buffer) => {

@@ -1,4 +1,4 @@
-// Starts `kapstan serve` as a process of its own in a fresh data directory: what the wire, e2e and reliability tests talk to.
+// Starts `kapstan serve` as its own process in a fresh data directory, for the wire, e2e and reliability tests.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -11,11 +11,11 @@ const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.
 const readyWithinMs = 20_000;
 
 export interface ServeOptions {
-  /** Flags beside those that every test server has. */
+  /** Flags besides those that every test server has. */
   readonly flags?: readonly string[];
-  /** Kept after close, so that a second server can be started on it. Default: a temporary one, removed on close. */
+  /** Kept after close, so that a second server can start on it. Default: a temporary directory, removed on close. */
   readonly dataDir?: string;
-  /** A file descriptor for its standard error. Default: a pipe that is read. */
+  /** A file descriptor for standard error. Default: a pipe that is read. */
   readonly stderr?: number;
 }
 
@@ -29,13 +29,13 @@ export interface ServeProcess {
   readonly dataDir: string;
   readonly pid: number;
   readonly process: ChildProcess;
-  /** What it wrote on standard error so far. */
+  /** Returns what the server wrote to standard error so far. */
   stderr(): string;
-  /** SIGTERM, then waits; rejects when the exit code is not 0. */
+  /** Sends SIGTERM and waits. Rejects when the exit code is not 0. */
   close(): Promise<void>;
 }
 
-/** Rejects with the server's own output when it is not ready within 20 s. */
+/** Starts a server. Rejects with its output when it is not ready within 20 s. */
 export async function startServeProcess(options: ServeOptions = {}): Promise<ServeProcess> {
   const work = await mkdtemp(join(tmpdir(), 'kapstan-test-'));
   const dataDir = options.dataDir ?? join(work, 'data');

@@ -1,5 +1,5 @@
-// As much of SPDY/3.1 as a kubelet needs to forward ports to kubectl: streams are opened in pairs, first one for errors and then one
-// for data, so that their numbers say which is which and their headers need not be read. Used by kubelet.ts.
+// The part of SPDY/3.1 that a kubelet needs to forward ports for kubectl. Streams are opened in pairs, first one for
+// errors, then one for data, so their numbers tell them apart and their headers need not be read. Used by kubelet.ts.
 import type { Socket } from 'node:net';
 import { constants, createDeflate } from 'node:zlib';
 
@@ -8,19 +8,19 @@ const synStream = 1;
 const ping = 6;
 const finFlag = 1;
 
-/** Answers streams: what comes on a data stream goes back in upper case. Ends with the connection. */
+/** Answers streams until the connection ends: data comes back in upper case. */
 export function serveForwardedPorts(socket: Socket): void {
   const deflate = createDeflate();
   let rest: Buffer = Buffer.alloc(0);
   deflate.on('data', (bytes: Buffer) => compressed.push(bytes));
   const compressed: Buffer[] = [];
-  /** The compressor's state is that of all replies: one after the other. */
+  /** The replies share one compressor, so they are written one after the other. */
   let replies = Promise.resolve();
   const reply = (stream: number): void => {
     replies = replies.then(
       () =>
         new Promise((resolve) => {
-          // No headers.
+          // The reply has no headers.
           deflate.write(Buffer.alloc(4));
           deflate.flush(constants.Z_SYNC_FLUSH, () => {
             socket.write(controlFrame(2, Buffer.concat([number(stream), ...compressed.splice(0)])));
@@ -51,7 +51,7 @@ function answerData(socket: Socket, head: Buffer, body: Buffer): void {
   const isOver = ((head[4] ?? 0) & finFlag) !== 0;
   const text = Buffer.from(body.toString('latin1').toUpperCase(), 'latin1');
   socket.write(Buffer.concat([number(stream), Buffer.of(isOver ? finFlag : 0), length24(text.length), text]));
-  // There was no error.
+  // Ends the error stream, because there was no error.
   if (isOver) socket.write(Buffer.concat([number(stream - 2), Buffer.of(finFlag), length24(0)]));
 }
 

@@ -1,4 +1,4 @@
-// ARCHITECTURE.md and README.md against the repository: what they name exists.
+// Checks ARCHITECTURE.md and README.md against the repository: whatever they name exists.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ const root = new URL('../..', import.meta.url).pathname;
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const text = read('ARCHITECTURE.md');
 
-/** What follows a heading, up to the next one. */
+/** Returns the text from a heading to the next one. */
 function section(title: string): string {
   const [, rest = ''] = text.split(`\n## ${title}\n`);
   return rest.split('\n## ')[0] ?? '';
@@ -43,7 +43,7 @@ const rowsOf = (title: string): readonly string[][] =>
         .map((cell) => cell.trim()),
     );
 
-/** Files are named from the root, or from packages/ in the walk. */
+/** Files are named from the root, or in the walk from packages/. */
 const isThere = (path: string): boolean => existsSync(join(root, path)) || existsSync(join(root, 'packages', path));
 
 function namedFiles(): readonly string[] {
@@ -117,7 +117,7 @@ describe('ARCHITECTURE.md', () => {
     expect(rowsOf('Packages')).toEqual(rows);
   });
 
-  it('says of each package what holds in it and where it ends', () => {
+  it('states the invariant and the boundary of each package', () => {
     const { packages } = JSON.parse(read('architecture/layers.json')) as LayerTable;
     for (const name of Object.keys(packages)) {
       const paragraph = section('Packages')

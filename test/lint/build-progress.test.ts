@@ -1,4 +1,4 @@
-// What npm start says while it builds.
+// The progress that npm start prints while it builds.
 import { beforeEach, describe, expect, it } from 'vitest';
 
 interface Progress {
@@ -12,7 +12,7 @@ interface ProgressOptions {
   readonly now: () => number;
 }
 
-// Plain JavaScript, as it runs before anything is installed.
+// Plain JavaScript, because it runs before anything is installed.
 const script = new URL('../../scripts/build-progress.mjs', import.meta.url).href;
 const { BuildProgress } = (await import(script)) as {
   readonly BuildProgress: new (options: ProgressOptions) => Progress;

@@ -1,4 +1,4 @@
-// test/kapstan/built-packages.ts: what keeps tests on dist from passing on old code.
+// test/kapstan/built-packages.ts keeps tests on dist from passing on old code.
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { requireBuilt } from '../kapstan/built-packages.ts';
 const root = mkdtempSync(join(tmpdir(), 'kapstan-built-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-it('takes a build for what its sources say until one of them is another, or is new', () => {
+it('accepts a build until one of its sources changes or a new one is added', () => {
   const folder = join(root, 'one');
   for (const name of ['src', 'dist']) mkdirSync(join(folder, name), { recursive: true });
   const source = join(folder, 'src', 'a.ts');

@@ -1,4 +1,4 @@
-// The numbered examples: short enough to be read in one go, and each run by a test.
+// The numbered examples are short enough to be read in one go, and a test runs each.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ describe('the numbered examples', () => {
     expect(text(`examples/${source}`).trimEnd().split('\n').length).toBeLessThanOrEqual(80);
   });
 
-  it.each(folders)('%s is run by a test, and what it prints is compared where it prints', (folder) => {
+  it.each(folders)('%s is run by a test, which compares its output if it has any', (folder) => {
     const own = sources.filter((source) => source.startsWith(folder));
     const prints = own.some((source) => text(`examples/${source}`).includes('console.log('));
     if (prints) expect(text('test/e2e/examples.test.ts')).toContain(`await expected('${folder}')`);

@@ -1,4 +1,4 @@
-// Links in the documentation: scripts/docs.mjs, which `npm run docs` is.
+// Checks links in the documentation with scripts/docs.mjs, which `npm run docs` runs.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// test/mutants/mutants.json against the sources: what `npm run test:mutants` needs is there. Whether each is killed, it tells.
+// Checks that `npm run test:mutants` can apply the mutants in test/mutants/mutants.json to the sources, and that their
+// tests exist. Only that command tells whether each mutant is killed.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +9,7 @@ interface Mutant {
   readonly file: string;
   readonly search: string;
   readonly replace: string;
-  /** As docs/parity names tests. */
+  /** Named as in docs/parity. */
   readonly test: string;
 }
 
@@ -16,10 +17,10 @@ const root = new URL('../..', import.meta.url).pathname;
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const mutants = JSON.parse(read('test/mutants/mutants.json')) as readonly Mutant[];
 
-/** Where the suites are that engines and stores share. */
+/** Folder of the suites that engines and stores share. */
 const suitesFolder = 'packages/storage/src/testing';
 
-/** Sources in which a test of this file may stand: the file, and the suites that such files call. */
+/** Returns the sources that may contain a test of this file: the file, and the suites that such files call. */
 function sourcesOf(file: string): string {
   const suites = /conformance/.test(file)
     ? readdirSync(join(root, suitesFolder))
@@ -31,12 +32,12 @@ function sourcesOf(file: string): string {
 
 const value = /%[sijdf]|\$\{.*?\}/;
 
-/** The titles of a source as patterns: what stands for a value in them may be anything. */
+/** Returns the titles in a source as patterns, in which a value may be anything. */
 function titlesIn(source: string): readonly RegExp[] {
   const texts = source.matchAll(/'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
   return [...texts].flatMap(([, plain, doubled, template]) => {
     const parts = (plain ?? doubled ?? template ?? '').replaceAll("\\'", "'").split(value);
-    // Too short for a title; one that is all value would be every title.
+    // Skip texts too short for a title; one that is all value would match every title.
     if (parts.join('').length < 8) return [];
     return [new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*')}$`)];
   });
@@ -89,7 +90,7 @@ describe('test/mutants', () => {
   it.each(mutants)('$file: $what: its test exists', ({ test }) => {
     const [file = '', name = ''] = test.split(' › ');
     const title = name.split(' > ').at(-1) ?? '';
-    // As the run reports it: with the values.
+    // Tests are named as the run reports them, with their values.
     expect(name).not.toMatch(/%[sijdf#]/);
     expect(titlesIn(sourcesOf(file)).filter((pattern) => pattern.test(title)).length, test).toBeGreaterThan(0);
   });

@@ -1,4 +1,4 @@
-// scripts/parity.mjs must be able to fail: each rule of docs/parity/README.md broken once.
+// scripts/parity.mjs must be able to fail: these tests break each rule of docs/parity/README.md once.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const head = ['# A table', '', '| Inventory item | Our test | Note |', '| --- | 
 const file = 'packages/a/src/a.test.ts';
 const etcdFile = 'packages/storage-etcd/src/b.test.ts';
 
-/** A report with tests "name: state". */
+/** Returns a report's tests from "name: state". */
 const tests = (path: string, states: Readonly<Record<string, string>>) =>
   Object.entries(states).map(([name, state]) => ({ file: `${path} [unit]`, name, state, errors: [] }));
 
@@ -120,14 +120,14 @@ describe('npm run parity', () => {
     expect([stdout.split('\n')[0], status]).toEqual(['✗ no tables in docs/parity', 1]);
   });
 
-  it('takes one pass of two runs of a name, and refuses one failure of two', () => {
+  it('accepts one pass in two runs of a name, and refuses one failure in two', () => {
     const twice = (...states: string[]) => states.flatMap((state) => tests(file, { x: state }));
     const text = [...head, row('A', `${file} › x`)].join('\n');
     expect(checkText(text, twice('skipped', 'passed')).status).toBe(0);
     expect(checkText(text, twice('failed', 'passed')).status).toBe(1);
   });
 
-  it('says which rows it cannot look at where etcd is missing, and refuses them where it is not', () => {
+  it('reports the rows that it cannot check without etcd, and refuses them when etcd is there', () => {
     const rows = [row('A', `${etcdFile} › on etcd > x`), row('B', `${etcdFile} › on etcd > y`)];
     const text = [...head, ...rows].join('\n');
     const without = checkText(text, tests(etcdFile, { 'on etcd > needs etcd': 'skipped' }));
@@ -161,7 +161,10 @@ describe('docs/parity/client.md', () => {
     return { name, sum: Number(sum), items, parts };
   });
 
-  /** Names without a row in the table. Where rows name the package, as others have such a test too, only those count. */
+  /**
+   * Returns the names without a row in the table. If rows name the package, because others have such a test too, only
+   * those count.
+   */
   const without = ({ items, parts }: (typeof tables)[number]): readonly string[] =>
     parts.flatMap(({ part, names }) => {
       const own = items.filter((item) => item.startsWith(`${part} Test`));
@@ -192,7 +195,7 @@ describe('docs/parity/client.md', () => {
 });
 
 describe('docs/parity/README.md', () => {
-  it('tells the reasons that the tool takes', () => {
+  it('lists the reasons that the tool accepts', () => {
     const tool = readFileSync(join(root, 'scripts/parity-table.mjs'), 'utf8');
     const [, list = ''] = /const reasons = \[(.*)\];/.exec(tool) ?? [];
     const text = readFileSync(join(root, 'docs/parity/README.md'), 'utf8');

@@ -1,7 +1,8 @@
-// npm run test:mutants: applies each mutant of mutants.json to a private copy of the packages and runs the test that must
-// notice it. A mutant that its test does not notice survives: that is a failure. The sources themselves are never touched.
-//   npm run test:mutants                 all of them: hours
-//   npm run test:mutants -- committer    those whose file, test or description holds the text; select.mjs has more
+// npm run test:mutants applies each mutant of mutants.json to a private copy of the packages and runs the test that
+// must notice it. A mutant that its test does not notice survives, which is a failure. The sources themselves are never
+// changed.
+//   npm run test:mutants                 all of them: takes hours
+//   npm run test:mutants -- committer    those whose file, test or description contains the text; select.mjs has more
 import { spawn } from 'node:child_process';
 import {
   cpSync,
@@ -22,7 +23,7 @@ import { readOptions, select } from './select.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const longestRunMs = 90_000;
 
-/** The packages' sources, importing each other and not those of the repository; everything else is shared. */
+/** Copies the packages' sources so that they import each other and not the repository's; everything else is shared. */
 function copyPackages() {
   const copy = mkdtempSync(join(tmpdir(), 'kapstan-mutants-'));
   const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs'];
@@ -48,7 +49,10 @@ function parseTest(id) {
   return { file, pattern: name.replaceAll(' > ', ' ').replace(/[.*+?^${}()|[\]\\]/g, '\\$&') };
 }
 
-/** Runs these tests in the copy; the states of those that ran: "passed", "failed", or "hangs" when there is no end. */
+/**
+ * Runs these tests in the copy. Returns the states of those that ran: "passed", "failed", or "hangs" when they do not
+ * end.
+ */
 async function runTests(copy, ids) {
   const tests = ids.map(parseTest);
   const report = join(copy, 'report.json');
@@ -61,7 +65,7 @@ async function runTests(copy, ids) {
   let hangs = false;
   const timer = setTimeout(() => {
     hangs = true;
-    // The workers of vitest too: they are of its process group.
+    // Also kills vitest's workers, which are in its process group.
     process.kill(-child.pid, 'SIGKILL');
   }, longestRunMs);
   await new Promise((resolve) => child.once('exit', resolve));
@@ -71,7 +75,7 @@ async function runTests(copy, ids) {
   return results.map((result) => result.status).filter((status) => status === 'passed' || status === 'failed');
 }
 
-/** Applies one mutant to the copy; gives what takes it back. */
+/** Applies one mutant to the copy. Returns a function that reverts it. */
 function mutate(copy, { file, search, replace }) {
   const path = join(copy, file);
   const source = readFileSync(path, 'utf8');
@@ -95,7 +99,7 @@ async function judge(copy, mutant) {
   }
 }
 
-/** Whether the tests of a file pass as they are, without a mutant; asked once of each file. */
+/** Returns whether the tests of a file pass without a mutant. Each file is checked once. */
 function unmutatedChecker(copy, mutants) {
   const checks = new Map();
   const check = async (file) => {

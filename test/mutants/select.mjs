@@ -1,14 +1,16 @@
-// Which mutants to run: those whose text matches, or those of the packages that changed, drawn in an order that each commit makes anew.
+// Selects the mutants to run: those whose text matches, or those of changed packages, drawn in an order that differs
+// for each commit.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim();
 
 /**
- * The options of the command: `{ filter, changed, minutes }`. `minutes`: no mutant is begun later than that. Throws for what is unknown.
+ * Reads the command's options: `{ filter, changed, minutes }`. No mutant is begun after `minutes`. Throws for an
+ * unknown option.
  *   npm run test:mutants -- "part of its text"
- *   npm run test:mutants -- --changed --minutes=15      of the packages that changed in the last day of commits
- *   npm run test:mutants -- --changed=main              since another commit
+ *   npm run test:mutants -- --changed --minutes=15      packages that changed in the last day of commits
+ *   npm run test:mutants -- --changed=main              packages that changed since another commit
  */
 export function readOptions(args) {
   const options = { filter: '', changed: undefined, minutes: Number.POSITIVE_INFINITY };
@@ -22,7 +24,7 @@ export function readOptions(args) {
   return options;
 }
 
-/** The newest commit that is a day older than the present one; the first commit of a younger history. */
+/** Returns the newest commit that is a day older than the present one, or the first commit of a younger history. */
 function dayBefore() {
   const seconds = Number(git('log', '-1', '--format=%ct'));
   const before = git('rev-list', '-1', `--before=${seconds - 86_400}`, 'HEAD');

@@ -1,6 +1,6 @@
-// Churn for forty minutes of virtual time, compacted every five as always: the data file stops growing and stays small, although
-// a reader takes a continue token every four minutes; each token answers for five minutes at least, and says 410 when its past
-// is gone. KAPSTAN_CHURN_WRITES sets the writes a minute.
+// Churn for forty minutes of virtual time, with the usual compaction every five minutes. The data file stops growing
+// and stays small, although a reader takes a continue token every four minutes. Each token works for at least five
+// minutes, and answers 410 when its revision is gone. KAPSTAN_CHURN_WRITES sets the writes per minute.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,10 +17,13 @@ const namespace = 'default';
 const minutesBetweenTokens = 4;
 // History lasts one to two intervals of five minutes.
 const minutesOfHistory = { least: 5, most: 10 };
-// 0.4 MiB of objects; ten minutes of history, 1.4 MiB each with its pages; half as much again for pages that are free.
+// 0.4 MiB of objects; ten minutes of history at 1.4 MiB each with its pages; half as much again for free pages.
 const mostMebibytes = 24 * Math.max(1, writesPerMinute / 300);
 
-/** One write in four deletes an object and makes it anew, the others update one; each value is new, of 0 to 8 KB. */
+/**
+ * Makes a minute's writes. One in four deletes an object and creates it again, the others update one. Each value is
+ * new, of 0 to 8 KB.
+ */
 async function churn(client: ResourceClient, minute: number): Promise<void> {
   const write = async (count: number): Promise<void> => {
     const name = `churn-${count % objects}`;
@@ -30,7 +33,7 @@ async function churn(client: ResourceClient, minute: number): Promise<void> {
     await client.delete(ConfigMap, { namespace, name });
     await client.create(ConfigMap, object);
   };
-  // Those of one object follow each other.
+  // The writes of one object follow each other.
   for (let from = 0; from < writesPerMinute; from += objects) {
     await Promise.all(Array.from({ length: objects }, (_, index) => write(from + index)));
   }
@@ -48,7 +51,7 @@ async function takeToken(client: ResourceClient, minute: number): Promise<Token>
   return { text, minute };
 }
 
-/** Whether the token still shows the next page of its time; if not, then because that is compacted. */
+/** Returns whether the token still shows the next page of its revision. If not, the revision must be compacted. */
 async function isAnswered(client: ResourceClient, { text }: Token): Promise<boolean> {
   const page = await client
     .listPage(ConfigMap, { namespace, limit: 10, continue: text })
@@ -94,7 +97,7 @@ test('the data file stays flat under churn while continue tokens are held', { ti
     rmSync(dataDir, { recursive: true });
   }
   console.log(`MiB after each minute of ${writesPerMinute} writes: ${sizes.map((size) => size.toFixed(1)).join(' ')}`);
-  // Free pages are used again, at first not all: values of several pages need free neighbours.
+  // Free pages are reused, but not all at first: a value of several pages needs free neighbours.
   const [early = 0, late = 0] = [sizes[24], sizes.at(-1)];
   expect(late).toBeLessThanOrEqual(1.1 * early);
   expect([early, late].filter((size) => size > mostMebibytes)).toEqual([]);

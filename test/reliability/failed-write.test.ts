@@ -1,4 +1,4 @@
-// A write that the kernel refuses is final: nobody is told a revision that is not on disk, everything is refused from then
+// A write that the kernel refuses is final: nobody sees a revision that is not on disk, everything is refused from then
 // on, and the store opens again with all that was acknowledged.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,12 +13,13 @@ import { requireBuilt } from '../kapstan/built-packages.ts';
 
 const writer = fileURLToPath(new URL('failed-write-writer.mjs', import.meta.url));
 
-// The writer runs what is built.
+// The writer runs the built packages.
 beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
 
 test.skipIf(process.platform === 'win32')('a failed write stops the engine and loses nothing', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-failed-'));
-  // 1000 blocks of 512 or 1024 bytes, whichever the shell has. Node ignores SIGXFSZ, so the write gets EFBIG or comes up short.
+  // 1000 blocks of 512 or 1024 bytes, depending on the shell. Node ignores SIGXFSZ, so the write fails with EFBIG or is
+  // partial.
   const command = 'ulimit -f 1000 && exec "$0" "$@"';
   const child = spawn('sh', ['-c', command, process.execPath, writer, dataDir], {
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,5 +1,5 @@
-// A file system without room, a real one: writes get 507 and change nothing, reads go on, and when there is room again writes
-// do too. Needs a tmpfs of its own, which only root may mount.
+// A real file system that is full: writes get 507 and change nothing, reads continue, and writes work again when there
+// is room. Needs its own tmpfs, which only root may mount.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ afterEach(() => {
 
 const configMap = (name: string): ConfigMap => ({ metadata: { namespace, name }, data: { text: 'x'.repeat(60_000) } });
 
-/** Creates, eight at a time, until one is refused. */
+/** Creates objects, eight at a time, until one is refused. */
 async function createUntilRefused(
   client: ResourceClient,
   prefix: string,
@@ -73,7 +73,7 @@ it('answers 507 while the disk is full, loses nothing, and writes again when the
       expect(status).toMatchObject({ code: 507, reason: 'InsufficientStorage', status: 'Failure' });
       expect(status.message).toContain('no space left on the file system of the data directory');
     }
-    // A group of writes may be too large where one still fits.
+    // A group of writes may not fit where a single one still does.
     const last = await createUntilRefused(client, 'full-last');
     expect(last.errors.map(({ code }) => code)).toContain(507);
     full.names.push(...last.names);

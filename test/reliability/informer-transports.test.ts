@@ -1,5 +1,6 @@
-// One suite, two transports: the same informer over HTTP, through a proxy that breaks things, and in process, straight on
-// the watch cache. Writers run while things break; afterwards the cache must be the server's, and the history whole.
+// One suite for two transports: the same informer over HTTP, through a proxy that breaks things, and in process,
+// directly on the watch cache. Writers run while things break. Afterwards the cache must equal the server's state, and
+// the history must be complete.
 import { type DeepReadonly, isExpired, type ObjectKey, type ResourceClient, silentLogger } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
 import { type SharedInformer, SharedInformerFactory } from '@kapstan/informers';
@@ -21,15 +22,17 @@ interface Scene {
 const nameOf = (object: DeepReadonly<ConfigMap>): string => object.metadata?.name ?? '';
 const key = (name: string): ObjectKey => `default/${name}` as ObjectKey;
 
-/** What happens to a running informer while writers write. */
+/** Something that happens to a running informer while writers write. */
 interface Disturbance {
   readonly name: string;
   readonly disturb: (scene: Scene) => Promise<void>;
-  /** Time in which it must be over, in milliseconds of virtual time. */
+  /** Longest time that it may take, in milliseconds of virtual time. */
   readonly withinMs: number;
-  /** `everyWrite`: the watch is resumed, so nothing may be skipped. `lastStates`: a relist may skip what was overwritten. */
+  /**
+   * `everyWrite`: the watch is resumed, so nothing may be skipped. `lastStates`: a relist may skip overwritten states.
+   */
   readonly completeness: 'everyWrite' | 'lastStates';
-  /** Phases that must come up on the way, in this order. */
+  /** Phases that must occur on the way, in this order. */
   readonly phases: readonly string[];
 }
 
@@ -156,7 +159,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, use
     await leaks.assertNone();
   });
 
-  /** Creates, or updates what is there. */
+  /** Creates an object, or updates an existing one. */
   const create = (name: string) =>
     scene.history.write({
       client: scene.cluster.client,
@@ -244,7 +247,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, use
     expect(seen.seen.get('b')?.at(-1)).toMatchObject({ version: known?.metadata?.resourceVersion });
     expect(seen.problems(history, 'lastStates')).toEqual([]);
     expect(seen.errors.some(isExpired)).toBe(true);
-    // In process the watch meets a cache that is being filled (429); over HTTP the client itself asks again.
+    // In process the watch meets a cache that is being filled (429); over HTTP the client itself retries.
     expect(inOrder(seen.phases, ['syncing', 'live', 'stale', 'live'])).toBe(true);
   });
 
@@ -314,7 +317,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, use
   });
 });
 
-/** Whether the wanted ones are among the others, in their order. */
+/** Returns whether the wanted ones occur among the others, in this order. */
 function inOrder(all: readonly string[], wanted: readonly string[]): boolean {
   let next = 0;
   for (const one of all) if (one === wanted[next]) next++;

@@ -1,5 +1,5 @@
 // Child of kill9.test.ts: creates keys 64 at a time and prints each one when it is acknowledged, until it is killed.
-// Runs the built package, so that it is the program that users run.
+// Runs the built package, which is what users run.
 import { writeSync } from 'node:fs';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 
@@ -14,7 +14,7 @@ async function writer() {
     next += 1;
     const key = `/registry/things/round-${round}/${String(next).padStart(6, '0')}`;
     const { succeeded, revision } = await engine.commit({ key, expectedRevision: 0, change: { type: 'put', value } });
-    // Written with a system call before anything else happens: what the parent reads was acknowledged.
+    // One system call writes it before anything else happens, so whatever the parent reads was acknowledged.
     writeSync(1, `${succeeded ? 'acknowledged' : 'refused'} ${key} ${revision}\n`);
   }
 }

@@ -1,5 +1,5 @@
-// I10 and I11 under kill -9: no acknowledged write is lost, no revision is issued twice. The kernel survives a killed process,
-// so this says nothing about power; for that see docs/decisions/0002-lmdb-layout.md.
+// I10 and I11 under kill -9: no acknowledged write is lost, no revision is issued twice. The kernel survives a killed
+// process, so this says nothing about loss of power; see docs/decisions/0002-lmdb-layout.md.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ interface Round {
   readonly refused: number;
 }
 
-/** Lets a writer run until it has acknowledged so many creates, then kills it where it stands. */
+/** Lets a writer run until it has acknowledged this many creates, then kills it. */
 async function writeAndKill(dataDir: string, round: number, killAfter: number): Promise<Round> {
   const child = spawn(process.execPath, [writer, dataDir, String(round)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_, signal) => resolve(signal)));

@@ -1,4 +1,4 @@
-// Leader election with real processes, real time and client-go's timings: one is paused, one is told to end.
+// Leader election with real processes, real time and client-go's timings: one process is paused, one is told to end.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ let cluster: TestCluster;
 let folder: string;
 let following: Subscription;
 const workers = new Set<Worker>();
-/** Who wrote, in the order of the server's revisions. */
+/** The writers and their times, in the order of the server's revisions. */
 let writes: { readonly by: string; readonly atMs: number }[];
 
 beforeEach(async () => {
@@ -91,7 +91,8 @@ it('a leader that is paused for 20 s writes nothing after it wakes, and ends; me
   const stoppedAtMs = systemClock.monotonicNow();
   await until(() => writesOf('second').length > 0, 'the second takes over', 21_000);
   const takenOverMs = (writesOf('second')[0]?.atMs ?? 0) - stoppedAtMs;
-  // The lease of 15 s counts from the last renewal that the second saw: up to a retry period before the pause and after it.
+  // The lease of 15 s counts from the last renewal that the second process saw, which may differ from the pause by a
+  // retry period.
   expect(takenOverMs).toBeGreaterThan(8000);
   await delay(systemClock, Math.max(0, stoppedAtMs + 20_000 - systemClock.monotonicNow()));
   first.process.kill('SIGCONT');

@@ -1,5 +1,5 @@
-// A process of leader-election.test.ts: one of several that want to work. Writes its name into ConfigMaps as fast as it can
-// while it leads, through the reconcile's client. Prints a line for what happens to it.
+// A process of leader-election.test.ts, one of several that want to work. While it leads, it writes its name into
+// ConfigMaps as fast as it can, through the reconcile's client. Prints a line for each event.
 import { writeFileSync } from 'node:fs';
 import { resource } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
@@ -14,7 +14,7 @@ const work = controller(ConfigMap, { name: identity })
   .settings({ workers: 4, rateLimiter: { when: () => 0, forget: () => undefined, numRequeues: () => 0 } })
   .reconcile(async ({ metadata }, { client, signal }) => {
     const target = { namespace: metadata.namespace, name: metadata.name };
-    // Several in a row, none of which looks at the signal: it is the client that must refuse.
+    // Several writes in a row that ignore the signal, so the client must refuse them.
     for (let i = 0; i < 50; i++) {
       await client.get(ConfigMap, target);
       await client.patch(ConfigMap, target, {

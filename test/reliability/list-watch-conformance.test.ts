@@ -1,4 +1,5 @@
-// The shared list/watch suite against the whole: the HTTP client on a real server, the in-process client on the watch cache.
+// The shared list/watch suite on the whole stack: the HTTP client on a real server, the in-process client on the watch
+// cache.
 import type { ResourceClient } from '@kapstan/api';
 import { LeakCheck, type ListWatchFixture, listWatchConformance, testConfigMaps } from '@kapstan/api/testing';
 import { testCluster } from '@kapstan/testing';
@@ -20,7 +21,7 @@ const fixture =
       delete: async (name) => void (await client.delete(testConfigMaps, { name, namespace: 'default' })),
       compact: async () => {
         await cluster.fault({ kind: '410' });
-        // The cache fills itself anew; a list is refused until then.
+        // The cache refills itself and refuses lists until then.
         for (let isReady = false; !isReady; ) {
           await cluster.settle();
           isReady = await cluster.client.listPage(testConfigMaps, { resourceVersion: '0' }).then(

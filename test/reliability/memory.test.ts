@@ -1,5 +1,5 @@
-// Memory that requests and watches take comes back: large objects that are deleted leave nothing behind, and what waits for
-// clients that do not read is bounded for each user, over all their watches (I5).
+// Memory that requests and watches take comes back: deleted large objects leave nothing behind, and data for clients
+// that do not read is bounded per user, over all of the user's watches (I5).
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';
@@ -13,7 +13,7 @@ const mebibyte = 1_048_576;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Memory that is held, garbage left out, in MiB. */
+/** Returns the memory in use after a collection, in MiB. */
 function heldMebibytes(): number {
   collectGarbage();
   collectGarbage();
@@ -41,14 +41,14 @@ it('30 objects of 0.9 MB that were made, changed and deleted leave nothing, thou
   const cluster = await testCluster();
   const client = await cluster.connect();
   try {
-    // What is made once, for all requests, is made before.
+    // Whatever is made once for all requests is made before the measurement.
     await client.create(ConfigMap, large(100));
     await client.delete(ConfigMap, { namespace: 'default', name: 'large-100' });
     await cluster.advance(150_000);
     const before = heldMebibytes();
     await churn(client);
     const at = heldMebibytes() - before;
-    // A watch may resume for 75 s; the cache hears of the time every 30 s.
+    // A watch may resume for 75 s; the cache checks the time every 30 s.
     await cluster.advance(150_000);
     const after = heldMebibytes() - before;
     process.stdout.write(`81 MB of states: ${Math.round(at)} MiB held at once, ${Math.round(after)} MiB later\n`);
@@ -59,7 +59,7 @@ it('30 objects of 0.9 MB that were made, changed and deleted leave nothing, thou
   }
 });
 
-/** Asks for a watch and reads the head of the answer, no more. */
+/** Starts a watch and reads only the head of its answer. */
 async function lazyWatch(cluster: TestCluster, resourceVersion: string): Promise<TLSSocket> {
   const { tls } = clientConfigOf(parseKubeconfig(cluster.kubeconfig));
   const { port } = cluster.proxy;

@@ -1,5 +1,5 @@
-// One test a pain that authors of controllers report, against a whole server in this process. docs/parity/pains.md has the
-// list; what needs no server is in packages/controller/src/pains.test.ts.
+// One test for each problem that authors of controllers report, against a whole server in this process.
+// docs/parity/pains.md has the list; packages/controller/src/pains.test.ts has the problems that need no server.
 import { type DeepReadonly, defineResource, type ObjectOf } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
 import type { Client } from '@kapstan/client';
@@ -65,7 +65,7 @@ describe('what hurts in controllers:', () => {
           const name = object.metadata?.name ?? '';
           const runs = object.status?.runs ?? 0;
           if (versionOf(object) < (written.get(name) ?? 0n)) stale.push(`${name} ${object.spec.text}`);
-          // Made by whoever sees none: with a cache that is behind there would be several.
+          // Each run that sees no child creates one, so a cache that lags would lead to several.
           if (children(ConfigMap).length === 0) {
             const child = `${name}-${object.metadata?.generation}-${written.get(name) ?? 0}`;
             await apply(ConfigMap, { metadata: { name: child } });
@@ -77,7 +77,7 @@ describe('what hurts in controllers:', () => {
           written.set(name, versionOf(await own.patch(Echo, { namespace, name }, status, { subresource: 'status' })));
         }),
     );
-    // What is written is seen late.
+    // Writes are seen late.
     await cluster.fault({ kind: 'slow', delayMs: 300, match: 'watch' });
     for (const name of ['a', 'b', 'c', 'd']) await create(name, 'hello');
     await cluster.advance(20_000);
@@ -98,7 +98,8 @@ describe('what hurts in controllers:', () => {
         const body = { status: { text: object.spec.text } };
         const write = () => own.patch(Echo, { namespace, name }, { type: 'merge', body }, { subresource: 'status' });
         const foreign = () => (round < 20 ? say(name, `round ${++round}`) : present(name));
-        // Theirs before ours, then ours before theirs; the cache has both before this run ends.
+        // The other writer goes first in even rounds, we go first in odd ones; the cache has both writes before this
+        // run ends.
         const [first, second] = round % 2 === 0 ? [foreign, write] : [write, foreign];
         await first();
         const last = await second();

@@ -1,5 +1,5 @@
-// One test a pain of the packages themselves: how they load, with what, and how much that takes. The SDK is copied with its
-// dependencies and nothing else, as an installation has it. docs/parity/pains.md has the list.
+// One test for each problem with the packages themselves: how they load, with what, and how much that takes. The SDK is
+// copied with its dependencies and nothing else, like an installation. docs/parity/pains.md has the list.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -30,7 +30,7 @@ const sdk = ['@kapstan/client', '@kapstan/informers', '@kapstan/controller'];
 let folder: string;
 const manifests = new Map<string, PackageFile>();
 
-/** A package as it is installed, and what it cannot do without. */
+/** Installs a package and what it needs. */
 function install(name: string): void {
   if (manifests.has(name)) return;
   const from = join(modules, name);
@@ -76,7 +76,7 @@ describe('what hurts in packages:', () => {
     const ours = [...manifests].filter(([name]) => name.startsWith('@kapstan/'));
     expect(ours.map(([name]) => name).sort()).toEqual([...sdk, '@kapstan/api', '@kapstan/kinds'].sort());
     expect(ours.filter(([, { optionalDependencies }]) => optionalDependencies !== undefined)).toEqual([]);
-    // The optional peers are not in this installation; who needs them is their entry point for tests.
+    // This installation lacks the optional peers, which only the entry points for tests need.
     const entries = [...sdk, '@kapstan/api', '@kapstan/api/testing', '@kapstan/kinds/apps/v1'];
     for (const entry of entries) expect(run(`await import('${entry}'); console.log('loaded')`)).toBe('loaded\n');
     expect(existsSync(join(folder, 'node_modules/vitest'))).toBe(false);
@@ -93,8 +93,8 @@ describe('what hurts in packages:', () => {
        const echo = controller(ConfigMap).reconcile(async () => undefined);
        const kinds = [connect, SharedInformer].map((each) => typeof each).join();
        const tell = (error) => console.log(kinds, parsed, echo.name, error.message.includes('/nowhere'));
-       // Awaited at the top: a chunk that run() loads must not wait for this one. Source: Rolldown makes it do so when a
-       // package hands on what another exports.
+       // Awaited at the top level: it would hang if a chunk that run() loads waited for this one, which Rolldown causes
+       // when a package re-exports another's names.
        await run(echo, { kubeconfig: '/nowhere' }).catch(tell);`,
     );
     await build({
@@ -104,7 +104,7 @@ describe('what hurts in packages:', () => {
       ssr: { noExternal: true },
       build: { ssr: 'main.js', outDir: 'bundle', minify: false, target: 'node20' },
     });
-    // Away from every node_modules.
+    // The bundle runs away from every node_modules.
     const bundle = mkdtempSync(join(tmpdir(), 'kapstan-bundle-'));
     try {
       cpSync(join(folder, 'bundle'), bundle, { recursive: true });

@@ -1,4 +1,5 @@
-// One test a pain of testing controllers, and of the API servers that are started for it. docs/parity/pains.md has the list.
+// One test for each problem of testing controllers, and of the API servers started for it. docs/parity/pains.md has the
+// list.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -78,7 +79,7 @@ describe('what hurts in testing:', () => {
     const { user, system } = process.cpuUsage(startedAt);
     expect(heldMebibytes() - heldAtFirst).toBeLessThan(10);
     expect(folders().filter((name) => !before.includes(name))).toEqual([]);
-    // Of the processor, in milliseconds: others may be using it too.
+    // CPU time in milliseconds, since others may use the processor too.
     expect((user + system) / 1000 / rounds).toBeLessThan(1500);
   });
 });

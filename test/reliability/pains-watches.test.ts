@@ -1,5 +1,6 @@
-// One test a pain of watches that users of Node informers report, over real connections to a whole server, in virtual time.
-// docs/parity/pains.md has the list; what needs no network is in packages/informers/src/pains.test.ts.
+// One test for each problem with watches that users of Node informers report, over real connections to a whole server,
+// in virtual time. docs/parity/pains.md has the list; packages/informers/src/pains.test.ts has the problems that need
+// no network.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { compareResourceVersions, type DeepReadonly, type ListerWatcher } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
@@ -15,7 +16,7 @@ const nameOf = ({ metadata }: DeepReadonly<ConfigMap>): string => metadata?.name
 
 const uncached = { watchCache: { isEnabled: false, sizes: new Map(), defaultSize: 100 } };
 
-/** Requests for lists and watches of ConfigMaps, as they go onto the wire. */
+/** Records lists and watches of ConfigMaps as they are sent. */
 class Wire {
   readonly lists: URLSearchParams[] = [];
   readonly watches: URLSearchParams[] = [];
@@ -71,7 +72,7 @@ async function start(
   await cluster.settle();
 }
 
-/** In process, so that it is not among what is counted. */
+/** Writes in process, so that its requests are not counted. */
 const write = async (name: string, text = ''): Promise<void> => {
   const object = { metadata: { namespace, name }, data: { text } };
   await cluster.client.apply(ConfigMap, object, { fieldManager: 'test', force: true });
@@ -119,7 +120,7 @@ describe('what hurts in watches: connections:', () => {
   it('a server whose watches break at once is asked tens of times a second', async () => {
     await start();
     const before = wire.watches.length + wire.lists.length;
-    // Four minutes in which no watch lasts longer than half a second.
+    // For four minutes, no watch lasts longer than half a second.
     for (let half = 0; half < 480; half++) {
       await cluster.fault({ kind: 'reset', match: 'watch' });
       await cluster.advance(500);
@@ -135,7 +136,7 @@ describe('what hurts in watches: connections:', () => {
     await cluster.advance(300_000);
     expect([wire.watches.length, wire.lists.length]).toEqual([1, 0]);
     expect(phases).toEqual(['syncing', 'live']);
-    // Its end is the server's, asked for at random, so that not all come back at once.
+    // The client asks the server for a random timeout, so that not all watches end at once.
     expect(Number(wire.watches[0]?.get('timeoutSeconds'))).toBeGreaterThan(300);
     expect(Number(wire.watches[0]?.get('timeoutSeconds'))).toBeLessThanOrEqual(600);
   });
@@ -145,7 +146,7 @@ describe('what hurts in watches: connections:', () => {
     await cluster.fault({ kind: 'reset', match: 'watch' });
     await cluster.advance(1000);
     expect(wire.watches.map((query) => query.get('allowWatchBookmarks'))).toEqual(['true', 'true']);
-    // Writes elsewhere move its version on, so that it never comes back with one that is compacted.
+    // Writes elsewhere advance the informer's version, so that it never resumes from a compacted one.
     const [before] = [informer.lastSyncResourceVersion];
     for (let at = 0; at < 5; at++)
       await cluster.client.create(ConfigMap, { metadata: { namespace: 'kube-system', name: `${at}` } });
@@ -200,7 +201,7 @@ describe('what hurts in watches: lists and versions:', () => {
       watch: (options) => source.watch(options),
       list: async (options) => {
         const page = await source.list(options);
-        // While a list is being read the history goes, each time.
+        // The history is dropped each time a list is being read.
         if (page.continue !== undefined) {
           await write('0', `${++losses}`);
           await cluster.fault({ kind: '410' });

@@ -1,4 +1,5 @@
-// Child of refused-page.test.ts: a dozen creates one after another, and what became of each. Runs the built package.
+// Child of refused-page.test.ts: makes a dozen creates one after another and prints their outcomes. Runs the built
+// package.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 
 const outcomes = [];

@@ -1,5 +1,5 @@
-// The kernel refuses one write of the data file, whichever: a page for want of room costs one commit, a header ends the store.
-// strace refuses it, so that every write can be the one.
+// The kernel refuses one write of the data file: a page without room costs one commit, a header ends the store. strace
+// injects the refusal, so that any write can be chosen.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,16 +23,16 @@ interface Told {
 const strace = findTool({ command: 'strace', debianPackage: 'strace' });
 const writer = fileURLToPath(new URL('refused-page-writer.mjs', import.meta.url));
 
-// The writer runs what is built.
+// The writer runs the built packages.
 beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
-// Those before are made while the store is opened, which then fails.
+// Earlier writes belong to opening the store, which then fails.
 const refusedWrites = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 
-/** Undefined when the store could not be opened. */
+/** Returns undefined when the store could not be opened. */
 function writeWithRefusal(dataDir: string, refused: number): Told | undefined {
   const inject = `inject=pwrite64:error=ENOSPC:when=${refused}`;
   const filter = ['-f', '-o', '/dev/null', '-P', join(dataDir, 'data.mdb'), '-e', 'trace=pwrite64', '-e', inject];
-  // One thread, because strace counts the writes of each.
+  // Use one thread, because strace counts the writes of each thread.
   const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
   const run = spawnSync('strace', [...filter, process.execPath, writer, dataDir], { env, timeout: 20_000 });
   expect(run.signal, 'the writer hung').toBeNull();

@@ -1,5 +1,5 @@
-// kill -9 of a whole server, and a start on the same data at the same address: informers over HTTP recover, nothing that was
-// acknowledged is lost (I10), no version is issued twice (I11), nobody who vanished stays in a cache (I7).
+// kill -9 of a whole server, and a start on the same data at the same address: informers over HTTP recover, nothing
+// acknowledged is lost (I10), no version is issued twice (I11), and no deleted object stays in a cache (I7).
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ describe('a server that is killed and started again', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'kapstan-restart-'));
     server = await start();
     client = new Client(configOf(server));
-    // The short pauses of a test; in production they begin at 800 ms.
+    // Short pauses for the test; in production they begin at 800 ms.
     const backoff = { initialMs: 50, maxMs: 500, factor: 2, jitter: 1, resetAfterMs: 60_000 };
     informer = new SharedInformer(client.listerWatcher(ConfigMap, { namespace: 'default' }), {
       backoff,
@@ -40,7 +40,7 @@ describe('a server that is killed and started again', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  /** No control loops: what is there is what the test wrote. */
+  /** Starts a server without control loops, so that the test alone writes objects. */
   const start = (port = '0'): Promise<ServeProcess> =>
     startServeProcess({ dataDir, flags: ['--control-loops=none', `--secure-port=${port}`] });
   const kill = async (): Promise<void> => {
@@ -105,7 +105,7 @@ describe('a server that is killed and started again', () => {
     await until(() => cached().length === 3);
     const port = new URL(server.url).port;
     await kill();
-    // The server comes back elsewhere, loses objects, and returns.
+    // The server returns on another port, loses objects, then comes back on its own.
     server = await start();
     const elsewhere = new Client(configOf(server));
     await elsewhere.delete(ConfigMap, { name: 'b', namespace: 'default' });
@@ -135,11 +135,11 @@ function repeated(writes: readonly { readonly version: string }[]): string[] {
   return versions.filter((version, i) => versions.indexOf(version) !== i);
 }
 
-/** The server is another process: there is only real time to wait in. */
+/** Waits in real time, because the server is another process. */
 async function until(condition: () => boolean): Promise<void> {
   const deadlineMs = systemClock.monotonicNow() + 20_000;
   while (!condition()) {
-    if (systemClock.monotonicNow() > deadlineMs) throw new Error('what was waited for did not come within 20 s');
+    if (systemClock.monotonicNow() > deadlineMs) throw new Error('the condition did not hold within 20 s');
     await delay(systemClock, 10);
   }
 }

@@ -1,6 +1,6 @@
-// A program of the SDK under churn, for sdk-churn.test.ts: an informer with a work queue and a loop, a manager with a controller,
-// and an informer whose connection breaks, all over HTTP. Run with --expose-gc. Prints a line of JSON after each round, and
-// ends by itself if nothing is left open.
+// An SDK program under churn, for sdk-churn.test.ts: an informer with a work queue and a loop, a manager with a
+// controller, and an informer whose connection breaks, all over HTTP. Run with --expose-gc. Prints a line of JSON after
+// each round, and ends by itself if nothing is left open.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { delay, isNotFound, resource, systemClock } from '@kapstan/api';
@@ -34,7 +34,7 @@ async function measure(name) {
   say({ name, heap: heapUsed, external, open, resources: process.getActiveResourcesInfo().length, warnings });
 }
 
-/** Runs calls, 64 at once. */
+/** Runs the calls, 64 at once. */
 async function each(count, call) {
   let next = 0;
   const work = async () => {
@@ -43,7 +43,7 @@ async function each(count, call) {
   await Promise.all(Array.from({ length: 64 }, work));
 }
 
-/** Fails once for every tenth key, so that backoff and its memory are used too. */
+/** Starts a loop that fails once for every tenth key, so that backoff and its memory are used too. */
 function startLoop(client, stop) {
   const factory = new SharedInformerFactory(client, {
     namespace,
@@ -111,7 +111,7 @@ async function churn() {
   await client.close();
 }
 
-/** Each break is followed by a write, which the informer must see. */
+/** Breaks the connection again and again. Each break is followed by a write, which the informer must see. */
 async function reconnect() {
   const writer = connect(server);
   const proxy = await ByteProxy.start({ targetPort: () => Number(new URL(server).port) });

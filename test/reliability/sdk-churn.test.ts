@@ -1,6 +1,6 @@
-// The SDK over HTTP, objects made, changed and deleted in rounds, and a watch whose connection breaks again and again: heap, open
-// files and timers stay flat, and in the end nothing keeps the process from ending. KAPSTAN_SDK_CHURN_OBJECTS sets the objects a
-// round.
+// The SDK over HTTP, while objects are created, changed and deleted in rounds and a watch's connection breaks again and
+// again: heap, open files and timers stay flat, and at the end nothing keeps the process alive.
+// KAPSTAN_SDK_CHURN_OBJECTS sets the objects per round.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -18,9 +18,9 @@ interface Reading {
   readonly name: 'start' | 'churn' | 'stopped' | 'reconnect' | 'end';
   readonly heap: number;
   readonly external: number;
-  /** Files. */
+  /** Number of open files. */
   readonly open: number;
-  /** Handles, requests and timers. */
+  /** Number of handles, requests and timers. */
   readonly resources: number;
   readonly warnings: readonly string[];
 }
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const args = ['--expose-gc', program, serve.url, serve.adminToken, ...[objects, rounds, reconnects].map(String)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   createInterface({ input: child.stdout }).on('line', (line) => readings.push(JSON.parse(line)));
-  // It ends by itself: a handle or a timer that is left would keep it.
+  // The process must end by itself, which a remaining handle or timer would prevent.
   [ended] = await once(child, 'exit', { signal: AbortSignal.timeout(230_000) }).finally(() => child.kill('SIGKILL'));
   await serve.close();
 }, 240_000);
@@ -59,14 +59,15 @@ describe('the SDK under churn', () => {
   it.each(['churn', 'reconnect'] as const)('keeps its heap flat: %s', (name) => {
     const [first, ...rest] = of(name);
     expect(rest).toHaveLength(3);
-    // Of 7,500 objects that came and went since, 70 bytes each would be too many.
+    // 7,500 objects came and went since, so this allows less than 70 bytes for each.
     expect(Math.max(...rest.map(({ heap }) => heap))).toBeLessThan((first?.heap ?? 0) + mebibyte / 2);
   });
 
   it.each(['churn', 'reconnect'] as const)('opens no more files and handles, round after round: %s', (name) => {
     const [first, ...rest] = of(name);
     const most = (member: 'open' | 'resources') => Math.max(...rest.map((reading) => reading[member]));
-    // Up to two connections for each of the 64 + 8 calls at once: one that ends is not free yet when the next begins.
+    // Up to two connections for each of the 64 + 8 concurrent calls, as one that ends is not free yet when the next
+    // begins.
     const atMost = name === 'churn' ? (of('start')[0]?.open ?? 0) + 2 * 72 + 10 : (first?.open ?? 0) + 2;
     expect(most('open')).toBeLessThanOrEqual(atMost);
     expect(most('resources')).toBeLessThanOrEqual((first?.resources ?? 0) + 4);
@@ -77,7 +78,7 @@ describe('the SDK under churn', () => {
     expect([stopped - start, end - start].every((more) => more <= 1)).toBe(true);
   });
 
-  it('adds no listener time and again', () => {
+  it('does not add listeners again and again', () => {
     expect(readings.at(-1)?.warnings).toEqual([]);
   });
 });

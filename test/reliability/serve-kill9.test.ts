@@ -1,5 +1,5 @@
-// I10, I11 and I3 for the whole: `kapstan serve` is killed with signal 9 in the middle of 10,000 creates over HTTPS and started
-// again on its directory. kill9.test.ts does the same to the engine alone, many times faster.
+// I10, I11 and I3 for the whole: `kapstan serve` is killed with signal 9 in the middle of 10,000 creates over HTTPS and
+// started again on its directory. kill9.test.ts does the same to the engine alone, many times faster.
 import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,9 @@ const creates = 10_000;
 const kills = 6;
 const writers = 8;
 const namespace = 'default';
-/** Set KAPSTAN_SEED to repeat a run: the points of the kills are the same, what is under way then is not. */
+/**
+ * Set KAPSTAN_SEED to repeat a run: the server is killed at the same points, but other requests may be under way then.
+ */
 const seed = Number(process.env.KAPSTAN_SEED ?? randomInt(1_000_000));
 
 let dataDir: string;
@@ -32,7 +34,7 @@ afterEach(async () => {
 });
 
 async function start(from: 'cache' | 'store'): Promise<void> {
-  // No control loops: what is there is what the test wrote.
+  // No control loops, so that the test alone writes objects.
   const flags = ['--control-loops=none', `--watch-cache=${from === 'cache'}`];
   server = await startServeProcess({ dataDir, flags });
   client = new Client({ server: server.url, token: server.adminToken, tls: { caFile: server.caFile }, proxyUrl: '' });
@@ -44,7 +46,7 @@ async function kill(): Promise<void> {
   await client.close();
 }
 
-/** What was acknowledged, and the versions that anybody has seen. */
+/** Records what was acknowledged, and the versions that anybody has seen. */
 class Ledger {
   readonly acknowledged = new Map<string, string>();
   readonly problems: string[] = [];
@@ -66,7 +68,7 @@ class Ledger {
     this.see(name, resourceVersion);
   }
 
-  /** A version belongs to one object for ever (I11). */
+  /** Notes a version. It belongs to one object for ever (I11). */
   see(name: string, resourceVersion: string): void {
     const owner = this.#owners.get(resourceVersion) ?? name;
     if (owner !== name) this.problems.push(`version ${resourceVersion} is that of ${owner} and of ${name}`);
@@ -81,7 +83,7 @@ class Ledger {
 
 const contentOf = (name: string): Record<string, string> => ({ name, payload: name.repeat(10) });
 
-/** Several writers at once, until so many creates are acknowledged in all; then the server is killed under them. */
+/** Runs several writers until this many creates are acknowledged in all, then kills the server under them. */
 async function writeAndKill(ledger: Ledger, until: number): Promise<void> {
   const newestBefore = ledger.newest;
   let isKilled = false;
@@ -95,7 +97,7 @@ async function writeAndKill(ledger: Ledger, until: number): Promise<void> {
         });
         ledger.acknowledge(metadata, newestBefore);
       } catch (error) {
-        // Without an answer nobody knows; but a running server refuses none of these.
+        // Without an answer the outcome is unknown, but a running server refuses none of these.
         if (!isKilled || isStatusError(error)) throw error;
       }
       if (!isKilled && ledger.count >= until) {
@@ -108,7 +110,7 @@ async function writeAndKill(ledger: Ledger, until: number): Promise<void> {
   await kill();
 }
 
-/** What is stored: each acknowledged create as it was acknowledged. The answer: the version of the list. */
+/** Checks that each acknowledged create is stored as it was acknowledged. Resolves to the list's version and names. */
 async function checkStored(ledger: Ledger): Promise<{ readonly version: string; readonly names: ReadonlySet<string> }> {
   const names = new Set<string>();
   let version = '';
@@ -136,7 +138,7 @@ async function checkStored(ledger: Ledger): Promise<{ readonly version: string; 
   return { version, names };
 }
 
-/** A watch that goes on after each kill where it stood, and hears of every object once (I3). */
+/** A watch that resumes after each kill where it was, and sees every object once (I3). */
 class ResumedWatch {
   readonly #seen = new Map<string, string>();
   readonly problems: string[] = [];
@@ -146,7 +148,7 @@ class ResumedWatch {
     this.#version = version;
   }
 
-  /** Reads until it has heard of these objects. Rejects with 410 where the server cannot go on from where it stood. */
+  /** Reads until it has seen these objects. Rejects with 410 when the server cannot resume from its version. */
   async catchUp(wanted: ReadonlySet<string>): Promise<void> {
     const signal = AbortSignal.timeout(20_000);
     const events = client.watchEvents(ConfigMap, { namespace, resourceVersion: this.#version, signal });
@@ -188,7 +190,8 @@ it('loses no acknowledged create to kill -9 and issues no version twice', {
   const watch = new ResumedWatch((await checkStored(ledger)).version);
   for (const [round, point] of [...points, creates].entries()) {
     await writeAndKill(ledger, point);
-    // The cache of a new process knows nothing from before its start and says so, as kube-apiserver's does; the store does.
+    // A new process's cache knows nothing from before its start and says so, as kube-apiserver's does; the store knows
+    // it.
     const from = round % 2 === 0 ? 'cache' : 'store';
     await start(from);
     const { names } = await checkStored(ledger);

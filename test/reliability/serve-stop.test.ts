@@ -1,5 +1,5 @@
-// SIGTERM at any time in the life of `kapstan serve`, also long before it is ready: it ends with status 0 and leaves a
-// directory that the next one starts on.
+// SIGTERM at any time in the life of `kapstan serve`, even long before it is ready: it ends with status 0 and leaves a
+// directory on which the next server starts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -47,7 +47,7 @@ it('kapstan serve with a delay is not ready at once, serves on, and ends in peac
   await closed;
 });
 
-/** Over a connection of its own. */
+/** Sends the request over its own connection. */
 function statusOf({ url, adminToken }: ServeProcess, path: string, ca: string): Promise<number | undefined> {
   const headers = { authorization: `Bearer ${adminToken}` };
   return new Promise((resolve, reject) => {

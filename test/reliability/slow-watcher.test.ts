@@ -1,4 +1,4 @@
-// A watcher that does not read: the server ends it at its byte bound, and nobody else notices (I5).
+// The server ends a watcher that does not read at its limit of bytes, and nobody else notices (I5).
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';
@@ -16,7 +16,7 @@ const eventBytes = 64 * 1024;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Memory that is held, garbage left out, in MiB. */
+/** Returns the memory in use after a collection, in MiB. */
 function heldMebibytes(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
@@ -40,7 +40,7 @@ describe('a watcher that does not read', () => {
     await cluster.close();
   });
 
-  /** Asks for a watch and reads the head of the answer, no more. */
+  /** Starts a watch and reads only the head of its answer. */
   async function lazyWatch(resourceVersion: string): Promise<TLSSocket> {
     const { tls } = clientConfigOf(parseKubeconfig(cluster.kubeconfig));
     const port = cluster.proxy.port;
@@ -75,7 +75,7 @@ describe('a watcher that does not read', () => {
       if (event.type !== 'BOOKMARK') seen.push(Number(event.object.data?.n));
       wake();
     });
-    // What the history of the watch cache holds is measured first, without the stalled ones: 75 s of events.
+    // The history of the watch cache, 75 s of events, is measured first, without the stalled watchers.
     await write(0, 200);
     const atFirst = heldMebibytes();
     await write(200, 400);
@@ -87,7 +87,7 @@ describe('a watcher that does not read', () => {
     expect(seen).toEqual(Array.from({ length: 650 }, (_, n) => n));
     expect(await ended()).toBe(lazy.length);
     process.stdout.write(`6 stalled watchers, 16 MiB of events for each: ${Math.round(more)} MiB more held\n`);
-    // In their sockets alone they would hold 90 MiB if nobody stopped.
+    // Without a limit, their sockets alone would hold 90 MiB.
     expect(more).toBeLessThan(45);
     for (const socket of lazy) expect(await rest(socket)).toBeLessThan(500 * eventBytes);
   });
@@ -110,7 +110,7 @@ describe('a watcher that does not read', () => {
   });
 });
 
-/** Bytes that still come until the answer is over: its last chunk is empty. The connection stays. */
+/** Returns the number of bytes until the answer's last chunk, which is empty. The connection stays open. */
 async function rest(socket: TLSSocket): Promise<number> {
   let bytes = 0;
   await new Promise<void>((resolve) => {

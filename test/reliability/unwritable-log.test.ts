@@ -1,5 +1,5 @@
-// A log that cannot be written never ends the process and never holds it up: a full disk, a reader that is gone, one that
-// does not read. Lines are dropped and counted, and told of when writing works again.
+// A log that cannot be written neither ends the process nor delays it: a full disk, a reader that is gone, one that
+// does not read. Lines are dropped and counted, and reported when writing works again.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { describe, expect, it } from 'vitest';
 import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.ts';
 
 const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
-/** Handshakes that fail are logged at this verbosity, one line each. */
+/** At this verbosity each failed handshake is logged, one line each. */
 const flags = ['--v=4'];
 
 function clientOf(server: ServeProcess): Client {
@@ -27,7 +27,7 @@ async function droppedLines(client: Client): Promise<number> {
   return Number(/^kapstan_log_lines_dropped_total (\d+)$/m.exec(body)?.[1]);
 }
 
-/** Each leaves one line in the log. */
+/** Causes failed handshakes, each of which adds a line to the log. */
 async function failHandshakes(server: ServeProcess, times: number): Promise<void> {
   for (let n = 0; n < times; n++) {
     const socket = connectTcp(Number(new URL(server.url).port), '127.0.0.1');
@@ -37,7 +37,7 @@ async function failHandshakes(server: ServeProcess, times: number): Promise<void
   }
 }
 
-/** A request that its client gives up; its line holds its path. */
+/** Sends a request and abandons it; its line in the log contains its path. */
 async function abandonRequest(server: ServeProcess, pathBytes: number): Promise<void> {
   const port = Number(new URL(server.url).port);
   const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
@@ -119,7 +119,7 @@ describe('a server whose log cannot be written', () => {
     const client = clientOf(server);
     try {
       server.process.stderr?.pause();
-      // What the system keeps for the reader, and what the server does, is full after a few MiB.
+      // The buffers of the system and of the server are full after a few MiB.
       await until(async () => {
         await abandonRequest(server, 400_000);
         return (await droppedLines(client)) >= 3;

@@ -1,11 +1,11 @@
-// WriteHistory: writers that note each write that the server acknowledged, and a reader's notes that are held against them.
+// WriteHistory records each write that the server acknowledged; a reader's observations are compared with it.
 import { type Clock, type DeepReadonly, delay, isNotFound, type ResourceClient } from '@kapstan/api';
 import { isDeletedFinalStateUnknown, type SharedInformer } from '@kapstan/informers';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 
 type Shared = DeepReadonly<ConfigMap>;
 
-/** One acknowledged write. The version of a delete is that of the last state. */
+/** One acknowledged write. A delete has the version of the last state. */
 interface Write {
   readonly type: 'create' | 'update' | 'delete';
   readonly uid: string;
@@ -16,21 +16,24 @@ export interface WriterOptions {
   readonly client: ResourceClient;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Objects that each writer has for itself. */
+  /** Objects that belong to this writer alone. */
   readonly keys: readonly string[];
   readonly writes: number;
   /** Longest pause between two writes, on the clock. */
   readonly maxPauseMs: number;
 }
 
-/** What was written, by key, in the order in which it was acknowledged. */
+/** The writes by key, in the order in which they were acknowledged. */
 export class WriteHistory {
   readonly writes = new Map<string, Write[]>();
-  /** Objects at present, as the server answered. */
+  /** The present objects, as the server answered. */
   readonly present = new Map<string, ConfigMap>();
   #count = 0;
 
-  /** Creates, updates and deletes at random, one write at a time, as often as asked. A failed write is looked up and goes on. */
+  /**
+   * Makes this many random creates, updates and deletes, one at a time. After a failed write it looks the object up and
+   * continues.
+   */
   async write(options: WriterOptions): Promise<void> {
     const { clock, random, keys, maxPauseMs } = options;
     for (let count = 0; count < options.writes; count++) {
@@ -64,7 +67,7 @@ export class WriteHistory {
     }
   }
 
-  /** Whether a write without an answer happened, the server knows, once it is back. */
+  /** Asks the server, once it is back, whether a write without an answer happened. */
   async #lookUp(
     client: ResourceClient,
     clock: Clock,
@@ -103,7 +106,7 @@ interface Seen extends Write {
   readonly isTombstone: boolean;
 }
 
-/** What a handler of an informer was told, checked as it comes. */
+/** The events of an informer's handler, checked as they come. */
 export class ReadHistory {
   readonly seen = new Map<string, Seen[]>();
   readonly phases: string[] = [];
@@ -116,7 +119,7 @@ export class ReadHistory {
     });
     informer.addEventHandler({
       onAdd: (object) => this.#note('create', object, false),
-      // A relist tells of what did not change as a resync does, as in client-go: the versions are equal.
+      // After a relist, unchanged objects arrive like a resync, as in client-go: the versions are equal.
       onUpdate: (before, object) => {
         if (before.metadata?.resourceVersion !== object.metadata?.resourceVersion) this.#note('update', object, false);
       },
@@ -131,7 +134,7 @@ export class ReadHistory {
     return [...this.seen].filter(([, seen]) => seen.some(({ isTombstone }) => isTombstone)).map(([name]) => name);
   }
 
-  /** Problems of what was seen against what was written; empty when all is well. */
+  /** Compares what was seen with what was written. Returns the problems; empty when there are none. */
   problems(history: WriteHistory, completeness: 'everyWrite' | 'lastStates'): string[] {
     const names = new Set([...history.writes.keys(), ...this.seen.keys()]);
     return [...names].flatMap((name) => {
@@ -151,7 +154,7 @@ export class ReadHistory {
   }
 }
 
-/** Versions that are shown rise strictly (I1). A tombstone shows the last state that was known once more. */
+/** Returns versions that do not rise strictly (I1). A tombstone shows the last known state once more. */
 function unordered(seen: readonly Seen[]): string[] {
   let last = 0n;
   return seen.flatMap(({ type, version }) => {
@@ -171,7 +174,10 @@ function unknownTo(writes: readonly Write[], seen: readonly Seen[]): string[] {
   });
 }
 
-/** Added once, then updated, then deleted; who is gone stays gone. A relist may show delete and create as one update. */
+/**
+ * Checks that an object is added once, then updated, then deleted, and stays gone. A relist may show a delete and a
+ * create as one update.
+ */
 function lifeProblems(seen: readonly Seen[]): string[] {
   const gone = new Set<string>();
   let present: string | undefined;
@@ -186,14 +192,16 @@ function lifeProblems(seen: readonly Seen[]): string[] {
   });
 }
 
-/** Types and states; deletes without version, since their events carry another one than the last state. */
+/**
+ * Describes types and states. Deletes have no version here, since their events carry another one than the last state.
+ */
 function text(history: readonly Write[]): string {
   return history
     .map(({ type, uid, version }) => `${type} ${uid.slice(0, 4)} ${type === 'delete' ? '' : version}`)
     .join(', ');
 }
 
-/** Numbers in [0, 1) that are the same for the same seed. Source: mulberry32. */
+/** Returns a generator of numbers in [0, 1) that repeats for the same seed. Source: mulberry32. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,6 +1,6 @@
-// The recorded transcripts of a real kube-apiserver 1.36, replayed against `kapstan serve` on one store: golden.test.ts on the
-// embedded one, golden.etcd.test.ts on an etcd. A file is expected green, or listed in not-yet.json with a reason; a listed file
-// that has turned green must leave the list.
+// Replays the recorded transcripts of a real kube-apiserver 1.36 against `kapstan serve` on one store: golden.test.ts
+// uses the embedded one, golden.etcd.test.ts an etcd. A file must pass, or be listed in not-yet.json with a reason; a
+// listed file that passes must leave the list.
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -14,9 +14,9 @@ interface ReplayFile {
 }
 
 interface NotYet {
-  /** Fewest steps that must pass, over all files. Only ever raised. */
+  /** Least number of steps that must pass, over all files. Only ever raised. */
   readonly minimumPassedSteps: number;
-  /** Scenario file → why it is not green yet. */
+  /** Scenario file → the reason why it does not pass yet. */
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -26,8 +26,8 @@ const scenarios = readdirSync(`${golden}scenarios`).filter((name) => name.endsWi
 const notYet = JSON.parse(readFileSync(new URL('not-yet.json', import.meta.url), 'utf8')) as NotYet;
 
 /**
- * Files that need the server for themselves: they compact the store for all, or hold against versions of bookmarks or
- * lists, which rise with everybody's writes.
+ * Files that need the server for themselves: they compact the store, or compare versions of bookmarks or lists, which
+ * rise with everybody's writes.
  */
 const alone = scenarios.filter((name) =>
   /"compact": ?true|"bookmarks": ?"keep"|\$\{(lrv\d+)\}.*\$\{\1\}/s.test(
@@ -35,8 +35,8 @@ const alone = scenarios.filter((name) =>
   ),
 );
 
-/** A server that says all 10 s that it lives raises versions that recorded steps hold against each other. */
-// A kube-apiserver enforces what it keeps, and warns of nothing.
+// No lease of APIServerIdentity, whose renewal every 10 s would raise versions that recorded steps compare; and no warnings
+// about fields without effect, which a kube-apiserver does not have.
 const quiet = ['--control-loops=none', '--feature-gates=APIServerIdentity=false', '--warn-without-effect=false'];
 
 function replay(server: ServeProcess, scenario: string): Promise<ReplayFile> {
@@ -66,7 +66,7 @@ function expectAsListed(scenario: string, result: ReplayFile): void {
 }
 
 export interface ReplayStore {
-  /** Flags that say where it is. */
+  /** Flags that say where the store is. */
   readonly flags: readonly string[];
   /** Scenario file → what the store cannot do for it. Those files are skipped. Default: none. */
   readonly cannot?: ReadonlyMap<string, string>;
@@ -77,7 +77,7 @@ function stepsOf(scenario: string): number {
   return steps.length;
 }
 
-/** `open` is called once, when the server is started. */
+/** Registers the tests. `open` is called once, when the server is started. */
 export function replayTranscripts(open: () => Promise<ReplayStore>): void {
   let server: ServeProcess;
   let store: ReplayStore;
@@ -108,7 +108,7 @@ export function replayTranscripts(open: () => Promise<ReplayStore>): void {
     }
   });
 
-  // Files do not touch each other's objects, and most of their time goes into waiting for events that must not come.
+  // Files do not touch each other's objects, and mostly wait for events that must not come.
   describe('side by side', () => {
     for (const scenario of scenarios.filter((name) => !alone.includes(name))) {
       it.concurrent(titleOf(scenario), (context) => check(scenario, context));

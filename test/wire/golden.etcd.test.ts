@@ -4,7 +4,7 @@ import { type EtcdProcess, findEtcd, howToInstall, startEtcd } from '@kapstan/st
 import { afterAll, describe, it } from 'vitest';
 import { replayTranscripts } from './golden-replay.ts';
 
-/** What of them needs an etcd that tells its progress; on an older one a kube-apiserver refuses these requests too. */
+/** Files that need an etcd with progress requests; on an older one a kube-apiserver refuses their requests too. */
 const needProgress = ['c-list-versions.json', 'c-watch-end.json', 'c-watch-initial.json'];
 const noProgress = 'this etcd is older than 3.4.31 or 3.5.13 and tells no progress; KAPSTAN_ETCD=path names another';
 
@@ -21,7 +21,7 @@ const binary = findEtcd();
 
 describe('golden transcripts on etcd', () => {
   if (binary === undefined) {
-    // One reason for the file, and not one for each of its hundred scenarios.
+    // One skipped test states the reason, instead of a hundred.
     it('are answered as recorded', (context) => context.skip(`no etcd found; ${howToInstall}`));
     return;
   }

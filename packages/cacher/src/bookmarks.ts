@@ -1,16 +1,19 @@
-// Bookmarks: tells watchers now and then how far they are, with one timer for all.
-// Source: apiserver storage/cacher/cacher.go (watcherBookmarkTimeBuckets).
+// Bookmarks tells watchers from time to time which revision they have reached, with one timer for all. Source:
+// apiserver storage/cacher/cacher.go (watcherBookmarkTimeBuckets).
 import type { CancelTimer, Clock, KubernetesObject, Revision } from '@kapstan/api';
 import type { CacheWatcher } from './cache-watcher.ts';
 
 const periodMs = 60_000;
 const beforeDeadlineMs = 2_000;
-/** Bookmarks that fall due within this time go out together, and a watcher that is not live yet is asked again after it. */
+/**
+ * Bookmarks that are due within this time of each other go out together. A watcher that is not live yet is tried again
+ * after it.
+ */
 const bucketMs = 1_000;
 
 export interface BookmarksOptions {
   readonly clock: Clock;
-  /** The revision up to which everything has been dispatched. */
+  /** Returns the revision up to which everything has been dispatched. */
   readonly revision: () => Revision;
 }
 
@@ -32,7 +35,10 @@ export class Bookmarks<T extends KubernetesObject> {
     return this.#schedules.size;
   }
 
-  /** `deadlineMs`: when the request ends, on the monotonic clock; a last bookmark goes out 2 s before. */
+  /**
+   * Schedules a watcher. `deadlineMs` is the end of its request on the monotonic clock; a last bookmark goes out 2 s
+   * before.
+   */
   add(watcher: CacheWatcher<T>, deadlineMs: number | undefined): void {
     const dueMs = nextBookmarkMs(this.#options.clock.monotonicNow(), deadlineMs);
     if (dueMs === undefined) return;
@@ -81,13 +87,16 @@ export class Bookmarks<T extends KubernetesObject> {
     const dueMs = nextBookmarkMs(moment.now, schedule.deadlineMs);
     if (dueMs === undefined) this.#schedules.delete(watcher);
     else schedule.dueMs = dueMs;
-    // The minutely ones show that the watch lives; the last one is there for its version alone.
+    // Bookmarks each minute show that the watch lives; the last one matters for its version alone.
     if (isLast && watcher.knowsRevision(moment.revision)) return;
     watcher.bookmark(moment.revision);
   }
 }
 
-/** Once a minute, and once just before the deadline; undefined when that is past. Source: cache_watcher.go nextBookmarkTime. */
+/**
+ * Returns the time of the next bookmark: once a minute and just before the deadline; undefined when that is past.
+ * Source: cache_watcher.go nextBookmarkTime.
+ */
 export function nextBookmarkMs(nowMs: number, deadlineMs: number | undefined): number | undefined {
   const heartbeatMs = nowMs + periodMs;
   if (deadlineMs === undefined) return heartbeatMs;

@@ -1,11 +1,12 @@
-// CacheEntry and CacheEvent: what the indexed store holds of one object, and what the ring makes of a ChangeEvent of the storage.
+// CacheEntry is what the indexed store holds of one object. CacheEvent is what the ring holds of a ChangeEvent of the
+// storage.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { Attributes, StorageEvent, Stored } from '@kapstan/storage';
 
-/** What the storage says that happened to one object. */
+/** A change of one object, as the storage reports it. */
 export type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
 
-/** One object with the texts that selectors look at, extracted once. Never changed. */
+/** One object with its labels and fields, extracted once for all selectors. Never changed. */
 export interface CacheEntry<T extends KubernetesObject> {
   readonly key: string;
   readonly stored: Stored<T>;
@@ -15,13 +16,13 @@ export interface CacheEntry<T extends KubernetesObject> {
 export interface CacheEventInit<T extends KubernetesObject> {
   readonly key: string;
   readonly revision: Revision;
-  /** When the cache learnt of it, on the monotonic clock, in milliseconds. */
+  /** When the cache learned of the change, on the monotonic clock, in milliseconds. */
   readonly timeMs: number;
   /** State after the change; absent for a deletion. */
   readonly current?: CacheEntry<T>;
   /** State before; absent for a creation. */
   readonly previous?: CacheEntry<T>;
-  /** Of a deletion: what the storage told of it. */
+  /** For a deletion: the last state as the storage reported it. */
   readonly lastState?: Stored<T>;
 }
 
@@ -32,7 +33,10 @@ export class CacheEvent<T extends KubernetesObject> {
   readonly timeMs: number;
   readonly current: CacheEntry<T> | undefined;
   readonly previous: CacheEntry<T> | undefined;
-  /** Bytes of the objects that nothing but the history keeps once the change is over: the state before, and what a deletion shows. */
+  /**
+   * Bytes of the objects that only the history keeps after the change: the previous state, and the state that a
+   * deletion shows.
+   */
   readonly historyBytes: number;
   #isReleased = false;
   #lastState: Stored<T> | undefined;
@@ -48,7 +52,7 @@ export class CacheEvent<T extends KubernetesObject> {
     this.historyBytes = (init.previous?.stored.storedBytes ?? 0) + (init.lastState?.storedBytes ?? 0);
   }
 
-  /** Bytes of the objects on either side of the change. */
+  /** Bytes of all objects of the change, before and after it. */
   get bytes(): number {
     return this.historyBytes + (this.current?.stored.storedBytes ?? 0);
   }
@@ -57,20 +61,23 @@ export class CacheEvent<T extends KubernetesObject> {
     return this.#isReleased;
   }
 
-  /** What a DELETED event shows: the state before, at the revision of the change. Made once for all watchers. */
+  /** The object in a DELETED event: the previous state at the revision of the change. Made once for all watchers. */
   get lastState(): Stored<T> | undefined {
     this.#lastState ??= this.previous?.stored.atRevision(this.revision);
     return this.#lastState;
   }
 
-  /** What a watch is told that sees the change so. The last one made is kept, as nearly all watches see it alike. `ADDED` and `MODIFIED` need `current`. */
+  /**
+   * Returns the event for a watch that sees the change as this type. The last one is kept, since nearly all watches see
+   * it alike. `ADDED` and `MODIFIED` need `current`.
+   */
   as(type: ChangeEvent<T>['type']): ChangeEvent<T> {
     if (this.#told?.type !== type)
       this.#told = { type, stored: (type === 'DELETED' ? this.lastState : this.current?.stored) as Stored<T> };
     return this.#told;
   }
 
-  /** Lets go of the objects on either side of the change, not of their bytes. */
+  /** Drops the parsed objects of the change and keeps their bytes. */
   release(): void {
     this.#isReleased = true;
     this.#told = undefined;

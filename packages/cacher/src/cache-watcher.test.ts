@@ -1,5 +1,5 @@
-// cache_watcher_test, watch_cache_interval_test and caching_object_test of the Go library, as far as they are not about
-// channels: what one watcher makes of objects and events.
+// How one watcher turns objects and events into watch events. Covers cache_watcher_test, watch_cache_interval_test and
+// caching_object_test of the Go library, except for the parts about channels.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { type Encoding, jsonEncoding, type StorageEvent, Stored } from '@kapstan/storage';
@@ -137,7 +137,7 @@ describe('a CacheWatcher that catches up', () => {
     return ring;
   }
 
-  it('looks at no more than it may, and says how much that was', () => {
+  it('examines no more than its limit, and returns how much it examined', () => {
     const ring = ringOf(7);
     const { watcher, seen } = open();
     watcher.begin({ ...fromStart, initial: [entry('x', 1), entry('y', 1)] });

@@ -1,4 +1,4 @@
-// CacheWatcher: one watch on the cache: the present state if asked for, what the ring holds, then live events.
+// CacheWatcher is one watch on the cache: the present state if requested, then what the ring holds, then live events.
 // Driven by dispatcher.ts. Source: apiserver storage/cacher/cache_watcher.go and watch_cache_interval.go.
 import type { KubernetesObject, Logger, Revision } from '@kapstan/api';
 import {
@@ -12,21 +12,21 @@ import {
 import type { CacheEntry, CacheEvent } from './cache-entry.ts';
 import type { HistoryRing } from './history-ring.ts';
 
-/** Where a watch begins. */
+/** The state from which a watch begins. */
 export interface WatchStart<T extends KubernetesObject> {
-  /** Objects to send as ADDED first. */
+  /** Objects to send first, as ADDED. */
   readonly initial: readonly CacheEntry<T>[];
-  /** Revision of `initial`, or the asked one: events up to it are not sent. */
+  /** Revision of `initial`, or the requested one. Events up to it are not sent. */
   readonly revision: Revision;
-  /** Ring position of the first event to look at. */
+  /** Ring position of the first event to examine. */
   readonly position: number;
-  /** End the initial objects with a bookmark. */
+  /** True: a bookmark ends the initial objects. */
   readonly endsWithBookmark: boolean;
 }
 
 /**
- * Why the cache ended a watch: it lists anew; the history moved past the reader; the sink threw; the watch could not begin;
- * the cache was closed.
+ * Why the cache ended a watch: 'relist', it lists again; 'overrun', the history moved past the reader; 'failed', the
+ * sink threw; 'refused', the watch could not begin; 'stopped', the cache was closed.
  */
 export type EndReason = 'relist' | 'overrun' | 'failed' | 'refused' | 'stopped';
 
@@ -37,7 +37,7 @@ export interface CacheWatcherInit<T extends KubernetesObject> {
   readonly predicate: SelectionPredicate<T>;
   readonly sink: StorageWatchSink<T>;
   readonly logger: Logger;
-  /** Without a reason when the client closed it. */
+  /** Called when the watch is closed, without a reason if the client closed it. */
   readonly onClosed: (watcher: CacheWatcher<T>, reason?: EndReason) => void;
 }
 
@@ -53,7 +53,9 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   #sent = 0;
   #position = 0;
   #after = 0 as Revision;
-  /** Of the last past event that was looked at. Not `#after`: others of its revision may follow. */
+  /**
+   * Revision of the last past event examined. Not stored in `#after`, because more events of that revision may follow.
+   */
   #knows = 0 as Revision;
   #isLive = false;
   #isClosed = false;
@@ -68,7 +70,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#everything = isEverything(init.predicate);
   }
 
-  /** True: gets each event when it happens. False: still reads what is past. */
+  /** True: the watch gets each event as it happens. False: it still reads past events. */
   get isLive(): boolean {
     return this.#isLive;
   }
@@ -93,20 +95,22 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#after = start.revision;
   }
 
-  /** True: the ring moved past this reader, which has to resume from the last version that it saw. */
+  /**
+   * Returns true when the ring has moved past this reader, which then has to resume from the last version that it saw.
+   */
   isOverrun(ring: HistoryRing<T>): boolean {
     return this.#position < ring.start;
   }
 
-  /** Objects and events between this reader and the end of the ring. */
+  /** Returns the number of objects and events between this reader and the end of the ring. */
   behind(ring: HistoryRing<T>): number {
     return (this.#start?.initial.length ?? this.#sent) - this.#sent + Math.max(0, ring.end - this.#position);
   }
 
   /**
-   * Sends up to `limit` objects or past events; returns how many it looked at. The watcher is live as soon as it has all
-   * before ring position `until`, which others have not been offered yet: nothing falls between the two and nothing comes
-   * twice (I3).
+   * Sends up to `limit` objects or past events; returns how many it examined. The watcher goes live once it has
+   * everything before ring position `until`; live watchers have not been offered the events from there on. So no event
+   * is lost in between and none comes twice (I3).
    */
   catchUp(ring: HistoryRing<T>, { limit, until }: { readonly limit: number; readonly until: number }): number {
     let looked = this.#sendInitial(limit);
@@ -121,7 +125,10 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     return looked;
   }
 
-  /** Sends what the event means under this watch's selector, if anything. The key is known to be in scope. */
+  /**
+   * Sends the event as this watch's selector sees it, if it matters to the watch. The caller has checked that the key
+   * is in scope.
+   */
   offer(event: CacheEvent<T>): void {
     if (event.revision <= this.#after) return;
     const { current, previous } = event;
@@ -132,14 +139,18 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   }
 
   /**
-   * True: the watch began at this revision, caught up to it, or was told of it by a bookmark. Live events do not count.
-   * Source: cache_watcher.go processInterval, which moves its version over past events, selected or not, and process.
+   * Returns true when the watch began at this revision, caught up to it, or got a bookmark of it. Live events do not
+   * count. Source: cache_watcher.go process, and processInterval, which advances its version over past events, selected
+   * or not.
    */
   knowsRevision(revision: Revision): boolean {
     return revision <= this.#after || revision <= this.#knows;
   }
 
-  /** Tells a live watch that it has seen everything up to the revision. Versions never go back, so an older one is not told. */
+  /**
+   * Tells a live watch that it has seen everything up to the revision. Versions never go back, so an older one is
+   * skipped.
+   */
   bookmark(revision: Revision): void {
     if (revision < this.#after) return;
     this.#after = revision;
@@ -150,14 +161,14 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#close();
   }
 
-  /** Closes for a reason and tells the sink: with an error, or in peace. */
+  /** Closes the watch for a reason and tells the sink, with or without an error. */
   end(reason: EndReason, error?: Error): void {
     if (this.#isClosed) return;
     this.#close(reason);
     try {
       this.#sink.onEnd(error);
     } catch (thrown) {
-      this.#logger.error('a watch sink threw at its end', { key: this.key, error: thrown });
+      this.#logger.error('a watch sink threw while its watch was ended', { key: this.key, error: thrown });
     }
   }
 

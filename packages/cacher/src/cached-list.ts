@@ -1,6 +1,5 @@
-// Answers a list from the watch cache: candidates in one turn, filtered in slices. Used by list-reader.ts.
-// Source: apiserver storage/cacher/cacher.go (GetList).
-
+// Answers a list from the watch cache: takes the candidates in one turn and filters them in slices. Used by
+// list-reader.ts. Source: apiserver storage/cacher/cacher.go (GetList).
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import { formatRevision } from '@kapstan/api/internal';
 import {
@@ -16,7 +15,7 @@ import {
 import type { CacheEntry } from './cache-entry.ts';
 import type { WatchCache } from './watch-cache.ts';
 
-// A selector costs up to a microsecond an object, so a slice stays in the low milliseconds.
+// A selector costs up to a microsecond per object, so a slice takes a few milliseconds at most.
 const entriesPerTurn = 5_000;
 
 export interface CachedListCall<T extends KubernetesObject> {
@@ -26,15 +25,15 @@ export interface CachedListCall<T extends KubernetesObject> {
   readonly indexedFields: readonly string[];
   /** First key of the page, when a token names one. */
   readonly fromKey?: string;
-  /** The past revision to show. Absent = the present. */
+  /** The past revision to read. Absent = the present. */
   readonly revision?: Revision;
 }
 
 export interface CachedList<T extends KubernetesObject> {
   readonly list: StoredList<T>;
-  /** Objects that were looked at. */
+  /** Number of objects that were examined. */
   readonly fetched: number;
-  /** "f:spec.nodeName", the index that was used; "" = none. */
+  /** The index that was used: "f:spec.nodeName"; "" = none. */
   readonly index: string;
 }
 
@@ -44,8 +43,8 @@ interface Candidates<T extends KubernetesObject> {
 }
 
 /**
- * The list at the asked revision, or at the one that the cache has now. Later changes do not show, however long the
- * filter takes. Undefined when the state at the asked revision is not known any more.
+ * Lists the state at the requested revision, or at the cache's present one. Later changes do not show, however long the
+ * filter takes. Undefined when the state at that revision is no longer known.
  */
 export async function listFromCache<T extends KubernetesObject>(
   cache: WatchCache<T>,
@@ -57,7 +56,8 @@ export async function listFromCache<T extends KubernetesObject>(
   const candidates = candidatesOf(cache, call);
   if (candidates === undefined) return undefined;
   const { entries, index } = candidates;
-  // Clients that take any version get the whole list, and so the whole rest of it. Source: cacher.go computeListLimit.
+  // A client that accepts any version gets the whole list, and so the whole rest of one. Source: cacher.go
+  // computeListLimit.
   const limit = recursive && resourceVersion !== '0' ? Math.max(0, predicate.limit) : 0;
   const page = await take(entries, predicate, limit);
   const list = { resourceVersion: formatRevision(revision), items: page.items };
@@ -81,7 +81,7 @@ function candidatesOf<T extends KubernetesObject>(
     const entries = cache.stateAt(revision, range);
     return entries === undefined ? undefined : { entries, index: '' };
   }
-  // As in kube-apiserver, pages do not use the index: a page must end at the same key with and without it.
+  // As in kube-apiserver, later pages do not use the index: a page must end at the same key with and without it.
   for (const field of fromKey === undefined ? indexedFields : []) {
     const value = options.predicate.fields.exactValue(field);
     const found = value === undefined ? undefined : cache.store.byField(field, value, range);
@@ -124,7 +124,8 @@ function pageEnd<T extends KubernetesObject>(
   page: { readonly lastKey: string; readonly limit: number; readonly count: number },
 ): Parameters<typeof nextPage>[0] {
   const everything = isEverything(call.options.predicate);
-  // As in kube-apiserver, whose cache is given the prefix without its slash: its tokens go on at "/ns/name", the store's at "ns/name".
+  // As in kube-apiserver, whose cache gets the prefix without its slash: its tokens continue at "/ns/name", the store's
+  // at "ns/name".
   const prefix = call.key.slice(0, -1);
   return { lastKey: page.lastKey, prefix, revision, limit: page.limit, count: page.count, everything };
 }

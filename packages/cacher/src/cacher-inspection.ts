@@ -1,29 +1,31 @@
-// CacherInspection: what a person or a metric wants to know of a cacher. Made by cacher.ts, shown by cacher-metrics.ts.
+// CacherInspection is what people and metrics see of a cacher. Made by cacher.ts, shown by cacher-metrics.ts.
 import type { EndReason } from './cache-watcher.ts';
 import type { ConsistencyStatus } from './consistency-checker.ts';
 import type { WatcherScope } from './dispatcher.ts';
 import type { HistogramCounts } from './duration-histogram.ts';
 import type { ListCounts } from './list-reader.ts';
 
-/** Counters never go back. */
+/** Counters of a cacher. They never go down. */
 export interface CacherCounters {
   readonly eventsReceived: number;
   readonly eventsDispatched: number;
-  /** Objects and past events that watchers looked at until they were live. */
+  /** Objects and past events that watchers examined until they were live. */
   readonly initEvents: number;
-  /** Lists after which the cache was ready, and those that failed. */
+  /** Lists after which the cache was ready, and lists that failed. */
   readonly initializations: number;
   readonly initializationErrors: number;
-  /** Watches that the cache ended, by reason. Those that their clients closed are not counted. */
+  /** Watches that the cache ended, by reason. Watches closed by their clients are not counted. */
   readonly ended: Readonly<Record<EndReason, number>>;
   /** Consistent reads that the cache answered. */
   readonly consistentReads: number;
-  /** Consistent reads that the storage below had to answer because the cache lagged, and those of them that failed. */
+  /** Consistent reads passed to the storage below because the cache lagged, and how many of them failed. */
   readonly consistentReadFallbacks: number;
   readonly consistentReadFailures: number;
-  /** Lists of a past state that left the history while the cache caught up, so that the storage below answered. */
+  /**
+   * Lists of a past state passed to the storage below, because the state left the history while the cache caught up.
+   */
   readonly exactReadFallbacks: number;
-  /** Lists that the cache answered, by the index that was used, with the objects looked at and returned. */
+  /** Lists that the cache answered, by index used, with the objects examined and returned. */
   readonly lists: readonly ListCounts[];
   /** Comparisons with the storage below, by outcome. */
   readonly consistencyChecks: Readonly<Record<ConsistencyStatus, number>>;
@@ -36,10 +38,10 @@ export interface CacherInspection {
   readonly state: 'pending' | 'ready' | 'stopped';
   readonly revision: number;
   readonly objects: number;
-  /** Objects that a list under way has brought so far; they are not in `objects` before it ends. */
+  /** Objects that a list under way has read so far. They are not in `objects` before it ends. */
   readonly loading: number;
   readonly storedBytes: number;
-  /** The ring of events; revisions are 0 when it is empty. */
+  /** The ring of events; both revisions are 0 when it is empty. */
   readonly history: {
     readonly size: number;
     readonly capacity: number;
@@ -50,9 +52,9 @@ export interface CacherInspection {
   readonly pastStates: { readonly oldest: number; readonly newest: number } | undefined;
   readonly watchers: number;
   readonly watchersByScope: readonly WatcherScope[];
-  /** Watchers that have not begun yet or still read what is past. */
+  /** Watchers that have not begun yet or still read past events. */
   readonly catchingUp: number;
-  /** Events that the live watchers have yet to get. */
+  /** Events that the live watchers have not been offered yet. */
   readonly backlog: number;
   /** Requests that wait for the cache to reach a revision. */
   readonly waiting: number;
@@ -60,10 +62,10 @@ export interface CacherInspection {
   readonly lastError: unknown;
   readonly counters: CacherCounters;
   readonly durations: {
-    /** Waits for a revision, those that had to wait at all. */
+    /** Waiting times of reads that had to wait for a revision. */
     readonly readWait: HistogramCounts;
     readonly initialization: HistogramCounts;
-    /** From the cache to the watchers, an event. */
+    /** Time of an event from the cache to its watchers. */
     readonly dispatch: HistogramCounts;
   };
 }

@@ -1,4 +1,5 @@
-// TestHistogramCacheReadWait, TestListMetrics and the metrics of the Go library (storage/cacher/metrics): names, labels, values.
+// Names, labels and values of metrics. Covers TestHistogramCacheReadWait, TestListMetrics and the metrics of the Go
+// library (storage/cacher/metrics).
 import { settle } from '@kapstan/api/testing';
 import { StorageError } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +12,7 @@ function metrics() {
   return cacherMetrics([{ group: '', resource: 'pods', inspection: parts().cacher.inspect() }]);
 }
 
-/** Value of the sample of a family with these labels beside group and resource. */
+/** Returns the value of a family's sample with these labels besides group and resource. */
 function value(name: string, labels: Readonly<Record<string, string>> = {}): unknown {
   const family = metrics().find((each) => each.name === name);
   const wanted = JSON.stringify({ group: '', resource: 'pods', ...labels });

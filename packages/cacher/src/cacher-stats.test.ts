@@ -1,4 +1,5 @@
-// The keys that the cacher of the Go library gives its store's size estimate: sizes are those of the newest state, or none.
+// The cacher's sizes are those of the newest state, or none. In the Go library the store estimates them from the cacher's
+// keys.
 import { isTooLargeResourceVersion } from '@kapstan/api';
 import { settle } from '@kapstan/api/testing';
 import { keyOf, podOf } from '@kapstan/storage/testing';

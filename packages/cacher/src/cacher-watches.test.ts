@@ -1,4 +1,4 @@
-// The watches of cacher_whitebox_test of the Go library, over the whole Cacher.
+// Watches over the whole Cacher. Covers those of cacher_whitebox_test of the Go library.
 import { isExpired, isTooManyRequests } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { StorageError } from '@kapstan/storage';
@@ -50,7 +50,7 @@ describe('a watch on a Cacher', () => {
     }
     const last = await bench.create('last');
     for (const watch of watches) await watch.until(() => watch.changes.at(-1) === `ADDED last@${last.revision}`);
-    // The recorder notes each step back; the bench verifies that there was none.
+    // The recorder notes each step back in time; the bench verifies that there was none.
     for (const watch of watches) expect(watch.violations).toEqual([]);
   });
 
@@ -136,7 +136,7 @@ describe('a watch on a Cacher', () => {
     expect(watch.bookmarks).toEqual([await engine.currentRevision()]);
   });
 
-  // As recorded from a kube-apiserver 1.36.3 with timeoutSeconds=5.
+  // Recorded from a kube-apiserver 1.36.3 with timeoutSeconds=5.
   it.each([
     ['no', 'past events', { labels: '', isLive: false }],
     ['no', 'past events that it does not select', { labels: 'x=y', isLive: false }],
@@ -176,7 +176,7 @@ describe('a watch on a Cacher', () => {
     const slow = bench.watch();
     const quick = bench.watch();
     await settle();
-    // A sink that is slow closes its own watch: HTTP does so when bytes pile up.
+    // A slow sink closes its own watch: HTTP does so when unsent bytes pile up.
     slow.onEach = () => slow.close();
     await bench.createAll('a', 'b', 'c');
     expect(await quick.received(3)).toHaveLength(3);

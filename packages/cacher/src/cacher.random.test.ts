@@ -1,4 +1,5 @@
-// Random writes and faults under watches that resume as clients do: whatever happens, each ends up with the true state.
+// Random writes and faults under watches that resume as clients do. Whatever happens, each client ends up with the true
+// state.
 import { isExpired, type Revision } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
@@ -26,18 +27,18 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('disconnect' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('lose' as const) }) },
-  // Past the history window, so that the ring drops what it holds instead of growing.
+  // 80 s exceed the history window, so that the ring drops events instead of growing.
   {
     weight: 2,
     arbitrary: fc.record({ type: fc.constant('wait' as const), ms: fc.constantFrom(0, 100, 3_000, 80_000) }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('hangUp' as const) }) },
-  // A list of the past, some revisions ago.
+  // A list of the state some revisions ago.
   { weight: 3, arbitrary: fc.record({ type: fc.constant('look back' as const), by: fc.integer({ min: 0, max: 30 }) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('compact' as const), by: fc.integer({ min: 0, max: 30 }) }) },
 );
 
-/** Lists, watches, resumes from the last version, and lists again on 410: what a reflector does. */
+/** Lists, watches, resumes from the last version, and lists again on 410, as a reflector does. */
 class Client {
   readonly violations: string[] = [];
   readonly state = new Map<string, number>();
@@ -109,7 +110,7 @@ interface World {
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** Whoever answers a list of the past, the cache or the storage, says the same. */
+/** A list of the past must be the same whether the cache or the storage answers it. */
 async function lookBack({ cacher, store, engine }: World, by: number): Promise<void> {
   const revision = Math.max(1, (await engine.currentRevision()) - by);
   if (cacher.readiness() !== undefined || revision > cacher.inspect().revision) return;
@@ -183,7 +184,7 @@ test('I1, I3: every client has the true state in the end, and saw no gap, no dou
         await settle();
       }
       const { items } = await store.getList(root, { predicate: predicate(), recursive: true });
-      // A consistent list makes the cache catch up; what it dispatches has then arrived.
+      // A consistent list makes the cache catch up, so its events have been dispatched afterwards.
       await cacher.getList(root, { predicate: predicate(), recursive: true });
       await settle();
       for (const client of clients) {

@@ -1,4 +1,4 @@
-// What the Cacher promises as a whole: invariants, readiness, what reaches the storage below.
+// The promises of the Cacher as a whole: invariants, readiness, and which calls reach the storage below.
 import { isExpired, isTooManyRequests, type LogFields, retryAfterSeconds, silentLogger } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
@@ -95,7 +95,7 @@ describe('a Cacher that is not ready', () => {
     expect(await bench.names({ resourceVersion: '0' })).toEqual(['a']);
   });
 
-  it('begins with room for fewer events than were asked for where a history may not hold so many, and warns', async () => {
+  it('begins with the largest allowed history when more was requested, and warns', async () => {
     const warnings: unknown[] = [];
     const logger = {
       ...silentLogger,
@@ -106,7 +106,7 @@ describe('a Cacher that is not ready', () => {
       return capacity;
     });
     expect(capacities).toEqual([102_400, 102_400]);
-    const message = 'the watch cache has room for fewer events than it was told';
+    const message = 'the watch cache has room for fewer events than requested';
     expect(warnings).toEqual([{ message, prefix: '/registry/pods/', asked: 102_401, capacity: 102_400 }]);
     expect(openCacher({ initialHistory: 102_401, historyWindowMs: 150_000, logger }).inspect().history.capacity).toBe(
       102_401,
@@ -114,8 +114,8 @@ describe('a Cacher that is not ready', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('refuses a storage of other keys than its own', () => {
-    const refused = 'the cacher is for keys below /registry/nodes/, its storage for those below /registry/pods/';
+  it('refuses a storage whose keys are not its own', () => {
+    const refused = 'the cacher has keys below /registry/nodes/, but its storage has keys below /registry/pods/';
     expect(() => openCacher({ resourcePrefix: '/nodes' })).toThrow(new TypeError(refused));
   });
 
@@ -224,7 +224,7 @@ describe('a Cacher whose storage fails', () => {
     await bench.create('a');
     await bench.caughtUp();
     engine.breakWatches(new StorageError({ code: 'Unreachable' }));
-    // It stays unreachable for watches.
+    // The storage stays unreachable for watches.
     const watch = engine.watch.bind(engine);
     engine.watch = (_range, options, sink) => {
       queueMicrotask(() => sink.onError(new StorageError({ code: 'Unreachable' })));
@@ -326,7 +326,7 @@ describe('a Cacher', () => {
     expect(heard.every(({ revision, held }) => held >= revision)).toBe(true);
   });
 
-  it('hands out the very objects that it holds, with their bytes', async () => {
+  it('returns the very objects that it holds, with their bytes', async () => {
     await bench.create('a');
     await bench.caughtUp();
     const [one] = (await bench.list()).items;
@@ -336,7 +336,7 @@ describe('a Cacher', () => {
     expect(Object.isFrozen(one?.object.spec)).toBe(true);
   });
 
-  it('hands them out also for the newest state, where the storage has that of the same revision', async () => {
+  it('returns them for the newest state too, when the storage has the same revision', async () => {
     const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), transformer: identityTransformer });
     const other = openCacher({ storage: plain });
     other.start();
@@ -383,7 +383,7 @@ describe('a Cacher', () => {
     const watch = bench.watch({ bookmarks: true, resourceVersion: String(await bench.caughtUp()) });
     const without = bench.watch({ resourceVersion: String(await bench.caughtUp()) });
     await settle();
-    // Another resource moves the store; its progress reaches the cache.
+    // A write of another resource advances the store; its progress report reaches the cache.
     const value = new Uint8Array(1);
     await engine.commit({ key: '/registry/secrets/x', expectedRevision: 0 as never, change: { type: 'put', value } });
     await clock.advance(61_000);
@@ -454,7 +454,7 @@ describe('a Cacher', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('shows people how it is', async () => {
+  it('shows its state for people', async () => {
     await bench.create('a');
     await bench.caughtUp();
     const watch = bench.watch({ bookmarks: true });

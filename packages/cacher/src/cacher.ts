@@ -1,5 +1,5 @@
-// Cacher: a Storage that answers reads and watches from memory, kept up to date by one watch on the Storage below.
-// Above: the registry. The walk of one event: feed.ts → watch-cache.ts → dispatcher.ts → cache-watcher.ts.
+// Cacher is a Storage that answers reads and watches from memory, kept up to date by one watch on the Storage below.
+// The registry is above it. The walk of one event: feed.ts → watch-cache.ts → dispatcher.ts → cache-watcher.ts.
 import { type Clock, type KubernetesObject, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import {
   type GetAttributes,
@@ -36,36 +36,42 @@ import { WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
 
 export interface CacherOptions<T extends KubernetesObject> {
-  /** What is cached. Closing the cacher does not close it. */
+  /** The storage to cache. Closing the cacher does not close it. */
   readonly storage: Storage<T>;
-  /** As the storage below has it. Default "/registry". */
+  /** Must be that of the storage below. Default "/registry". */
   readonly keyPrefix?: string;
-  /** As the storage below has it: "/pods". */
+  /** Must be that of the storage below: "/pods". */
   readonly resourcePrefix: string;
-  /** Texts that selectors look at; extracted once an object. That of the predicates is not used. */
+  /**
+   * Returns the labels and fields that selectors look at. Called once per object; the predicates' own function is not
+   * used.
+   */
   readonly getAttributes: GetAttributes<T>;
-  /** Fields, beside name and namespace, by which watches and lists are indexed: "spec.nodeName". Default none. */
+  /** Fields, besides name and namespace, by which watches and lists are indexed: "spec.nodeName". Default none. */
   readonly indexedFields?: readonly string[];
-  /** How long events stay available to watches that resume, in milliseconds. At least 75 000, the default. */
+  /** Time for which events stay available to watches that resume, in milliseconds. At least 75 000, the default. */
   readonly historyWindowMs?: number;
-  /** Fewest events for which there is room. Default 100. */
+  /** Least number of events for which there is room. Default 100. */
   readonly minHistory?: number;
   /**
-   * Events for which there is room at first, `minHistory` to 102 400 (twice as many for twice the window); outside of that
-   * the nearest, with a warning when it is less than asked. Default `minHistory`.
+   * Number of events for which there is room at first, `minHistory` to 102 400 (twice as many for twice the window). A
+   * value outside that range is moved into it, with a warning when it is lowered. Default `minHistory`.
    */
   readonly initialHistory?: number;
-  /** Most bytes of past states that are kept for watches that resume, however short their time. Default 33 554 432. */
+  /**
+   * Most bytes of past states kept for watches that resume, even if they are younger than the window.
+   * Default 33 554 432.
+   */
   readonly maxHistoryBytes?: number;
   /**
-   * Least time between two comparisons with the storage below, in milliseconds; up to half of it comes on top.
-   * 0 = none. Default 300 000.
+   * Least time between two comparisons with the storage below, in milliseconds. Up to half of it is added at random.
+   * 0 = no comparisons. Default 300 000.
    */
   readonly consistencyPeriodMs?: number;
   /** Freezes all cached objects, for tests of I6. Default false. */
   readonly freeze?: boolean;
   readonly clock?: Clock;
-  /** Random numbers in [0, 1), for the pauses between attempts. Default Math.random. */
+  /** Source of random numbers in [0, 1), for the pauses between attempts. Default Math.random. */
   readonly random?: () => number;
   readonly logger?: Logger;
 }
@@ -85,7 +91,10 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   #eventsReceived = 0;
   #isStarted = false;
 
-  /** Throws TypeError for another key prefix than the storage's, for a history window that is too short, and for a `minHistory` above the most. */
+  /**
+   * Throws TypeError when the key prefix is not the storage's, the history window is too short, or `minHistory` exceeds
+   * its maximum.
+   */
   constructor(options: CacherOptions<T>) {
     const { storage, clock = systemClock, logger = silentLogger, historyWindowMs = defaultHistoryWindowMs } = options;
     if (historyWindowMs < defaultHistoryWindowMs) {
@@ -95,7 +104,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     const below = (storage as { readonly keys?: unknown }).keys;
     if (below instanceof KeySpace && below.prefix !== this.keys.prefix) {
       throw new TypeError(
-        `the cacher is for keys below ${this.keys.prefix}, its storage for those below ${below.prefix}`,
+        `the cacher has keys below ${this.keys.prefix}, but its storage has keys below ${below.prefix}`,
       );
     }
     this.#storage = storage;
@@ -118,7 +127,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     const { capacity } = this.#cache.ring;
     if (initialHistory !== undefined && initialHistory > capacity) {
       const sizes = { prefix: this.keys.prefix, asked: initialHistory, capacity };
-      logger.warn('the watch cache has room for fewer events than it was told', sizes);
+      logger.warn('the watch cache has room for fewer events than requested', sizes);
     }
     const triggers = [...indexedFields, 'metadata.name', 'metadata.namespace'];
     this.#dispatcher = new Dispatcher<T>({ ring: this.#cache.ring, indexedFields: triggers, clock, logger });
@@ -162,7 +171,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#checker.start();
   }
 
-  /** Compares the cache with the storage below now. Resolves to what it found. */
+  /** Compares the cache with the storage below now. Resolves to the outcome. */
   checkConsistency(): Promise<ConsistencyStatus> {
     return this.#checker.check();
   }
@@ -176,7 +185,10 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     return this.#storage.create(key, object, options);
   }
 
-  /** The newest state is that of the storage below, which is read only if it may be news and decoded only if it is; any other the cache's. */
+  /**
+   * Answers a read of the newest state from the storage below, which reads only if its state may differ and decodes
+   * only if it does. Answers any other read from the cache.
+   */
   async get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
     this.keys.single(key);
     this.#requireOpen();
@@ -196,7 +208,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     return this.#lists.read(checked, options);
   }
 
-  /** The cached object, if any, is tried before a fresh read; compare-and-set keeps that correct. */
+  /** Tries the cached object first, if there is one, which may save a read. Compare-and-set keeps that correct. */
   delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
     const { cachedExisting: _theirs, ...rest } = options;
     return this.#storage.delete(key, { ...rest, ...this.#hint(key) });
@@ -206,7 +218,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     return this.#storage.deleteUnreadable(key, options);
   }
 
-  /** As {@link delete}. */
+  /** Tries the cached object first, like {@link delete}. */
   guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options: GuaranteedUpdateOptions<T> = {}): Promise<Stored<T>> {
     const { cachedExisting: _theirs, ...rest } = options;
     return this.#storage.guaranteedUpdate(key, tryUpdate, { ...rest, ...this.#hint(key) });
@@ -264,14 +276,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   }
 
   /**
-   * Lets no watch begin before this revision any more: the store below was compacted to it, and someone who compacts by
-   * hand wants the past gone everywhere. Running watches go on.
+   * Refuses watches from before this revision from now on; running watches continue. Call it when the store below was
+   * compacted: whoever compacts by hand wants the past gone everywhere.
    */
   forgetBefore(revision: Revision): void {
     this.#cache.forgetBefore(revision);
   }
 
-  /** How the cache is, for people and metrics. */
+  /** Returns the cache's present state, for people and metrics. */
   inspect(): CacherInspection {
     const { store, ring, revision, knownStates } = this.#cache;
     const { dispatched, initEvents, ended } = this.#dispatcher.counters;
@@ -316,7 +328,10 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     };
   }
 
-  /** Ends all watches silently, fails all who wait, refuses further reads. Idempotent. The storage below stays open. */
+  /**
+   * Ends all watches without an error, fails all waiting calls, refuses further reads. Idempotent. The storage below
+   * stays open.
+   */
   async close(): Promise<void> {
     this.#readiness.stop();
     this.#feed.close();
@@ -332,7 +347,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   async #begin(watcher: CacheWatcher<T>, options: StorageWatchOptions<T>, asked: Revision): Promise<void> {
     const context = { cache: this.#cache, freshness: this.#freshness, storage: this.#storage };
     const takeStart = await watchStart(context, { key: watcher.key, options, asked });
-    // By its client, or by a relist in between, which may hide events: the client asks again.
+    // The client closed it, or a relist did: events may be missing, so the client has to ask again.
     if (watcher.isClosed) return;
     watcher.begin(takeStart());
     this.#dispatcher.start(watcher);
@@ -359,7 +374,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#freshness.advanced();
   }
 
-  /** The next list may hide events: watches end, and begin again when it is there. */
+  /** Ends all watches, since the next list may hide events. Clients can start them again once it is complete. */
   #onLost(): void {
     this.#readiness.setPending();
     this.#dispatcher.terminateAll('relist');

@@ -1,5 +1,5 @@
-// TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and TestMarkConsistent of
-// the Go library.
+// Covers TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and
+// TestMarkConsistent of the Go library.
 
 import { expired } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
@@ -39,7 +39,7 @@ describe('FnvHash', () => {
 const { bench, parts } = openCacherBench();
 const exactly = (revision: number) => ({ resourceVersion: String(revision), resourceVersionMatch: 'Exact' as const });
 
-/** Lets the cache miss a change: the storage's list at a revision lacks an object. */
+/** Makes the storage's lists lack an object, as if the cache had missed its deletion. */
 function hideFromLists(storage: Storage<TestPod>, key: string): () => void {
   const original = storage.getList.bind(storage);
   storage.getList = async (prefix, options) => {
@@ -172,7 +172,7 @@ describe('the consistency check of an idle Cacher whose revision is compacted', 
   const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
   const idle = openCacherBench({ logger });
 
-  it('is put off, which nobody has to look at', async () => {
+  it('is an error that is logged at debug level only', async () => {
     const { cacher, store, start } = idle.parts();
     await start();
     store.getList = () => Promise.reject(expired('The provided continue parameter is too old'));

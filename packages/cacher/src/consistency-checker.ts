@@ -1,4 +1,4 @@
-// ConsistencyChecker: compares now and then what the cache holds with what the storage below holds at the same revision.
+// ConsistencyChecker compares at intervals what the cache holds with what the storage below holds at the same revision.
 // Owned by cacher.ts. Source: apiserver storage/cacher (consistencyChecker).
 
 import {
@@ -27,9 +27,9 @@ export interface ConsistencyCheckerOptions<T extends KubernetesObject> {
   readonly cache: WatchCache<T>;
   /** Prefix of the resource, with a slash at its end. */
   readonly prefix: string;
-  /** Whether the cache may answer; if not, a check is an error and changes nothing. */
+  /** Returns whether the cache may answer. While it may not, a check is an error and changes nothing. */
   readonly isReady: () => boolean;
-  /** Least time between two checks, in milliseconds; up to half of it comes on top. 0 = no checks. */
+  /** Least time between two checks, in milliseconds. Up to half of it is added at random. 0 = no checks. */
   readonly periodMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -37,7 +37,7 @@ export interface ConsistencyCheckerOptions<T extends KubernetesObject> {
 }
 
 export class ConsistencyChecker<T extends KubernetesObject> {
-  /** Checks by outcome. Never go back. */
+  /** Number of checks by outcome. They never go down. */
   readonly counters: Record<ConsistencyStatus, number> = { success: 0, failure: 0, error: 0 };
   readonly #options: ConsistencyCheckerOptions<T>;
   readonly #abort = new AbortController();
@@ -47,7 +47,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
     this.#options = options;
   }
 
-  /** The first check comes one period from now. */
+  /** Starts the checks. The first one runs one period from now. */
   start(): void {
     const { periodMs, clock, random } = this.#options;
     if (periodMs === 0 || this.#abort.signal.aborted) return;
@@ -59,10 +59,11 @@ export class ConsistencyChecker<T extends KubernetesObject> {
     this.#cancel?.();
   }
 
-  /** One check, now. While the cache differs from the storage, past states are read from the storage. */
+  /** Runs one check now. While cache and storage differ, past states are read from the storage. */
   async check(): Promise<ConsistencyStatus> {
     const status = await this.#compare().catch((error: unknown): ConsistencyStatus => {
-      // The revision of a resource that nobody changes may be compacted before a progress moves the cache on: nothing is wrong.
+      // The revision of an idle resource may be compacted before a progress report advances the cache: that is no
+      // fault.
       const level = isExpired(error) ? 'debug' : 'warn';
       if (!this.#abort.signal.aborted)
         this.#log(level, 'the watch cache could not be compared with the storage', { error });

@@ -1,5 +1,5 @@
-// TestTimeBudget, TestDispatchEventWillNotBeBlockedByTimedOutWatcher, TestForgetWatcher of the Go library:
-// what a turn's budget puts off, and that nothing is lost by it.
+// A turn's budget delays events and loses none. Covers TestTimeBudget,
+// TestDispatchEventWillNotBeBlockedByTimedOutWatcher and TestForgetWatcher of the Go library.
 import { type Clock, everyField, type LogFields, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import { pod, settle, type TestPod } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
@@ -13,7 +13,7 @@ import { HistoryRing } from './history-ring.ts';
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1);
 
-/** A clock that moves when the work says so. */
+/** A clock that advances when the work says so. */
 class WorkClock implements Clock {
   nowMs = 0;
   readonly now = (): number => this.nowMs;
@@ -54,7 +54,7 @@ describe('the budget of a Dispatcher', () => {
     }
   }
 
-  /** `costMs`: what the sink takes for each event. `position`: where in the ring it begins. */
+  /** Starts a watch. `costMs` is the sink's time per event, `position` its start in the ring. */
   function watch(costMs = 0, position = ring.end) {
     const seen: number[] = [];
     const probe = { seen, end: undefined as string | undefined };
@@ -85,7 +85,7 @@ describe('the budget of a Dispatcher', () => {
     await nextTurn();
     write(25);
     expect([seen, dispatcher.backlog]).toEqual([upTo(10), 15]);
-    // A bookmark now would overtake what waits.
+    // A bookmark now would overtake the waiting events.
     expect(dispatcher.reached(25 as Revision)).toBe(0);
     await nextTurn();
     expect([seen, dispatcher.backlog]).toEqual([upTo(20), 5]);
@@ -119,7 +119,7 @@ describe('the budget of a Dispatcher', () => {
     expect(dispatcher.counters.ended.overrun).toBe(0);
   });
 
-  it('ends live watchers silently, and counts them, when the ring did drop what they need', async () => {
+  it('ends live watchers silently, and counts them, when the ring has dropped events that they need', async () => {
     open({ capacity: 20 });
     const { seen, watcher, probe } = watch();
     await nextTurn();
@@ -129,7 +129,7 @@ describe('the budget of a Dispatcher', () => {
     const original = watcher.offer.bind(watcher);
     watcher.offer = (event) => {
       original(event);
-      // A sink within which more events come than the ring holds.
+      // While this sink runs, more events come than the ring holds.
       if (isFirst) {
         isFirst = false;
         write(30);
@@ -170,7 +170,7 @@ describe('the budget of a Dispatcher', () => {
         Math.max(...probes.map(({ seen }) => seen.length)) - Math.min(...probes.map(({ seen }) => seen.length)),
       ).toBeLessThanOrEqual(200);
     }
-    // 10 ms at 0.01 ms an event, and the slice that is begun.
+    // 10 ms at 0.01 ms per event, and the slice that was begun.
     expect(most).toBeLessThanOrEqual(1_100);
     expect(probes.map(({ seen }) => seen.length)).toEqual(probes.map(() => 1_000));
   });
@@ -218,7 +218,7 @@ describe('the budget of a Dispatcher', () => {
     expect([seen.length, pending() - before]).toEqual([1_000, 1]);
   });
 
-  it('shows by scope how many watch, and how far the last of them is behind', async () => {
+  it('shows by scope how many watchers there are, and how far the slowest is behind', async () => {
     watch(1);
     await nextTurn();
     write(25);

@@ -79,7 +79,7 @@ describe('Dispatcher', () => {
   it('I3: a watch from r yields every later event once, across ring catch-up and live', async () => {
     for (let i = 0; i < 600; i++) write(`p${i}`);
     const probe = watch();
-    // Between its slices and after them, events go on.
+    // Events continue between the watch's slices and after them.
     for (let turn = 0; turn < 10; turn++) {
       write(`q${turn}`);
       await new Promise((resolve) => setImmediate(resolve));

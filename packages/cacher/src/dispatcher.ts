@@ -1,5 +1,5 @@
-// Dispatcher: brings each event to the watchers that it concerns, and lets new watchers catch up a slice at a time.
-// Between watch-cache.ts and cache-watcher.ts. Source: apiserver storage/cacher/cacher.go (dispatchEvents).
+// Dispatcher delivers each event to the watchers that it concerns, and lets new watchers catch up in slices. It stands
+// between watch-cache.ts and cache-watcher.ts. Source: apiserver storage/cacher/cacher.go (dispatchEvents).
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import type { CacheWatcher, EndReason } from './cache-watcher.ts';
 import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';
@@ -7,12 +7,12 @@ import type { HistoryRing } from './history-ring.ts';
 import { scopeOf, WatcherIndex } from './watcher-index.ts';
 
 /**
- * What one turn of the event loop spends on the live watchers, and what it spends on those that catch up. The rest waits in
+ * Time that one turn of the event loop spends on the live watchers, and again on those that catch up. The rest waits in
  * the ring for the next turns.
  */
 const turnBudgetMs = 10;
 const eventsPerSlice = 100;
-/** Source: cache_watcher.go initProcessThreshold. */
+/** A watch that takes longer to catch up is logged. Source: cache_watcher.go initProcessThreshold. */
 const slowStartMs = 500;
 
 export interface DispatcherOptions<T extends KubernetesObject> {
@@ -22,31 +22,31 @@ export interface DispatcherOptions<T extends KubernetesObject> {
   readonly logger: Logger;
 }
 
-/** Never go back. */
+/** Counters of a dispatcher. They never go down. */
 export interface DispatchCounters {
-  /** Events brought to the live watchers. */
+  /** Events dispatched to the live watchers. */
   dispatched: number;
-  /** Objects and past events sent to, or looked at for, watchers that caught up. */
+  /** Objects and past events that watchers examined while they caught up. */
   initEvents: number;
-  /** Watches that did not end by their client's will, by reason. */
+  /** Watches that their clients did not close, by the reason of their end. */
   readonly ended: Record<EndReason, number>;
 }
 
-/** The watchers of one scope: a key or prefix, with the indexed field that they require. */
+/** The watchers of one scope: a key or prefix, and the value of an indexed field that they require. */
 export interface WatcherScope {
   /** "/registry/pods/default/" or "/registry/pods/ spec.nodeName=n1". */
   readonly scope: string;
   readonly watchers: number;
-  /** Those that have not begun yet or still read what is past. */
+  /** Watchers that have not begun yet or still read past events. */
   readonly catchingUp: number;
-  /** Most objects and events that one of them has yet to look at. */
+  /** Largest number of objects and events that one of them has yet to examine. */
   readonly behind: number;
 }
 
 /**
- * Delivery is synchronous and never nested (I4). It has two phases: what a turn's budget allows is delivered at once, the
- * rest stays in the ring and is delivered in the turns that follow, before the ring would drop it. There is no other
- * buffer: a sink that is slow closes its watch.
+ * Delivers events synchronously and never nested (I4). Events within a turn's budget are delivered at once. The others
+ * stay in the ring and are delivered in later turns, before the ring would drop them. There is no other buffer: a slow
+ * sink closes its watch.
  */
 export class Dispatcher<T extends KubernetesObject> {
   readonly counters: DispatchCounters = {
@@ -61,9 +61,9 @@ export class Dispatcher<T extends KubernetesObject> {
   readonly #fields: readonly string[];
   readonly #index: WatcherIndex<T>;
   readonly #watchers = new Set<CacheWatcher<T>>();
-  /** With the time of their start. */
+  /** Watchers that catch up, with the time of their start. */
   readonly #catchingUp = new Map<CacheWatcher<T>, number>();
-  /** Those whose readers are too slow for their initial events. */
+  /** Watchers whose readers are too slow for their initial events. */
   readonly #heldBack = new Set<CacheWatcher<T>>();
   // Invariant: live watchers were offered every event before this ring position, and none from it on.
   #next: number;
@@ -89,12 +89,15 @@ export class Dispatcher<T extends KubernetesObject> {
     return this.#catchingUp.size + this.#heldBack.size;
   }
 
-  /** Events in the ring that the live watchers have yet to get. */
+  /** Number of events in the ring that the live watchers have not been offered yet. */
   get backlog(): number {
     return this.#ring.end - this.#next;
   }
 
-  /** What live watchers may be told that they know: the revision of the cache, or 0 while they do not have all of it. */
+  /**
+   * Returns the revision that a bookmark may tell live watchers: that of the cache, or 0 while they have not been
+   * offered all of it.
+   */
   reached(cacheRevision: Revision): Revision {
     return this.backlog > 0 ? (0 as Revision) : cacheRevision;
   }
@@ -115,7 +118,7 @@ export class Dispatcher<T extends KubernetesObject> {
     return [...scopes.values()];
   }
 
-  /** Counts a watcher that has not begun, so that it ends with the others. */
+  /** Adds a watcher that has not begun, so that it ends with the others. */
   register(watcher: CacheWatcher<T>): void {
     this.#watchers.add(watcher);
   }
@@ -126,7 +129,7 @@ export class Dispatcher<T extends KubernetesObject> {
     this.#openTurn();
   }
 
-  /** Forgets a watcher that is closed: by its client, or for a reason. */
+  /** Forgets a closed watcher. `reason` is absent when its client closed it. */
   remove(watcher: CacheWatcher<T>, reason?: EndReason): void {
     if (reason !== undefined) this.counters.ended[reason]++;
     this.#watchers.delete(watcher);
@@ -135,9 +138,9 @@ export class Dispatcher<T extends KubernetesObject> {
     this.#index.remove(watcher);
   }
 
-  /** To be called after each event that was put into the ring. */
+  /** Delivers new events. Must be called after each event that was put into the ring. */
   dispatch(): void {
-    // The loop that runs comes to it.
+    // The running loop will reach the event.
     if (this.#isDelivering) return;
     if (this.#watchers.size === 0) {
       this.counters.dispatched += this.backlog;
@@ -146,16 +149,18 @@ export class Dispatcher<T extends KubernetesObject> {
     }
     this.#openTurn();
     if (this.#spentMs < turnBudgetMs) this.#deliver(turnBudgetMs - this.#spentMs);
-    // The next event would push out one that nobody got yet (I3).
+    // The next event would push out one that live watchers have not been offered yet (I3).
     else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
   }
 
-  /** Ends watches that are held back where the ring has moved past them, so that they do not keep the objects of the past. */
+  /**
+   * Ends watches that are held back once the ring has moved past them, so that they do not keep old objects in memory.
+   */
   endOverrun(): void {
     for (const watcher of this.#heldBack) if (watcher.isOverrun(this.#ring)) watcher.end('overrun');
   }
 
-  /** Ends all watches: what they saw may have gaps from now on. */
+  /** Ends all watches, because they may miss events from now on. */
   terminateAll(reason: EndReason): void {
     for (const watcher of this.#watchers) watcher.end(reason);
     this.#next = this.#ring.end;
@@ -184,13 +189,13 @@ export class Dispatcher<T extends KubernetesObject> {
     }
   }
 
-  /** The ring moved past them: silence would be a gap. */
+  /** Ends the live watchers that the ring moved past, since silence would hide a gap. */
   #endLive(): void {
     this.#next = this.#ring.end;
     for (const watcher of this.#watchers) if (watcher.isLive) watcher.end('overrun');
   }
 
-  /** One immediate a turn, however many events and watchers. */
+  /** Schedules the next turn: one immediate per turn, however many events and watchers there are. */
   #openTurn(): void {
     if (this.#isTurnOpen) return;
     this.#isTurnOpen = true;
@@ -210,7 +215,7 @@ export class Dispatcher<T extends KubernetesObject> {
   #pump(): void {
     const begin = this.#clock.monotonicNow();
     for (const [watcher, startedMs] of this.#catchingUp) {
-      // Re-added below, so the loop comes back to it after the others while the budget lasts.
+      // Re-added below, so the loop returns to it after the others while the budget lasts.
       this.#catchingUp.delete(watcher);
       if (watcher.isOverrun(this.#ring)) {
         watcher.end('overrun');

@@ -1,5 +1,5 @@
-// lister_watcher_test and TestReflectorForWatchCache of the Go library: how the cache lists and watches its storage.
-
+// How the cache lists and watches its storage. Covers lister_watcher_test and TestReflectorForWatchCache of the Go
+// library.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { formatRevision } from '@kapstan/api/internal';
 import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
@@ -119,7 +119,7 @@ describe('Feed', () => {
     feed.close();
   });
 
-  it('lists again after a pause when its sink fails on an object, instead of never again', async () => {
+  it('lists again after a pause when its sink fails on an object', async () => {
     pages = [
       { items: [stored('a', 3), stored('b', 4)], continue: '' },
       { items: [stored('a', 3)], continue: '' },
@@ -214,7 +214,7 @@ describe('Feed', () => {
     supportsProgressRequests = true;
     await clock.advance(20_000);
     expect(progressRequests).toBe(1);
-    // Nobody had asked before, so the silence until then counts for nothing.
+    // The silence before the first request counts for nothing.
     await clock.advance(89_000);
     expect(watches).toHaveLength(1);
     await clock.advance(92_000);

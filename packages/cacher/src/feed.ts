@@ -1,7 +1,6 @@
-// Feed: lists and watches the backing storage and keeps at it: a driver of the list/watch machine of `api`, whose other
-// driver is the informers' reflector. Below: a Storage; above: cacher.ts.
-// Source: apiserver storage/cacher/cacher.go (startCaching) and lister_watcher.go.
-
+// Feed lists and watches the storage below and keeps at it. It is a driver of the list/watch machine of `api`, whose
+// other driver is the informers' reflector. A Storage is below it, cacher.ts above. Source: apiserver
+// storage/cacher/cacher.go (startCaching) and lister_watcher.go.
 import {
   type CancelTimer,
   type Clock,
@@ -36,22 +35,23 @@ import { DurationHistogram, initializationBounds } from './duration-histogram.ts
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 
 const pageSize = 10_000;
-// The storage is in this process or one hop away, and while the cache is not ready clients are refused: try again soon.
+// Retries are quick: the storage is in this process or one hop away, and clients are refused while the cache is not
+// ready.
 const backoff = { initialMs: 100, maxMs: 10_000, factor: 2, jitter: 1, resetAfterMs: 60_000 };
 const idleTimeoutMs = 90_000;
-// Well below that, so that a quiet resource is not taken for a dead watch.
+// Well below the idle timeout, so that the watch of a quiet resource is not taken for a dead one.
 const progressPeriodMs = 30_000;
 
-/** Hears what the storage says. Calls are synchronous and never nested. */
+/** The receiver of a feed. Calls are synchronous and never nested. */
 export interface FeedSink<T extends KubernetesObject> {
-  /** An object of a list that is under way, as soon as its page is there. */
+  /** Delivers an object of a list under way, as soon as its page has arrived. */
   onListed(stored: Stored<T>): CacheEntry<T>;
-  /** The whole state, after a list: what {@link onListed} made of its objects. */
+  /** Delivers the whole state after a list: the entries that {@link onListed} returned. */
   onReplace(entries: readonly CacheEntry<T>[], revision: Revision): void;
   onChange(event: ChangeEvent<T>): void;
-  /** Everything up to the revision has been reported. */
+  /** Says that everything up to the revision has been reported. */
   onProgress(revision: Revision): void;
-  /** The watch is broken and cannot be resumed: events may be missed until the next {@link onReplace}. */
+  /** Says that the watch broke and cannot be resumed: events may be missed until the next {@link onReplace}. */
   onLost(): void;
   onError(error: unknown): void;
 }
@@ -66,7 +66,7 @@ export interface FeedOptions<T extends KubernetesObject> {
 }
 
 export class Feed<T extends KubernetesObject> {
-  /** From the first page of a list to the filled cache. */
+  /** Time from the first page of a list to the filled cache. */
   readonly initializations: DurationHistogram = new DurationHistogram(initializationBounds);
   readonly #options: FeedOptions<T>;
   readonly #sink: FeedSink<T>;
@@ -76,7 +76,7 @@ export class Feed<T extends KubernetesObject> {
   #listedSinceMs = 0;
   #listErrors = 0;
   #watch: StorageWatch | undefined;
-  /** Silence of the watch means something. */
+  /** True once progress is requested regularly, so that a silent watch must be dead. */
   #asksForProgress = false;
   #cancelWait: CancelTimer | undefined;
   #cancelWatchdog: CancelTimer | undefined;
@@ -89,12 +89,12 @@ export class Feed<T extends KubernetesObject> {
     this.#state = createListWatchState(machine, options.clock.monotonicNow());
   }
 
-  /** Objects of the list that is under way. 0 = none is. */
+  /** Number of objects read by the list under way. 0 = no list is under way. */
   get staged(): number {
     return this.#staged.length;
   }
 
-  /** Lists that failed. Never goes back. */
+  /** Number of lists that failed. It never goes down. */
   get listErrors(): number {
     return this.#listErrors;
   }
@@ -143,7 +143,7 @@ export class Feed<T extends KubernetesObject> {
     }
   }
 
-  /** Always at the newest revision, whatever the machine asks for: the cache must not go back in time. */
+  /** Lists at the newest revision, whatever the machine asks for, because the cache must not go back in time. */
   #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
     if (effect.continue === undefined) {
       this.#staged = [];
@@ -157,7 +157,7 @@ export class Feed<T extends KubernetesObject> {
     );
   }
 
-  /** A sink that throws costs this list, which is tried again, and not the feed: nobody would ever list again. */
+  /** Adds a page. If the sink throws, this list fails and is tried again; otherwise nobody would ever list again. */
   #onPage(page: StoredList<T>): void {
     try {
       for (const item of page.items) this.#staged.push(this.#sink.onListed(item));
@@ -190,7 +190,7 @@ export class Feed<T extends KubernetesObject> {
           this.#input(error === undefined ? { type: 'ended' } : { type: 'watchFailed', failure: failureOf(error) }),
       });
     } catch (error) {
-      // Not from inside a step of the machine: its effects are still being performed.
+      // Deferred, because the effects of the machine's last step are still being performed.
       queueMicrotask(() => this.#input({ type: 'watchFailed', failure: failureOf(error) }));
     }
   }
@@ -209,7 +209,7 @@ export class Feed<T extends KubernetesObject> {
   #report(effect: Extract<ListWatchEffect, { type: 'status' }>): void {
     if (effect.error === undefined) return;
     this.#sink.onError(effect.error);
-    this.#options.logger.warn('the watch cache lost its storage', {
+    this.#options.logger.warn('the watch cache could not list or watch its storage; trying again', {
       prefix: this.#options.prefix,
       phase: effect.phase,
       error: effect.error,
@@ -219,7 +219,7 @@ export class Feed<T extends KubernetesObject> {
   #keepAskingForProgress(): void {
     this.#cancelProgress = this.#options.clock.setBackgroundTimer(() => {
       this.#keepAskingForProgress();
-      // A storage may learn late that it has them: an etcd member that told its version when this was running already.
+      // A storage may learn late that it supports them, for example when an etcd member reports its version only now.
       if (this.#state.phase !== 'watching' || !this.#options.storage.supportsProgressRequests) return;
       if (!this.#asksForProgress) {
         this.#asksForProgress = true;
@@ -229,7 +229,10 @@ export class Feed<T extends KubernetesObject> {
     }, progressPeriodMs);
   }
 
-  /** Without progress requests a quiet watch and a dead one look the same, and a reopened one may need a relist. */
+  /**
+   * Watches for silence. Without progress requests, a quiet watch and a dead one look the same, and reopening one may
+   * cost a relist.
+   */
   #guard(delayMs: number): void {
     this.#cancelWatchdog?.();
     this.#cancelWatchdog = this.#options.clock.setBackgroundTimer(() => {
@@ -257,7 +260,10 @@ function needsList(state: ListWatchState): boolean {
   return state.phase === 'listing' || (state.phase === 'waiting' && state.next === 'relist');
 }
 
-/** A storage that cannot be reached spares the list, as a server that nobody listens on does. */
+/**
+ * Classifies an error. An unreachable storage does not need a new list; a server that refuses connections is treated
+ * the same.
+ */
 function failureOf(error: unknown): ListWatchFailure {
   if (isStorageError(error, 'Compacted')) return { kind: 'expired', error };
   if (isStorageError(error, 'Unreachable') || isStorageError(error, 'Timeout'))

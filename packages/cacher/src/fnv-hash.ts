@@ -1,11 +1,11 @@
-// FnvHash: the 64-bit FNV-1 hash of texts put in one after the other. Used by consistency-checker.ts.
+// FnvHash is the 64-bit FNV-1 hash of texts that are added one after the other. Used by consistency-checker.ts.
 
-/** The hash is held in two halves of 32 bits: a BigInt a byte would cost a hundred times as much. */
+/** Holds the hash in two halves of 32 bits. A BigInt would cost a hundred times as much per byte. */
 export class FnvHash {
   #high = 0xcbf29ce4;
   #low = 0x84222325;
 
-  /** Puts in the UTF-8 bytes of a text. */
+  /** Adds the UTF-8 bytes of a text. */
   put(text: string): void {
     for (const byte of Buffer.from(text, 'utf8')) {
       // The prime is 2^40 + 0x1b3. All products stay below 2^53.
@@ -16,7 +16,7 @@ export class FnvHash {
     }
   }
 
-  /** As Go's strconv.FormatUint(…, 16). */
+  /** The hash as Go's strconv.FormatUint(…, 16) prints it. */
   get hex(): string {
     return ((BigInt(this.#high) << 32n) | BigInt(this.#low)).toString(16);
   }

@@ -1,4 +1,4 @@
-// TestConditionalProgressRequester and the waits of watch_cache_test of the Go library.
+// Covers TestConditionalProgressRequester and the waits of watch_cache_test of the Go library.
 import { isTooLargeResourceVersion, type Revision, retryAfterSeconds } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -69,7 +69,7 @@ describe('Freshness', () => {
     expect([freshness.waiting, clock.pendingTimers]).toEqual([0, 0]);
   });
 
-  it('I9: fails who comes when it is closed, without a timer; what is there already is there', async () => {
+  it('I9: fails waits that begin after it was closed, without a timer, unless the revision is reached already', async () => {
     freshness.close(new Error('over'));
     await expect(freshness.wait(at(11))).rejects.toThrow('over');
     await expect(freshness.wait(at(10))).resolves.toBeUndefined();
@@ -96,7 +96,7 @@ describe('Freshness', () => {
     freshness.close(new Error('over'));
   });
 
-  it('notes how long those waited who had to', async () => {
+  it('records the waiting times of readers that had to wait', async () => {
     await freshness.wait(at(10));
     const waiting = freshness.wait(at(11));
     await clock.advance(500);

@@ -1,5 +1,5 @@
-// Freshness: readers that wait until the cache has reached a revision.
-// Source: apiserver storage/cacher/watch_cache.go (waitUntilFreshAndBlock) and progress.
+// Freshness lets readers wait until the cache has reached a revision. Source: apiserver storage/cacher/watch_cache.go
+// (waitUntilFreshAndBlock) and progress.
 import type { CancelTimer, Clock, Revision } from '@kapstan/api';
 import { tooLargeResourceVersion } from '@kapstan/api/errors';
 import { DurationHistogram, readWaitBounds } from './duration-histogram.ts';
@@ -19,15 +19,18 @@ interface Waiter {
 
 export interface FreshnessOptions {
   readonly clock: Clock;
-  /** The revision that the cache has reached. */
+  /** Returns the revision that the cache has reached. */
   readonly current: () => Revision;
-  /** Asks the backing storage to tell how far it is. Called at once and each 100 ms while anyone waits. Must not throw. */
+  /**
+   * Asks the storage below to report its progress. Called at once, then every 100 ms while anyone waits. Must not
+   * throw.
+   */
   readonly requestProgress: () => void;
 }
 
-/** Waiters are bounded by the requests in flight and each leaves after 3 s (I5). */
+/** Waiting readers are bounded by the requests in flight, and each leaves after 3 s (I5). */
 export class Freshness {
-  /** Of those who had to wait. */
+  /** Waiting times of readers that had to wait. */
   readonly waits: DurationHistogram = new DurationHistogram(readWaitBounds);
   readonly #options: FreshnessOptions;
   readonly #waiters = new Set<Waiter>();
@@ -43,12 +46,12 @@ export class Freshness {
   }
 
   /**
-   * Resolves when the cache has the revision (0: at once); rejects with 504 after 3 s. Does not look at the request's
-   * signal. `asked`: the version as the client wrote it, which may be too long for a number.
+   * Resolves when the cache has the revision (0: at once); rejects with 504 after 3 s. Ignores the request's signal.
+   * `asked` is the version as the client wrote it, which may be too long for a number.
    */
   wait(revision: Revision, asked: string = String(revision)): Promise<void> {
     if (this.#options.current() >= revision) return Promise.resolve();
-    // One that asked the storage how far it is meanwhile: nothing will move any more.
+    // It was closed while the reader asked the storage for its revision: the cache will not advance any more.
     if (this.#closedWith !== undefined) return Promise.reject(this.#closedWith);
     return new Promise((resolve, reject) => {
       const cancelTimer = this.#options.clock.setTimer(() => this.#onTimeout(waiter), maxWaitMs);
@@ -59,7 +62,7 @@ export class Freshness {
     });
   }
 
-  /** To be called whenever the cache has moved. */
+  /** Resolves the readers whose revision is reached. Must be called whenever the cache has advanced. */
   advanced(): void {
     if (this.#waiters.size === 0) return;
     const current = this.#options.current();
@@ -71,7 +74,7 @@ export class Freshness {
     }
   }
 
-  /** Fails all who wait, and all who would from now on. */
+  /** Fails all waiting readers, and all later ones. */
   close(error: Error): void {
     this.#closedWith ??= error;
     for (const waiter of this.#waiters) {

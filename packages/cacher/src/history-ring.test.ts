@@ -14,7 +14,7 @@ function revisions(ring: HistoryRing<never>): (number | undefined)[] {
   return Array.from({ length: ring.size }, (_, i) => ring.at(ring.start + i)?.revision);
 }
 
-/** A full ring of `capacity` events, `spacing` ms apart, then one more. */
+/** Returns a full ring of `capacity` events, `spacing` ms apart. The caller then pushes one more. */
 function filled(capacity: number, spacing: number, bounds: HistoryRingOptions = {}): HistoryRing<never> {
   const ring = new HistoryRing<never>({ initialCapacity: capacity, minCapacity: capacity, ...bounds });
   for (let i = 0; i < capacity; i++) ring.push(event(i + 1, i * spacing));
@@ -52,11 +52,11 @@ describe('HistoryRing', () => {
     const ring = filled(capacity, spacing, { minCapacity });
     ring.push(event(capacity + 1, capacity * spacing));
     expect(ring.capacity).toBe(expected);
-    // One slot was needed for the event itself.
+    // The event itself took one more slot.
     expect(ring.start).toBe(start + 1);
   });
 
-  /** An update of an object of so many bytes. */
+  /** Returns an update of an object of this many bytes. */
   function update(revision: number, size: number, timeMs = 0): CacheEvent<never> {
     const key = `/k${revision}`;
     const stored = Object.assign(new Stored<never>(key, revision as Revision, {} as never), { storedBytes: size });
@@ -76,7 +76,7 @@ describe('HistoryRing', () => {
     expect([ring.size, ring.bytes]).toEqual([0, 0]);
   });
 
-  it('drops nothing for its bytes that live watchers have yet to get, and says so', () => {
+  it('keeps events that live watchers have yet to get even above its bytes, and says that it is overfull', () => {
     const ring = new HistoryRing<never>({ maxBytes: 100 });
     ring.unread = () => 2;
     for (let revision = 1; revision <= 5; revision++) ring.push(update(revision, 40));
@@ -86,7 +86,7 @@ describe('HistoryRing', () => {
     expect([revisions(ring), ring.isOverfull]).toEqual([[5, 6], false]);
   });
 
-  it('lets go of what is older than its window when it is trimmed, but for a little', () => {
+  it('drops events older than its window when it is trimmed, except for a small rest', () => {
     const ring = new HistoryRing<never>();
     for (let revision = 1; revision <= 10; revision++) ring.push(update(revision, 1_000_000, revision * 1_000));
     ring.trim(fresh + 1_000);
@@ -97,7 +97,7 @@ describe('HistoryRing', () => {
     expect([revisions(ring), ring.bytes]).toEqual([[10], 1_000_000]);
   });
 
-  it('tells of every event that made room, one at a time and when it shrinks', () => {
+  it('reports every event that it drops, one at a time and when it shrinks', () => {
     const dropped: number[] = [];
     const options = { initialCapacity: 8, minCapacity: 2 };
     const ring = new HistoryRing<never>(options, ({ revision }) => dropped.push(revision));
@@ -140,7 +140,7 @@ describe('HistoryRing', () => {
     expect(revisions(ring).at(0)).toBe(601);
   });
 
-  it('has no use for a least capacity above the most', () => {
+  it('refuses a least capacity above the largest', () => {
     expect(() => new HistoryRing<never>({ minCapacity: 102_401 })).toThrow(
       new TypeError('minHistory (102401) must not be above the 102400 events that a history may grow to'),
     );

@@ -1,5 +1,5 @@
-// HistoryRing: the newest events in a ring whose capacity follows their rate, bounded in bytes too. Filled by watch-cache.ts, read by watchers.
-// Source: apiserver storage/cacher (resizeCacheLocked).
+// HistoryRing holds the newest events. Its capacity follows their rate, and their bytes are bounded too. Filled by
+// watch-cache.ts, read by watchers. Source: apiserver storage/cacher (resizeCacheLocked).
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CacheEvent } from './cache-entry.ts';
 
@@ -8,26 +8,29 @@ const upperBound = 102_400;
 const maxDoublings = 14;
 export const defaultHistoryWindowMs = 75_000;
 const defaultHistoryBytes = 33_554_432;
-/** Bytes of events older than the window that may stay: nobody was promised them. */
+/** Bytes of events older than the window that may stay. Nobody was promised these events. */
 const oldBytes = 1_048_576;
 
 export interface HistoryRingOptions {
-  /** How long an event should stay, in milliseconds. At least 75 000, the default. */
+  /** Time for which an event should stay, in milliseconds. At least 75 000, the default. */
   readonly windowMs?: number;
-  /** Fewest slots. Default 100. */
+  /** Least number of slots. Default 100. */
   readonly minCapacity?: number;
-  /** Slots to begin with, within the bounds. Default `minCapacity`. */
+  /** Number of slots at first, within the bounds. Default `minCapacity`. */
   readonly initialCapacity?: number;
-  /** Most slots. Default 102 400, doubled as often as the window is doubled. */
+  /** Largest number of slots. Default 102 400, doubled as often as the window is. */
   readonly maxCapacity?: number;
   /** Most bytes of past states that the events keep, whatever the window. Default 32 MiB. */
   readonly maxBytes?: number;
 }
 
-/** Told of each event that had to make room, the oldest first. Not of those that {@link HistoryRing.clear} forgets. */
+/** Called with each event that was dropped for room, the oldest first. {@link HistoryRing.clear} does not call it. */
 export type OnDropped<T extends KubernetesObject> = (event: CacheEvent<T>) => void;
 
-/** Most slots for a window: enough for the rate that the default window allows. Source: watch_cache.go. */
+/**
+ * Returns the largest number of slots for a window: enough for the event rate that the default window allows. Source:
+ * watch_cache.go.
+ */
 export function maxCapacityFor(windowMs: number): number {
   if (windowMs <= defaultHistoryWindowMs) return upperBound;
   const doublings = Math.ceil(Math.log2(windowMs / defaultHistoryWindowMs));
@@ -35,8 +38,8 @@ export function maxCapacityFor(windowMs: number): number {
 }
 
 /**
- * Events in the order of their revisions. A position is a counter that only grows; its slot is the position modulo the
- * capacity, so that a reader's position stays valid when the ring is resized or emptied.
+ * Events in the order of their revisions. A position is a counter that only grows. Its slot is the position modulo the
+ * capacity, so a reader's position stays valid when the ring is resized or emptied.
  *
  *     start ──────────► end        slots: [start % capacity] … [(end - 1) % capacity]
  *     oldest            next free
@@ -46,10 +49,13 @@ export class HistoryRing<T extends KubernetesObject> {
   readonly #minCapacity: number;
   readonly #maxCapacity: number;
   readonly #maxBytes: number;
-  /** Position of the first event that live watchers have not been offered. It and those after it are not dropped for their bytes. */
+  /**
+   * Returns the position of the first event that live watchers have not been offered. From there on no event is dropped
+   * for its bytes.
+   */
   unread: () => number = () => this.#end;
   readonly #onDropped: OnDropped<T>;
-  // Invariant: as many slots as `minCapacity` to `maxCapacity`.
+  // Invariant: the number of slots is between `minCapacity` and `maxCapacity`.
   #slots: (CacheEvent<T> | undefined)[];
   #start = 0;
   #end = 0;
@@ -58,7 +64,7 @@ export class HistoryRing<T extends KubernetesObject> {
   #increases = 0;
   #decreases = 0;
 
-  /** Throws TypeError when the least capacity is above the most. */
+  /** Throws TypeError when the least capacity is above the largest. */
   constructor(options: HistoryRingOptions = {}, onDropped: OnDropped<T> = () => undefined) {
     this.#onDropped = onDropped;
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
@@ -77,12 +83,12 @@ export class HistoryRing<T extends KubernetesObject> {
     return this.#slots.length;
   }
 
-  /** Slots that the ring may grow to. */
+  /** Largest number of slots that the ring may grow to. */
   get maxCapacity(): number {
     return this.#maxCapacity;
   }
 
-  /** How often it grew and shrank. */
+  /** How often the ring grew and shrank. */
   get resizes(): { readonly increases: number; readonly decreases: number } {
     return { increases: this.#increases, decreases: this.#decreases };
   }
@@ -92,7 +98,7 @@ export class HistoryRing<T extends KubernetesObject> {
     return this.#bytes;
   }
 
-  /** True: more bytes wait for live watchers than may be kept. Their delivery must not be put off any further. */
+  /** True when more bytes wait for live watchers than may be kept. Their delivery must not be delayed any further. */
   get isOverfull(): boolean {
     return this.#bytes > this.#maxBytes;
   }
@@ -120,7 +126,7 @@ export class HistoryRing<T extends KubernetesObject> {
     return this.#hasEvicted;
   }
 
-  /** The event at a position; undefined when it was evicted or is still to come. */
+  /** Returns the event at a position; undefined when it was dropped or is yet to come. */
   at(position: number): CacheEvent<T> | undefined {
     return position < this.#start || position >= this.#end ? undefined : this.#slots[position % this.capacity];
   }
@@ -134,13 +140,16 @@ export class HistoryRing<T extends KubernetesObject> {
     while (this.isOverfull && this.#mayDrop) this.#dropOldest();
   }
 
-  /** Lets go of what is older than the window, but for a little. To be called now and then: without new events nothing else does. */
+  /**
+   * Drops events older than the window, except for a small rest. Call it from time to time, because nothing else drops
+   * them while no new events come.
+   */
   trim(nowMs: number): void {
     const oldestMs = nowMs - this.#windowMs;
     while (this.#bytes > oldBytes && this.#mayDrop && this.#timeAt(this.#start) < oldestMs) this.#dropOldest();
   }
 
-  /** The newest event stays: the ring has to know where its history begins. */
+  /** Whether the oldest event may be dropped. The newest one stays: the ring has to know where its history begins. */
   get #mayDrop(): boolean {
     return this.size > 1 && this.#start < this.unread();
   }
@@ -152,7 +161,7 @@ export class HistoryRing<T extends KubernetesObject> {
     this.#hasEvicted = true;
   }
 
-  /** Forgets all events. Positions go on from where they are. */
+  /** Forgets all events. Positions continue from where they are. */
   clear(): void {
     this.#slots = new Array(this.capacity);
     this.#start = this.#end;
@@ -160,7 +169,7 @@ export class HistoryRing<T extends KubernetesObject> {
     this.#hasEvicted = false;
   }
 
-  /** Position of the first event with a revision above this one. */
+  /** Returns the position of the first event with a revision above this one. */
   firstAfter(revision: Revision): number {
     let low = this.#start;
     let high = this.#end;
@@ -177,7 +186,7 @@ export class HistoryRing<T extends KubernetesObject> {
     return this.size === this.capacity;
   }
 
-  /** Grows when the oldest event is still fresh, shrinks when three quarters of the events are not. */
+  /** Grows when the oldest event is still within the window, shrinks when three quarters of the events are not. */
   #adapt(nowMs: number): void {
     if (!this.#isFull) return;
     const { capacity } = this;

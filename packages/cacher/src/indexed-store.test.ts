@@ -1,4 +1,4 @@
-// store_test and watch_cache_storage_test of the Go library, without snapshots (past-states.test.ts).
+// Covers store_test and watch_cache_storage_test of the Go library, without snapshots (past-states.test.ts).
 import type { Revision } from '@kapstan/api';
 import { Stored } from '@kapstan/storage';
 import fc from 'fast-check';

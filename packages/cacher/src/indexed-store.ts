@@ -1,15 +1,15 @@
-// IndexedStore: the present objects, ordered by key, with indexes on field values. Changed by watch-cache.ts alone.
+// IndexedStore holds the present objects, ordered by key, with indexes on field values. Only watch-cache.ts changes it.
 import type { KubernetesObject } from '@kapstan/api';
 import { compareKeys } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
 
-// An insert moves at most this many pointers, and a search over 100,000 keys takes two steps of binary search.
+// An insert moves at most this many pointers. A search over 100,000 keys is two binary searches.
 const maxChunk = 512;
 const surrogateOrAbove = /[\ud800-\uffff]/;
 
 /**
- * A map ordered as the engines order keys, by UTF-8 bytes. The order lives in chunks of at most 512 entries: a list of
- * all is a few copies of arrays, an insert shifts one chunk.
+ * A map ordered like the engines, by the UTF-8 bytes of keys. The order is kept in chunks of at most 512 entries: a
+ * list of everything copies a few arrays, an insert shifts one chunk.
  */
 export class IndexedStore<T extends KubernetesObject> {
   readonly #byKey = new Map<string, CacheEntry<T>>();
@@ -17,10 +17,10 @@ export class IndexedStore<T extends KubernetesObject> {
   // Invariant: no chunk is empty, and all keys of a chunk come before those of the next.
   #chunks: CacheEntry<T>[][] = [];
   #storedBytes = 0;
-  // UTF-16 order differs from UTF-8 order only for characters from U+D800 on: then keys are compared as bytes.
+  // UTF-16 and UTF-8 order differ only for characters from U+D800 on; with such a key, keys are compared as bytes.
   #compare: (a: string, b: string) => number = compareText;
 
-  /** `indexedFields`: fields by whose value {@link byField} finds entries. */
+  /** `indexedFields` are the fields by whose value {@link byField} finds entries. */
   constructor(indexedFields: readonly string[] = []) {
     this.#indexes = new Map(indexedFields.map((field) => [field, new Map()]));
   }
@@ -29,7 +29,7 @@ export class IndexedStore<T extends KubernetesObject> {
     return this.#byKey.size;
   }
 
-  /** Sum of the sizes of the stored values, in bytes. */
+  /** Total size of the stored values, in bytes. */
   get storedBytes(): number {
     return this.#storedBytes;
   }
@@ -38,7 +38,7 @@ export class IndexedStore<T extends KubernetesObject> {
     return this.#byKey.get(key);
   }
 
-  /** Puts an entry; returns the one that was there. */
+  /** Adds an entry; returns the one that it replaces. */
   put(entry: CacheEntry<T>): CacheEntry<T> | undefined {
     if (surrogateOrAbove.test(entry.key)) this.#compare = compareKeys;
     const previous = this.#byKey.get(entry.key);
@@ -63,7 +63,7 @@ export class IndexedStore<T extends KubernetesObject> {
     return previous;
   }
 
-  /** Puts these entries, in any order, in the place of all. */
+  /** Replaces all entries by these, which may be in any order. */
   replace(entries: readonly CacheEntry<T>[]): void {
     this.#byKey.clear();
     this.#chunks = [];
@@ -78,12 +78,12 @@ export class IndexedStore<T extends KubernetesObject> {
     for (let i = 0; i < sorted.length; i += maxChunk / 2) this.#chunks.push(sorted.slice(i, i + maxChunk / 2));
   }
 
-  /** Order of two keys, as in {@link range}: below, above or 0. */
+  /** Compares two keys in the order of {@link range}: negative, 0 or positive. */
   compareKeys(a: string, b: string): number {
     return this.#compare(a, b);
   }
 
-  /** Entries with start <= key < end, in order: a copy that later changes do not touch. */
+  /** Returns the entries with start <= key < end, in order. The array is a copy that later changes do not affect. */
   range(start: string, end: string): CacheEntry<T>[] {
     const found: CacheEntry<T>[][] = [];
     for (let i = this.#chunkOf(start); i < this.#chunks.length; i++) {
@@ -97,7 +97,9 @@ export class IndexedStore<T extends KubernetesObject> {
     return ([] as CacheEntry<T>[]).concat(...found);
   }
 
-  /** Entries in the range whose indexed field has this value, in order. Undefined: the field is not indexed. */
+  /**
+   * Returns the entries of the range whose indexed field has this value, in order. Undefined: the field is not indexed.
+   */
   byField(
     field: string,
     value: string,
@@ -151,24 +153,26 @@ export class IndexedStore<T extends KubernetesObject> {
     }
   }
 
-  /** Index of the first chunk whose last key is not before this one. */
+  /** Returns the index of the first chunk whose last key is not before this one. */
   #chunkOf(key: string): number {
     return firstIndex(this.#chunks.length, (i) => this.#compare(this.#chunks[i]?.at(-1)?.key ?? '', key) >= 0);
   }
 
-  /** Index of the first entry of a chunk whose key is not before this one. */
+  /** Returns the index of a chunk's first entry whose key is not before this one. */
   #indexIn(chunk: readonly CacheEntry<T>[], key: string): number {
     return firstIndex(chunk.length, (i) => this.#compare(chunk[i]?.key ?? '', key) >= 0);
   }
 }
 
-/** Value of a field as a selector sees it: "" when it is absent. */
+/** Returns a field's value as a selector sees it: "" when it is absent. */
 export function fieldOf<T extends KubernetesObject>(entry: CacheEntry<T>, field: string): string {
   const { fields } = entry.attributes;
   return Object.hasOwn(fields, field) ? (fields[field] ?? '') : '';
 }
 
-/** First of 0..length-1 for which the test holds, given that it holds for all after it; else length. */
+/**
+ * Returns the first of 0..length-1 for which the test holds, else length. The test must hold for all after the first.
+ */
 function firstIndex(length: number, test: (index: number) => boolean): number {
   let low = 0;
   let high = length;

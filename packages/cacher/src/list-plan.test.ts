@@ -15,11 +15,14 @@ interface Row {
   readonly resourceVersion?: string;
   readonly match?: 'Exact' | 'NotOlderThan';
   readonly limit?: number;
-  /** By its name in `tokens`. */
+  /** Name of a token in `tokens`. */
   readonly continue?: keyof typeof tokens;
 }
 
-/** `past`: which past revisions are known: from 5 on, none at all, or none because they are not trusted. */
+/**
+ * Plans a list. `past` says which past revisions are known: those from 5 on, none, or none because they are not
+ * trusted.
+ */
 function plan(
   row: Row,
   recursive: boolean,
@@ -56,7 +59,7 @@ describe('planList (ShouldDelegateList)', () => {
     [{ resourceVersion: '7', match: 'Exact', limit: 5 }, 'exact 7', 'exact 7'],
     [{ resourceVersion: '4', match: 'Exact' }, 'storage', 'storage'],
     [{ resourceVersion: '4', limit: 5 }, 'storage', 'storage'],
-    // The future: only a cache that learns of progress can tell when it is there.
+    // Only a cache that gets progress reports can tell when a future revision has come.
     [{ resourceVersion: '9', match: 'Exact' }, 'exact 9', 'storage'],
     [{ resourceVersion: '9', limit: 5 }, 'exact 9', 'storage'],
     [{ resourceVersion: '0', match: 'NotOlderThan' }, 'present', 'present'],

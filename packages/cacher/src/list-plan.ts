@@ -1,30 +1,29 @@
-// Whether a list is answered by the cache or by the storage below, and in which state.
-// Source: apiserver storage/cacher/delegator (ShouldDelegateList).
-// Used by list-reader.ts.
+// Decides whether the cache or the storage below answers a list, and in which state. Used by list-reader.ts. Source:
+// apiserver storage/cacher/delegator (ShouldDelegateList).
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { ListPosition, StorageListOptions } from '@kapstan/storage';
 
 export type ListPlan =
   | { readonly source: 'storage' }
-  /** The cache answers with what it has: `present`, at least at the asked version; `newest`, once it has the storage's newest revision. */
+  /** The cache answers with its state: `present`, at least at the requested version; `newest`, at the storage's newest revision. */
   | { readonly source: 'cache'; readonly state: 'present' | 'newest' }
-  /** The cache answers with what there was at this revision, which may still have to come. */
+  /** The cache answers with the state at this revision, once it has reached it. */
   | { readonly source: 'cache'; readonly state: 'exact'; readonly revision: Revision };
 
-/** What the cache and the storage below can do at this moment. */
+/** The abilities of the cache and the storage below at this moment. */
 export interface ListSupport {
   readonly progressRequests: boolean;
   /** The revision that the cache has reached. */
   readonly revision: Revision;
-  /** False: past states are not to be trusted, whatever `knowsState` says. */
+  /** False: past states must not be trusted, whatever `knowsState` says. */
   readonly pastStates: boolean;
-  /** True when the state at a revision up to the cache's can be told. */
+  /** Returns true when the state at a revision up to the cache's is known. */
   knowsState(revision: Revision): boolean;
 }
 
 const storage: ListPlan = { source: 'storage' };
 
-/** `position` is that of validateListOptions. */
+/** Plans a list. `position` is the result of validateListOptions. */
 export function planList<T extends KubernetesObject>(
   options: StorageListOptions<T>,
   position: ListPosition,
@@ -36,7 +35,7 @@ export function planList<T extends KubernetesObject>(
   const isPastPage = predicate.limit > 0 && resourceVersion !== '' && resourceVersion !== '0';
   if (resourceVersionMatch === 'Exact' || hasToken || isPastPage) {
     if (!recursive || !support.pastStates) return storage;
-    // A token without a revision goes on at the newest one.
+    // A token without a revision continues at the newest one.
     return hasToken && position.pinned === 0 ? newest(support) : exact(position.pinned, support);
   }
   return resourceVersion === '' ? newest(support) : { source: 'cache', state: 'present' };

@@ -1,5 +1,6 @@
-// TestShouldDelegateList, TestLists with snapshots, TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics,
-// TestComputeListLimit, TestListIndexer of the Go library: which lists reach the storage below, and what they cost.
+// Which lists reach the storage below, and what lists cost. Covers TestShouldDelegateList, TestLists with snapshots,
+// TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics, TestComputeListLimit and
+// TestListIndexer of the Go library.
 import { isExpired, isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
 import { settle, type TestPod } from '@kapstan/api/testing';
 import { type Storage, StorageError, type StorageListOptions } from '@kapstan/storage';
@@ -10,7 +11,7 @@ import { openCacherBench } from './testing/cacher-bench.ts';
 const root = '/registry/pods';
 const { bench, parts } = openCacherBench();
 
-/** What the storage below is asked while a call runs. */
+/** Returns the operations that reach the storage below while a call runs. */
 async function asked(call: () => Promise<unknown>): Promise<string[]> {
   const operations: string[] = [];
   parts().engine.beforeOperation = (operation) => void operations.push(operation);
@@ -21,12 +22,12 @@ async function asked(call: () => Promise<unknown>): Promise<string[]> {
 
 const exactly = (revision: number) => ({ resourceVersion: String(revision), resourceVersionMatch: 'Exact' as const });
 
-/** What a list says, or how it is refused. */
+/** Returns the content of a list, or how it was refused. */
 async function outcome(storage: Storage<TestPod>, key: string, options: StorageListOptions<TestPod>): Promise<unknown> {
   try {
     const { items, ...list } = await storage.getList(key, options);
     const names = items.map((item) => `${item.object.metadata?.name}@${item.revision}`);
-    // The one difference that kube-apiserver has too: a cache begins with a slash, the storage does not.
+    // kube-apiserver has this one difference too: a cache's token begins with a slash, the storage's does not.
     const next = Buffer.from(list.continue, 'base64url').toString().replace('"start":"/', '"start":"');
     return { names, ...list, continue: next };
   } catch (error) {
@@ -34,7 +35,7 @@ async function outcome(storage: Storage<TestPod>, key: string, options: StorageL
   }
 }
 
-/** Lets the storage's lists lack an object. */
+/** Makes the storage's lists lack their first object. */
 function hideFirst(storage: Storage<TestPod>): () => void {
   const original = storage.getList.bind(storage);
   storage.getList = async (key, options) => {
@@ -174,7 +175,7 @@ describe('every kind of list', () => {
             for (const limit of [0, 1])
               for (const labels of ['', 'app=web'])
                 for (const recursive of [true, false]) {
-                  // A cache shows the whole list to those who take any version.
+                  // A cache sends the whole list to clients that accept any version.
                   const pageSize = resourceVersion === '0' ? 0 : limit;
                   const options = { resourceVersion, resourceVersionMatch: resourceVersionMatch as 'Exact', recursive };
                   const call = {

@@ -1,5 +1,5 @@
-// ListReader: answers lists from the cache where it can and from the storage below where it must. Between cacher.ts and
-// cached-list.ts. Source: apiserver storage/cacher/delegator.go (GetList).
+// ListReader answers lists from the cache where it can and from the storage below where it must. It stands between
+// cacher.ts and cached-list.ts. Source: apiserver storage/cacher/delegator.go (GetList).
 import { isTooLargeResourceVersion, type KubernetesObject } from '@kapstan/api';
 import {
   type ListPosition,
@@ -15,12 +15,12 @@ import { type ListPlan, planList } from './list-plan.ts';
 import type { Readiness } from './readiness.ts';
 import type { WatchCache } from './watch-cache.ts';
 
-/** What lists cost, for one index. Never goes back. */
+/** Cost of the lists that used one index. The counts never go down. */
 export interface ListCounts {
   /** "f:spec.nodeName"; "" = no index. */
   readonly index: string;
   readonly lists: number;
-  /** Objects that were looked at. */
+  /** Number of objects that were examined. */
   readonly fetched: number;
   readonly returned: number;
 }
@@ -58,7 +58,7 @@ export class ListReader<T extends KubernetesObject> {
     return { ...this.#counters, lists: [...this.#byIndex.values()] };
   }
 
-  /** `key`: checked; a prefix with a slash at its end when the list is recursive. */
+  /** Answers a list. `key` is checked; it is a prefix with a slash at its end when the list is recursive. */
   async read(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
     const { storage, readiness } = this.#parts;
     const position = validateListOptions(key, options);
@@ -87,12 +87,15 @@ export class ListReader<T extends KubernetesObject> {
       progressRequests: storage.supportsProgressRequests,
       revision: cache.revision,
       pastStates: cache.pastStates,
-      // What is compacted below is gone here at once.
+      // A revision that is compacted below counts as gone here at once.
       knowsState: (revision) => revision >= storage.compactRevision() && cache.knowsState(revision),
     });
   }
 
-  /** False when the cache did not get to the newest revision in time. Rejects with 504 when the client named the version. */
+  /**
+   * Resolves to false when the cache did not reach the newest revision in time. Rejects with 504 when the client named
+   * the version.
+   */
   async #becomeFresh(
     plan: Exclude<ListPlan, { source: 'storage' }>,
     options: StorageListOptions<T>,
@@ -117,7 +120,7 @@ export class ListReader<T extends KubernetesObject> {
     );
   }
 
-  /** The storage answers a consistent read in the place of a cache that lags. */
+  /** Lets the storage answer a consistent read for which the cache lags too far behind. */
   async #standIn(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
     this.#counters.consistentReadFallbacks++;
     try {
@@ -152,7 +155,7 @@ export class ListReader<T extends KubernetesObject> {
   }
 }
 
-/** Clients that take any version get the whole list, and so the whole rest of it, whoever answers. */
+/** Returns true for a later page of a client that accepts any version: it gets the whole rest, whoever answers. */
 function isWholeRest<T extends KubernetesObject>({ resourceVersion, predicate }: StorageListOptions<T>): boolean {
   return resourceVersion === '0' && predicate.continue !== '';
 }
@@ -161,7 +164,10 @@ function withoutLimit<T extends KubernetesObject>(options: StorageListOptions<T>
   return { ...options, predicate: { ...options.predicate, limit: 0 } };
 }
 
-/** A page without selectors costs the storage little, so it is answered even before the cache is filled. */
+/**
+ * Returns true for a page without selectors. It costs the storage little, so it is answered even before the cache is
+ * filled.
+ */
 function isCheapPage<T extends KubernetesObject>({ predicate }: StorageListOptions<T>): boolean {
   return predicate.limit > 0 && predicate.labels.isEmpty && predicate.fields.isEmpty;
 }

@@ -1,4 +1,4 @@
-// The store and snapshot suites of the Go library: TestStoreSnapshotter, TestLatestSnapshotLocked,
+// Covers the store and snapshot suites of the Go library: TestStoreSnapshotter, TestLatestSnapshotLocked,
 // TestWatchCacheStorageSnapshots, TestWatchCacheSnapshotConcurrency, TestMatchExactResourceVersionFallback.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
@@ -35,7 +35,7 @@ function open(capacity = 100): WatchCache<TestPod> {
   });
 }
 
-/** "a@10": what the cache says there was. */
+/** Returns the cache's state at a revision, as "a@10". */
 function stateAt(cache: WatchCache<TestPod>, revision: number, range = all): string[] | undefined {
   return cache
     .stateAt(at(revision), range)
@@ -129,7 +129,7 @@ describe('the past states of a WatchCache', () => {
           if (isDeleted) live.delete(name);
           else live.add(name);
           const present = cache.store.range(range.start, range.end);
-          // Some revisions are asked for again and again, as by pages.
+          // Some revisions are read repeatedly, as pages of a list do.
           for (const past of [1, 2, revision >> 1])
             if (copies.has(past)) expect(stateAt(cache, past, range)).toEqual(copies.get(past));
           copies.set(

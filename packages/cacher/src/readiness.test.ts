@@ -1,4 +1,4 @@
-// ready_test and util_test of the Go library.
+// Covers ready_test and util_test of the Go library.
 import { isTooManyRequests, retryAfterSeconds } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { isStorageError } from '@kapstan/storage';

@@ -1,5 +1,5 @@
-// Readiness: whether the cache may answer, and what it answers while it may not.
-// Source: apiserver storage/cacher/ready.go.
+// Readiness knows whether the cache may answer, and how requests are refused while it may not. Source: apiserver
+// storage/cacher/ready.go.
 import type { Clock, StatusError } from '@kapstan/api';
 import { tooManyRequests } from '@kapstan/api/errors';
 import { StorageError } from '@kapstan/storage';
@@ -11,7 +11,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** pending → ready → pending (relist) … → stopped, which is final. */
+/** The states are pending → ready → pending (relist) … → stopped, which is final. */
 export class Readiness {
   readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
@@ -33,7 +33,7 @@ export class Readiness {
     return this.#state;
   }
 
-  /** Counts how often the cache became ready. */
+  /** Number of times that the cache became ready. */
   get generation(): number {
     return this.#generation;
   }
@@ -55,7 +55,7 @@ export class Readiness {
     if (this.#state === 'ready') this.#change('pending');
   }
 
-  /** Shown to those who are refused. */
+  /** Records the error that refused requests are shown. */
   noteError(error: unknown): void {
     if (error !== undefined) this.#lastError = error;
   }
@@ -67,7 +67,7 @@ export class Readiness {
     this.#waiters.clear();
   }
 
-  /** Resolves when ready, at once or later; rejects when stopped or aborted. */
+  /** Resolves when the cache is ready, at once or later. Rejects when it is stopped or the signal aborts. */
   wait(signal?: AbortSignal): Promise<void> {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'stopped') return Promise.reject(stoppedError());
@@ -89,7 +89,7 @@ export class Readiness {
     });
   }
 
-  /** What a request gets that cannot be answered now: 429, or `Closed` for good. */
+  /** Returns the error for a request that cannot be answered now: 429, or `Closed` when the cache is stopped. */
   refusal(): StatusError | StorageError {
     if (this.#state === 'stopped') return stoppedError();
     const error = this.#lastError;
@@ -104,7 +104,7 @@ export class Readiness {
   }
 }
 
-/** 1 to 30 seconds, growing with the time that the cache has been unready. Source: cacher/util.go. */
+/** Returns 1 to 30 seconds, growing with the time that the cache has been unready. Source: cacher/util.go. */
 export function retryAfterUnreadySeconds(unreadyMs: number): number {
   return Math.min(30, Math.max(1, Math.floor(Math.exp(0.06 * (unreadyMs / 1000)))));
 }

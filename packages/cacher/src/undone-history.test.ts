@@ -1,4 +1,4 @@
-// The memory of past states: what pages at one revision share, and when it is let go.
+// The memory of past states: what the pages at one revision share, and when it is dropped.
 import type { Revision } from '@kapstan/api';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type CacheEntry, CacheEvent } from './cache-entry.ts';
@@ -15,7 +15,7 @@ describe('UndoneHistory', () => {
     undone = new UndoneHistory<never>(ring);
   });
 
-  /** A change of a key, before which it was at this revision; 0 = not there. */
+  /** Records a change of a key whose revision was `was` before it; 0 = it did not exist. */
   function change(key: string, revision: number, was = 0): void {
     const previous = was === 0 ? {} : { previous: { key, stored: { revision: was } } as unknown as CacheEntry<never> };
     ring.push(new CacheEvent<never>({ key, revision: at(revision), timeMs: 0, ...previous }));
@@ -67,7 +67,7 @@ describe('UndoneHistory', () => {
     for (const revision of [10, 11, 12, 13, 10, 14]) undone.since(at(revision));
     expect(undone.size).toBe(4);
     for (let revision = 15; revision <= 19; revision++) change('a', revision, revision - 1);
-    // 10 needed the change that the ring has dropped; the others begin after it.
+    // Revision 10 needed the change that the ring has dropped; the others begin after it.
     expect(undone.size).toBe(3);
     change('a', 20, 19);
     expect(undone.size).toBe(0);

@@ -1,10 +1,10 @@
-// UndoneHistory: the changes after a revision, undone: what there was under each key that changed. Read from the ring and
-// kept for the pages that follow the first. Used by watch-cache.ts.
+// UndoneHistory undoes the changes after a revision: it knows the former entry of each key that changed. It reads them
+// from the ring and keeps them for the later pages of a list. Used by watch-cache.ts.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CacheEntry } from './cache-entry.ts';
 import type { HistoryRing } from './history-ring.ts';
 
-// As many clients may page at different revisions before one of them has to read the ring anew.
+// Number of revisions at which clients may page at the same time before one of them has to read the ring again.
 const maxKept = 4;
 
 interface Undone<T extends KubernetesObject> {
@@ -15,24 +15,24 @@ interface Undone<T extends KubernetesObject> {
   readonly before: Map<string, CacheEntry<T> | undefined>;
 }
 
-/** Holds nothing that the ring does not hold (I5). */
+/** Keeps only entries that the ring also holds (I5). */
 export class UndoneHistory<T extends KubernetesObject> {
   readonly #ring: HistoryRing<T>;
-  // Least recently used first.
+  // The least recently used revision comes first.
   readonly #kept = new Map<Revision, Undone<T>>();
 
   constructor(ring: HistoryRing<T>) {
     this.#ring = ring;
   }
 
-  /** Revisions whose undone changes are kept. */
+  /** Number of revisions whose undone changes are kept. */
   get size(): number {
     return this.#kept.size;
   }
 
   /**
-   * For each key that changed after the revision: what there was under it, undefined for nothing. The ring must hold all
-   * changes after the revision. Do not keep the map beyond this turn.
+   * Returns, for each key that changed after the revision, its entry at the revision, or undefined if there was none.
+   * The ring must hold all changes after the revision. Do not keep the map beyond this turn.
    */
   since(revision: Revision): ReadonlyMap<string, CacheEntry<T> | undefined> {
     const ring = this.#ring;
@@ -51,7 +51,7 @@ export class UndoneHistory<T extends KubernetesObject> {
     return undone.before;
   }
 
-  /** To be called after the ring changed: forgets what it does not hold any more. */
+  /** Forgets what the ring no longer holds. Must be called after the ring has changed. */
   trim(): void {
     if (this.#kept.size === 0) return;
     for (const [revision, { from }] of this.#kept) if (from < this.#ring.start) this.#kept.delete(revision);

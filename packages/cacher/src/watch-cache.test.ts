@@ -28,7 +28,7 @@ function open(options: { readonly capacity?: number; readonly freeze?: boolean }
   });
 }
 
-/** Revisions of the events after a version; the text of the refusal when there is none. */
+/** Returns the revisions of the events after a version, or the text of the refusal. */
 function revisionsAfter(cache: WatchCache<TestPod>, revision: number): number[] | string {
   try {
     const events: number[] = [];
@@ -113,7 +113,7 @@ describe('WatchCache', () => {
     expect(revisionsAfter(cache, 9)).toEqual([12]);
   });
 
-  it('lets no watch begin before a revision that was forgotten, and forgets no less later', () => {
+  it('lets no watch begin before a forgotten revision, even when an older one is forgotten later', () => {
     const cache = open();
     cache.replace([], at(4));
     for (let revision = 5; revision <= 8; revision++) cache.apply(change('ADDED', `p${revision}`, revision));
@@ -151,7 +151,7 @@ describe('WatchCache', () => {
     expect(() => open().positionAfter(at(1))).toThrow("watch cache isn't correctly initialized");
   });
 
-  it('keeps of a listed object, and of one that left the history, the bytes alone', () => {
+  it('keeps only the bytes of a listed object, and of one that left the history', () => {
     const cache = open({ capacity: 2 });
     const { parsed, parseable } = parser();
     cache.replace([cache.listed(parseable('listed', 3))], at(5));
@@ -164,7 +164,7 @@ describe('WatchCache', () => {
     expect([look('changed'), parsed]).toEqual(['changed', ['listed 3', 'changed 6']]);
   });
 
-  it('keeps of a change, of what was there before it and of what was deleted the bytes alone once 2,000 others came', () => {
+  it('keeps only the bytes of all objects of a change once 2,000 others have come', () => {
     const cache = open({ capacity: 10_000 });
     const { parsed, parseable } = parser();
     const listed = parseable('listed', 1);
@@ -185,7 +185,7 @@ describe('WatchCache', () => {
   });
 });
 
-/** Objects that can be parsed anew, and the names of those that were. */
+/** Returns a maker of objects that can be parsed anew, and the names of those that were. */
 function parser() {
   const parsed: string[] = [];
   const parseable = (name: string, revision: number): Stored<TestPod> => {

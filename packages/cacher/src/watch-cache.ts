@@ -1,6 +1,5 @@
-// WatchCache: present state and history of one resource, always at one revision. Fed by feed.ts, read by cacher.ts and
-// by watchers. Source: apiserver storage/cacher/watch_cache.go.
-
+// WatchCache holds the present state and the history of one resource, always at one revision. Fed by feed.ts, read by
+// cacher.ts and by watchers. Source: apiserver storage/cacher/watch_cache.go.
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import { expired, internalError } from '@kapstan/api/errors';
 import { deepFreeze } from '@kapstan/api/internal';
@@ -20,8 +19,8 @@ export interface WatchCacheOptions<T extends KubernetesObject> {
 }
 
 /**
- * So many of the newest changes stay parsed, and so many bytes of their objects: what is written again and again is at hand,
- * and of 20,000 objects that were made one after the other 120 MB of parsed pods are not kept.
+ * Newest changes, and bytes of their objects, that stay parsed. Objects that are written again and again are then at
+ * hand, while 20,000 objects created one after the other do not keep 120 MB of parsed pods.
  */
 const parsedChanges = 2_000;
 const parsedBytes = 8_388_608;
@@ -46,17 +45,17 @@ export class WatchCache<T extends KubernetesObject> {
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.store = new IndexedStore<T>(options.indexedFields);
-    // What nobody will be told of any more is looked at as seldom as what was only listed.
+    // The objects of a dropped event are rarely read again, so their parsed form goes too.
     this.ring = new HistoryRing<T>(options.history, (event) => this.#release(event));
     this.#undone = new UndoneHistory<T>(this.ring);
   }
 
-  /** 0 before the first list. */
+  /** The revision of state and history; 0 before the first list. */
   get revision(): Revision {
     return this.#revision;
   }
 
-  // Atomic: map, indexes and ring move to the revision of the event together, before anyone hears of it (I2).
+  // Atomic: map, indexes and ring change to the event's revision together, before anyone hears of it (I2).
   apply(event: ChangeEvent<T>): CacheEvent<T> {
     const { stored } = event;
     const { key, revision } = stored;
@@ -73,21 +72,24 @@ export class WatchCache<T extends KubernetesObject> {
     );
   }
 
-  /** Everything up to this revision has been applied. */
+  /** Notes that everything up to this revision has been applied. */
   progress(revision: Revision): void {
     if (revision > this.#revision) this.#revision = revision;
     this.ring.trim(this.#options.clock.monotonicNow());
     this.#undone.trim();
   }
 
-  /** An entry for {@link replace}. Of what is only listed the bytes are kept: nobody looks at most of it (decision 0013). */
+  /**
+   * Returns an entry for {@link replace}. It keeps only the bytes of a listed object, because most are never read
+   * (decision 0013).
+   */
   listed(stored: Stored<T>): CacheEntry<T> {
     const entry = this.#entryOf(stored);
     stored.release();
     return entry;
   }
 
-  // Atomic: the whole state changes at once; there is no history from before.
+  // Atomic: the whole state changes at once, and the history before it is gone.
   replace(entries: readonly CacheEntry<T>[], revision: Revision): void {
     this.store.replace(entries);
     this.ring.clear();
@@ -100,8 +102,8 @@ export class WatchCache<T extends KubernetesObject> {
   }
 
   /**
-   * Position in the ring from which all events after a revision can be read. Throws 410 when some of them are gone.
-   * The numbers in the text are those of kube-apiserver.
+   * Returns the ring position from which all events after a revision can be read. Throws a 410 when some of them are
+   * gone. The numbers in its text are those of kube-apiserver.
    */
   positionAfter(revision: Revision): number {
     const oldest = this.#oldestRevision();
@@ -109,35 +111,36 @@ export class WatchCache<T extends KubernetesObject> {
     return this.ring.firstAfter(revision);
   }
 
-  /** False once {@link markConsistent} was told so: only the present is told. */
+  /** False while {@link markConsistent} has reported a difference: only the present is served. */
   get pastStates(): boolean {
     return this.#pastStates;
   }
 
   /**
-   * Whether the cache was found to hold what the storage holds. Unless it does, no past state is told; once it does again,
-   * those from then on.
+   * Records whether the cache was found to hold what the storage holds. While it does not, no past state is served;
+   * once it does again, only states from then on are.
    */
   markConsistent(isConsistent: boolean): void {
     if (isConsistent && !this.#pastStates) this.#trustedRevision = this.#revision;
     this.#pastStates = isConsistent;
   }
 
-  /** Whether {@link stateAt} can answer. */
+  /** Returns whether {@link stateAt} can answer for this revision. */
   knowsState(revision: Revision): boolean {
     if (!this.#pastStates || this.#listRevision === 0 || revision > this.#revision) return false;
     return revision >= this.#oldestState();
   }
 
-  /** Past revisions whose state can be told: oldest and newest. Undefined when there are none. */
+  /** The oldest and newest past revision whose state is known. Undefined when there is none. */
   get knownStates(): { readonly oldest: number; readonly newest: number } | undefined {
     if (!this.knowsState(this.#revision)) return undefined;
     return { oldest: this.#oldestState(), newest: this.#revision };
   }
 
   /**
-   * What there was under start <= key < end at a revision, in order: the present with the changes since then undone. The
-   * history is the snapshot, so keeping the past costs nothing. Undefined when it does not reach back so far.
+   * Returns the entries with start <= key < end at a revision, in order: the present with the changes since then
+   * undone. The history serves as the snapshot, so keeping past states costs nothing. Undefined when the history does
+   * not reach back far enough.
    */
   stateAt(revision: Revision, range: KeyRange): CacheEntry<T>[] | undefined {
     if (!this.knowsState(revision)) return undefined;
@@ -158,7 +161,7 @@ export class WatchCache<T extends KubernetesObject> {
     return gone.length === 0 ? kept : kept.concat(gone).sort((a, b) => store.compareKeys(a.key, b.key));
   }
 
-  /** A watch from before this revision is answered with 410, though the ring may know what came after it. */
+  /** Refuses watches from before this revision with 410, even if the ring still has their events. */
   forgetBefore(revision: Revision): void {
     if (revision > this.#forgottenRevision) this.#forgottenRevision = revision;
   }
@@ -183,7 +186,10 @@ export class WatchCache<T extends KubernetesObject> {
     return { key: stored.key, stored, attributes: this.#attributesOf(stored) };
   }
 
-  /** An object whose attributes cannot be read stays visible to those who select nothing. */
+  /**
+   * Returns the object's labels and fields. One whose attributes cannot be read stays visible to watches and lists
+   * without selectors.
+   */
   #attributesOf(stored: Stored<T>): Attributes {
     try {
       return this.#options.getAttributes(stored.object);
@@ -202,7 +208,10 @@ export class WatchCache<T extends KubernetesObject> {
     return event;
   }
 
-  /** What live watchers have yet to get stays parsed: its encodings are made once for all of them. */
+  /**
+   * Drops the parsed objects of old events. Events that live watchers have not been offered yet stay parsed, so that
+   * their encodings are made once for all of them.
+   */
   #releaseOld(): void {
     const { ring } = this;
     const unread = ring.unread();

@@ -1,5 +1,5 @@
-// TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
-// TestWaitUntilWatchCacheFreshAndForceAllEvents of the Go library: where a watch begins.
+// The start of a watch. Covers TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
+// TestWaitUntilWatchCacheFreshAndForceAllEvents of the Go library.
 import { isStatusError, isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { type StorageEvent, Stored } from '@kapstan/storage';
@@ -22,9 +22,9 @@ describe('the start of a watch', () => {
   let cache: WatchCache<TestPod>;
   let freshness: Freshness;
   let progressRequests: boolean;
-  /** What was asked of the storage below. */
+  /** Number of questions to the storage below. */
   let asked: number;
-  /** The revision that the cache hears of when it asks. */
+  /** The revision that the cache learns when it asks for progress. */
   let progressTo: number;
   beforeEach(() => {
     clock = new VirtualClock();
@@ -41,7 +41,7 @@ describe('the start of a watch', () => {
     progressRequests = true;
     asked = 0;
     progressTo = 200;
-    // The storage is ahead; the cache hears of that as soon as it asks.
+    // The storage is ahead; the cache learns of that as soon as it asks.
     const requestProgress = (): void => {
       cache.progress(at(progressTo));
       freshness.advanced();

@@ -1,5 +1,5 @@
-// Where a watch on the cache begins: how fresh the cache must be, what is sent first.
-// Source: apiserver storage/cacher/cacher.go (Watch).
+// Decides where a watch on the cache begins: how fresh the cache must be, and what is sent first. Source: apiserver
+// storage/cacher/cacher.go (Watch).
 import { type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { rangeOf, type Storage, type StorageWatchOptions } from '@kapstan/storage';
 import type { WatchStart } from './cache-watcher.ts';
@@ -15,13 +15,14 @@ export interface WatchStartContext<T extends KubernetesObject> {
 export interface WatchStartCall<T extends KubernetesObject> {
   readonly key: string;
   readonly options: StorageWatchOptions<T>;
-  /** The asked version; 0 for "" and "0". */
+  /** The requested version; 0 for "" and "0". */
   readonly asked: Revision;
 }
 
 /**
- * Waits until the cache is fresh enough, then gives the function that takes the start: the caller runs it in the turn in
- * which it registers the watch. Rejects, and the function throws, what the one ERROR event says.
+ * Waits until the cache is fresh enough, then resolves to a function that takes the start. The caller runs it in the
+ * turn in which it starts the watch. The promise rejects, and the function throws, with the error for the watch's one
+ * ERROR event.
  */
 export async function watchStart<T extends KubernetesObject>(
   context: WatchStartContext<T>,
@@ -30,7 +31,7 @@ export async function watchStart<T extends KubernetesObject>(
   const { sendInitialEvents, resourceVersion = '' } = call.options;
   const { storage } = context;
   if (sendInitialEvents === true && call.options.predicate.allowWatchBookmarks && !storage.supportsProgressRequests) {
-    // On the wire kube-apiserver has the bare text here, without the frame of other internal errors. Source: cacher.go Watch.
+    // kube-apiserver sends this text bare, without the frame of other internal errors. Source: cacher.go Watch.
     const feature = 'a watch stream was requested by the client but the required storage feature RequestWatchProgress';
     throw new StatusError({ code: 500, reason: 'InternalError', message: `${feature} is disabled` });
   }
@@ -44,7 +45,7 @@ export async function watchStart<T extends KubernetesObject>(
   return () => fromHistory(context.cache, required === 0 ? context.cache.revision : required);
 }
 
-/** All objects, then what happens after them. */
+/** Starts with all objects, then what happens after them. */
 function fromState<T extends KubernetesObject>(cache: WatchCache<T>, call: WatchStartCall<T>): WatchStart<T> {
   const { key, options } = call;
   const single = options.recursive ? undefined : cache.store.get(key);
@@ -58,7 +59,7 @@ function fromState<T extends KubernetesObject>(cache: WatchCache<T>, call: Watch
   };
 }
 
-/** What happened after a revision. Throws 410 when that is not known any more. */
+/** Starts with the events after a revision. Throws a 410 when they are no longer known. */
 function fromHistory<T extends KubernetesObject>(cache: WatchCache<T>, after: Revision): WatchStart<T> {
   return { initial: [], revision: after, position: cache.positionAfter(after), endsWithBookmark: false };
 }

@@ -1,13 +1,14 @@
-// WatcherIndex: finds the live watchers that an event may concern, by key scope and by field value. Used by dispatcher.ts.
+// WatcherIndex finds the live watchers that an event may concern, by key scope and by field value. Used by
+// dispatcher.ts.
 import type { KubernetesObject } from '@kapstan/api';
 import type { CacheEntry, CacheEvent } from './cache-entry.ts';
 import type { CacheWatcher } from './cache-watcher.ts';
 import { fieldOf } from './indexed-store.ts';
 
-/** Watchers on one key or under one prefix. A watcher is in exactly one of the sets. */
+/** The watchers on one key or under one prefix. Each watcher is in exactly one of the sets. */
 interface Scope<T extends KubernetesObject> {
   readonly unindexed: Set<CacheWatcher<T>>;
-  /** field → value that the watch requires → watchers. */
+  /** Field → value that the watch requires → watchers. */
   readonly byField: Map<string, Map<string, Set<CacheWatcher<T>>>>;
 }
 
@@ -15,7 +16,7 @@ export class WatcherIndex<T extends KubernetesObject> {
   readonly #fields: readonly string[];
   readonly #scopes = new Map<string, Scope<T>>();
 
-  /** `fields`: watches that require one exact value of such a field hear only of objects that have or had it. */
+  /** A watch that requires one exact value of such a field is offered only objects that have or had that value. */
   constructor(fields: readonly string[]) {
     this.#fields = fields;
   }
@@ -96,7 +97,9 @@ function triggerOf<T extends KubernetesObject>(
   return undefined;
 }
 
-/** Where a watcher is found: its key or prefix and the indexed field that it requires, as people read it. */
+/**
+ * Returns the place of a watcher in the index, for people: its key or prefix, and the indexed field that it requires.
+ */
 export function scopeOf<T extends KubernetesObject>(watcher: CacheWatcher<T>, fields: readonly string[]): string {
   const trigger = triggerOf(watcher, fields);
   return trigger === undefined ? watcher.key : `${watcher.key} ${trigger.field}=${trigger.value}`;

@@ -1,5 +1,5 @@
-// The token of a user with name and password: fetched when it is first needed, renewed when etcd no longer knows it.
-// Used by caller.ts and watch-hub.ts.
+// AuthToken holds the token of a user with name and password. It is fetched when first needed and renewed when etcd no
+// longer knows it. Used by caller.ts and watch-hub.ts.
 import { type Client, Metadata } from '@grpc/grpc-js';
 import { isGrpcError } from './etcd-error.ts';
 import { unary } from './unary.ts';
@@ -19,7 +19,7 @@ export class AuthToken {
     this.#user = user;
   }
 
-  /** What a call must carry. Rejects as {@link unary}. */
+  /** Returns the metadata that a call must carry. Rejects as {@link unary} does. */
   async metadata(client: Client, signal: AbortSignal): Promise<Metadata> {
     const metadata = new Metadata();
     if (this.#user === undefined) return metadata;
@@ -28,7 +28,7 @@ export class AuthToken {
     return metadata;
   }
 
-  /** etcd refused this token: the next call fetches another one, if nobody has done so since. */
+  /** Drops a token that etcd refused, unless it was replaced meanwhile. The next call fetches another one. */
   reject(metadata: Metadata): void {
     if (metadata.get('token')[0] === this.#token) this.#token = undefined;
   }
@@ -56,7 +56,7 @@ async function authenticate(call: {
     const call = { client, metadata: new Metadata(), signal };
     return (await unary(loadWire().authenticate, { name, password }, call)).token;
   } catch (error) {
-    // etcd's own client goes on without a token then, too.
+    // etcd's own client also continues without a token in this case.
     if (isGrpcError(error) && error.details === 'etcdserver: authentication is not enabled') return '';
     throw error;
   }

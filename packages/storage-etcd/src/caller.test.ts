@@ -39,7 +39,7 @@ describe('Caller', () => {
     };
     await using etcd = await startScriptedEtcd({ members: 2, answer });
     expect(await read(etcd)).toMatchObject(answered);
-    // The next one begins where this one ended.
+    // The next call begins with the member that answered.
     await read(etcd);
     expect(etcd.asked.map(({ member }) => member)).toEqual([0, 1, 1]);
   });
@@ -57,7 +57,7 @@ describe('Caller', () => {
     await clock.advance(4_499);
     expect(clock.pendingTimers).toBe(2);
     await clock.advance(1);
-    // The turn is over; what is left is the timer for the whole and the pause.
+    // The member's time is over; what is left is the call's own timer and the pause.
     await vi.waitFor(() => expect(clock.pendingTimers).toBe(2));
     await clock.advance(25);
     await etcd.askedFor(2);
@@ -66,7 +66,7 @@ describe('Caller', () => {
     expect(await done).toMatchObject(answered);
     expect(etcd.asked.map(({ member }) => member)).toEqual([0, 1]);
     expect(clock.pendingTimers).toBe(0);
-    // The next one begins where this one ended.
+    // The next call begins with the member that answered.
     await read(etcd);
     expect(etcd.asked.at(-1)?.member).toBe(1);
   });
@@ -78,7 +78,7 @@ describe('Caller', () => {
     };
     await using etcd = await startScriptedEtcd({ answer, clock, callTimeoutMs: 60 });
     const error = storageError(read(etcd));
-    // One timer is for the whole, the other for the pause after the first answer.
+    // One timer is the call's own, the other is the pause after the first answer.
     while (clock.pendingTimers < 2) await nextTurn();
     await clock.advance(60);
     expect(await error).toMatchObject({ code: 'Unreachable', maybeApplied: false });

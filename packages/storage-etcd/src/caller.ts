@@ -1,5 +1,5 @@
-// Calls to the cluster: each has a deadline and a token; reads go on to another member when one fails or is silent, writes never do.
-// Between the engine's parts and endpoint-pool.ts.
+// Caller sends calls to the cluster, each with a deadline and a token. A read moves on to another member when one fails
+// or is silent; a write never does. It stands between the engine's parts and endpoint-pool.ts.
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
 import { type Clock, delay } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
@@ -13,24 +13,24 @@ export interface CallerOptions {
   readonly pool: EndpointPool;
   readonly token: AuthToken;
   readonly clock: Clock;
-  /** Time for a call, in ms, with all its attempts. */
+  /** Time for a call with all its attempts, in ms. */
   readonly callTimeoutMs: number;
 }
 
 export interface CallOptions {
   readonly signal?: CallSignal;
-  /** For the error. */
+  /** Key that the error names. */
   readonly key?: string;
-  /** Default: the caller's. */
+  /** Default: that of the caller. */
   readonly timeoutMs?: number;
 }
 
 interface Attempt {
   readonly isWrite: boolean;
   readonly scope: AbortSignal;
-  /** When the time is over, on the monotonic clock. */
+  /** End of the call's time, on the monotonic clock. */
   readonly endMs: number;
-  /** Members whose turn is over. */
+  /** Number of members that have had their share of the time. */
   turns: number;
   wasSent: boolean;
   hasNewToken: boolean;
@@ -39,7 +39,7 @@ interface Attempt {
 
 const retryMs = 25;
 const longestRetryMs = 1_000;
-/** A member that is connected and says nothing: frozen, or cut off without a word. */
+/** The error of a connected member that does not answer: it is frozen, or the connection was cut without notice. */
 const silence = new Error('the member did not answer in its turn');
 
 export class Caller {
@@ -50,7 +50,7 @@ export class Caller {
     this.#options = options;
   }
 
-  /** For what changes nothing: made again, on another member, until it is answered or the time is over. */
+  /** Sends a call that changes nothing. Repeats it on other members until one answers or the time is over. */
   read<Q, R>(method: MethodDefinition<Q, R>, request: Q, options: CallOptions = {}): Promise<R> {
     return this.#within(options, false, async (attempt) => {
       for (let pauseMs = retryMs; ; pauseMs = Math.min(2 * pauseMs, longestRetryMs)) {
@@ -65,7 +65,7 @@ export class Caller {
     });
   }
 
-  /** For what changes something: waits for a connection, then is sent once. */
+  /** Sends a call that changes something. Waits for a connection, then sends it once. */
   write<Q, R>(method: MethodDefinition<Q, R>, request: Q, options: CallOptions = {}): Promise<R> {
     return this.#within(options, true, (attempt) => this.#attempt(method, request, attempt));
   }
@@ -116,18 +116,21 @@ export class Caller {
       attempt.wasSent = true;
       return await this.#inTurn(attempt, (signal) => unary(method, request, { client, metadata, signal }));
     } catch (error) {
-      // Without an answer in time the connection may be half open.
+      // A connection without an answer in time may be half open.
       if (isTransient(error) || error === silence || isStorageError(attempt.scope.reason)) pool.demote(client);
       attempt.lastError = error;
       if (given === undefined || attempt.hasNewToken || !token.isUsed || !isStaleToken(error)) throw error;
-      // Safe for writes too: etcd looks at the token before anything else.
+      // Safe for writes too, because etcd checks the token before anything else.
       token.reject(given);
       attempt.hasNewToken = true;
       return this.#attempt(method, request, attempt);
     }
   }
 
-  /** Leaves the other members their share of the time of a read. A write, and the last member, may take all that is left. */
+  /**
+   * Gives a read an equal share of the time on each remaining member. A write, and the last member, may take all that
+   * is left.
+   */
   async #inTurn<R>(attempt: Attempt, call: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const { clock, pool } = this.#options;
     const { scope, endMs, isWrite, turns } = attempt;

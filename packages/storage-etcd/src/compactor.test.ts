@@ -129,7 +129,7 @@ describe('Compactor', () => {
   });
 });
 
-/** The engine with watches whose sinks the test has, and that hear nothing by themselves. */
+/** Wraps the engine so that its watches receive nothing and the test holds their sinks. */
 function breaking(engine: MemoryEngine): { readonly engine: Engine; readonly sinks: EngineWatchSink[] } {
   const sinks: EngineWatchSink[] = [];
   const watch = (_range: unknown, _options: unknown, sink: EngineWatchSink): EngineWatch => {

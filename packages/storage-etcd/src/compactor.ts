@@ -1,18 +1,18 @@
-// Compaction in step with the other servers of the same cluster. Source: apiserver storage/etcd3/compact.go, whose key
-// and value this shares with kube-apiserver. Started and closed by etcd-engine.ts.
+// Compactor compacts in step with the other servers of the cluster. Its key and value are those of kube-apiserver.
+// Started and closed by etcd-engine.ts. Source: apiserver storage/etcd3/compact.go.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { type Engine, type EngineWatch, isStorageError, type KeyValue, rangeOfOne } from '@kapstan/storage';
 
-/** Outside every prefix; its value is the revision that was compacted last, in decimal digits. */
+/** Lies outside every prefix. Its value is the last compacted revision in decimal digits. */
 const compactRevisionKey = 'compact_rev_key';
 
 export interface CompactorOptions {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Time between two rounds, in ms. 0 = no rounds, and the key is not followed. */
+  /** Time between two rounds, in ms. 0 = no rounds, and the key is not watched. */
   readonly intervalMs: number;
-  /** Some server compacts to this revision. */
+  /** Called with the revision to which some server compacts. */
   readonly onCompacted: (revision: Revision) => void;
 }
 
@@ -20,13 +20,13 @@ const none = 0 as Revision;
 const watchAgainMs = 1_000;
 
 /**
- * Each round claims the key, by the revision at which this server last saw it, and then compacts to what was the newest
- * revision a round ago. A server that finds the key changed leaves this round to the one that changed it.
+ * Each round claims the key by the revision at which this server last saw it, then compacts to the revision that was
+ * newest one round ago. A server that finds the key changed leaves the round to the server that changed it.
  */
 export class Compactor {
   readonly #options: CompactorOptions;
   #seenAt = none;
-  /** Newest revision at the last round; 0 = there was none. */
+  /** Newest revision at the last round. 0 = there was no round yet. */
   #previous = none;
   #cancelRound: CancelTimer | undefined;
   #cancelWatch: CancelTimer | undefined;
@@ -62,7 +62,7 @@ export class Compactor {
     }, intervalMs);
   }
 
-  /** One round. Public for who has a rhythm of their own. */
+  /** Runs one round. Public for callers with a schedule of their own. */
   async round(): Promise<void> {
     const { engine, onCompacted } = this.#options;
     const target = this.#previous;
@@ -78,7 +78,7 @@ export class Compactor {
     if (target !== none) await compactOrBeLate(engine, target);
   }
 
-  /** Hears of the other servers' compactions as they happen. */
+  /** Follows the other servers' compactions as they happen. */
   #follow(): void {
     this.#readAndWatch().catch((error: unknown) => this.#followLater(error));
   }
@@ -111,7 +111,7 @@ async function compactOrBeLate(engine: Engine, revision: Revision): Promise<void
   try {
     await engine.compact(revision);
   } catch (error) {
-    // Someone without regard for the key went further.
+    // Somebody who ignores the key has compacted further.
     if (!isStorageError(error, 'Compacted')) throw error;
   }
 }

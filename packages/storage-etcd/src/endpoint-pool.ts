@@ -1,5 +1,5 @@
-// The connections to the members of a cluster: finds one that works, sticks to it, and moves on when it stops working.
-// Used by caller.ts for calls, and by watch-hub.ts with connections of its own, so that large answers do not delay events.
+// EndpointPool holds the connections to a cluster's members. It finds one that works, keeps to it, and moves on when it
+// stops working. caller.ts uses one for calls; watch-hub.ts has its own, so that large answers do not delay events.
 import {
   type ChannelCredentials,
   Client,
@@ -18,22 +18,25 @@ import { loadWire } from './wire.ts';
 export interface EndpointPoolOptions {
   readonly endpoints: readonly [Endpoint, ...Endpoint[]];
   readonly credentials: (endpoint: Endpoint) => ChannelCredentials;
-  /** Largest message taken, in bytes; -1 = any. */
+  /** Largest message accepted, in bytes. -1 = any size. */
   readonly maxReceiveBytes: number;
   readonly keepAliveMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** Hears once that a member cannot be reached, with the reason, and once that it can be again. Default: nobody does. */
+  /**
+   * Logs once that a member cannot be reached, with the reason, and once that it can be reached again. Default: nothing
+   * is logged.
+   */
   readonly logger?: Logger;
 }
 
-/** Reconnects are quick because members are few and near. */
+/** Reconnects are quick, because members are few and near. */
 const channelOptions: ClientOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 3_000,
   'grpc.max_send_message_length': -1,
-  // Nothing may be sent twice behind our back.
+  // gRPC must not send anything twice on its own.
   'grpc.enable_retries': 0,
-  // Connections end with their engine.
+  // Connections must not outlive their engine.
   'grpc.use_local_subchannel_pool': 1,
 };
 
@@ -61,12 +64,15 @@ export class EndpointPool {
     this.#clients = endpoints.map((endpoint) => new Client(endpoint.address, credentials(endpoint), options));
   }
 
-  /** The connection to each member, in the order of the endpoints; connected or not. */
+  /** The client of each member, in the order of the endpoints, whether or not it is connected. */
   get clients(): readonly Client[] {
     return this.#clients;
   }
 
-  /** A connected member: the preferred one if it is, else the first to become so. Rejects with the signal's reason. */
+  /**
+   * Resolves to a connected member: the preferred one if possible, else the first that is. Rejects with the signal's
+   * reason.
+   */
   async ready(signal: AbortSignal): Promise<Client> {
     for (;;) {
       if (this.#isClosed) throw new StorageError({ code: 'Closed' });
@@ -77,18 +83,18 @@ export class EndpointPool {
     }
   }
 
-  /** Prefers another member from now on, if this one is the preferred. */
+  /** Prefers another member from now on, if this one was preferred. */
   demote(client: Client): void {
     if (this.#clients[this.#preferred] !== client) return;
     this.#preferred = (this.#preferred + 1) % this.#clients.length;
   }
 
-  /** Why no member can be reached, one reason a member; "" when one can be, or nobody knows why not. */
+  /** The reason why no member can be reached, one for each member. "" when one can be, or the reason is unknown. */
   get trouble(): string {
     return this.#troubles.size < this.#clients.length ? '' : [...this.#troubles.values()].join('; ');
   }
 
-  /** What gRPC says about members that cannot be reached; "" when it does not say. Asks without waiting for a connection. */
+  /** Asks gRPC why members cannot be reached, without waiting for a connection. Resolves to "" when it does not say. */
   async whyNot(signal: AbortSignal): Promise<string> {
     const call = { metadata: new Metadata(), signal };
     const asked = this.#clients.map((client) => unary(loadWire().status, {}, { client, ...call }));
@@ -141,14 +147,14 @@ export class EndpointPool {
     });
   }
 
-  /** gRPC tells the reason to a call that does not wait for a connection. */
+  /** Finds out why a member cannot be reached: gRPC tells this only to a call that does not wait for a connection. */
   async #noteTrouble(client: Client): Promise<void> {
     if (this.#troubles.has(client) || this.#isClosed) return;
     const url = this.#urlOf(client);
     this.#troubles.set(client, url);
     const call = { client, metadata: new Metadata(), signal: new AbortController().signal };
     const error: unknown = await unary(loadWire().status, {}, call).catch((refused: unknown) => refused);
-    // It may have come back meanwhile, and a call of an old server is refused as well.
+    // The member may be back by now, and an old server refuses the call in any case.
     if (!isGrpcError(error) || error.code !== status.UNAVAILABLE || !this.#troubles.has(client) || this.#isClosed)
       return;
     const reason = error.details.replace(/\.? *Resolution note: *$/, '');
@@ -158,7 +164,7 @@ export class EndpointPool {
 
   #noteReached(client: Client): void {
     if (!this.#troubles.delete(client)) return;
-    this.#logger.info('etcd is reached again', { endpoint: this.#urlOf(client) });
+    this.#logger.info('etcd can be reached again', { endpoint: this.#urlOf(client) });
   }
 
   #urlOf(client: Client): string {

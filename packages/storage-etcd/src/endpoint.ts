@@ -1,14 +1,17 @@
-// Addresses of etcd members, as --etcd-servers names them. Used by endpoint-pool.ts.
+// Parses the addresses of etcd members, as given in --etcd-servers. Used by endpoint-pool.ts.
 
 export interface Endpoint {
-  /** As it was written. */
+  /** The address as it was written. */
   readonly url: string;
   /** host:port */
   readonly address: string;
   readonly isSecure: boolean;
 }
 
-/** Throws TypeError for what is no address of an etcd member. `hasTls` decides for an address without a scheme. */
+/**
+ * Parses the addresses. Throws TypeError for text that is not the address of an etcd member. `hasTls` gives the scheme
+ * of an address without one.
+ */
 export function parseEndpoints(texts: readonly string[], hasTls: boolean): readonly [Endpoint, ...Endpoint[]] {
   const [first, ...rest] = texts.map((text) => parseEndpoint(text.trim(), hasTls));
   if (first === undefined) throw new TypeError('endpoints must name at least one etcd server');
@@ -22,10 +25,10 @@ function parseEndpoint(text: string, hasTls: boolean): Endpoint {
     throw new TypeError(`not an etcd server: ${JSON.stringify(text)}`);
   const { protocol, hostname } = parsed;
   if (protocol !== 'http:' && protocol !== 'https:') {
-    throw new TypeError(`an etcd server is reached by http or https, not ${protocol.slice(0, -1)}: ${text}`);
+    throw new TypeError(`an etcd server's scheme must be http or https, not ${protocol.slice(0, -1)}: ${text}`);
   }
   if (parsed.username !== '' || parsed.search !== '' || parsed.hash !== '' || parsed.pathname.length > 1) {
-    throw new TypeError('an etcd server is named by scheme, host and port alone');
+    throw new TypeError('the address of an etcd server must have a scheme, host and port only');
   }
   const isSecure = protocol === 'https:';
   const port = parsed.port === '' ? (isSecure ? '443' : '80') : parsed.port;

@@ -4,7 +4,7 @@ import { EtcdForPrograms, openEtcdFixture } from './testing/etcd-fixture.ts';
 import { findEtcd, howToInstall } from './testing/etcd-process.ts';
 import { EtcdSpare } from './testing/etcd-spare.ts';
 
-// Thousands of calls to another process, on whatever machine this is.
+// The suite makes thousands of calls to another process, on a machine of any speed.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 const binary = findEtcd();
@@ -19,7 +19,7 @@ if (binary === undefined) {
   });
 
   engineConformance('EtcdEngine', () => openEtcdFixture(spare));
-  // Most of their time is etcd's, and spent waiting.
+  // Run concurrently, because they mostly wait for etcd.
   describe.concurrent('EtcdEngine', () => {
     enginePrograms(quick.conditions, () => quick.open(), { programs: 40, timeoutMs: 120_000 });
     enginePrograms(real.conditions, () => real.open(), { programs: 4, timeoutMs: 120_000 });

@@ -74,7 +74,7 @@ describe('EtcdEngine when etcd fails', () => {
     recorder.close();
   });
 
-  it('says of a commit that never left that it was not applied', async () => {
+  it('reports a commit that was never sent as not applied', async () => {
     const [etcd] = await start();
     const engine = await open([etcd], { callTimeoutMs: 300 });
     await etcd.kill();
@@ -84,7 +84,7 @@ describe('EtcdEngine when etcd fails', () => {
     expect(String(error)).toContain('no connection to etcd within 300 ms');
   });
 
-  it('says of a commit without an answer that it may be applied, and does not send it again', async () => {
+  it('reports a commit without an answer as maybe applied, and does not send it again', async () => {
     const [etcd] = await start();
     const engine = await open([etcd], { callTimeoutMs: 500 });
     const before = await engine.currentRevision();
@@ -112,7 +112,7 @@ describe('EtcdEngine when etcd fails', () => {
           revisions.push(kv.modRevision);
           break;
         }
-        // A cluster without a leader refuses for a moment.
+        // A cluster without a leader refuses commits for a moment.
         expect(isStorageError(result, 'Unreachable')).toBe(true);
       }
       await recorder.received(revisions.length);
@@ -145,7 +145,7 @@ describe('EtcdEngine when etcd fails', () => {
     const engine = await open(members, { callTimeoutMs: 2_000 });
     await create(engine, '/a');
     members[0].freeze();
-    // The first read waits in vain, the next ones do not ask this member.
+    // The first read waits in vain; later ones do not ask this member.
     await refusal(engine.get('/a'));
     expect((await engine.get('/a')).kv?.key).toBe('/a');
     members[0].thaw();
@@ -200,7 +200,7 @@ describe('EtcdEngine and large answers', () => {
     expect([limited.kvs.length, limited.more, limited.count]).toEqual([5, true, 8]);
   });
 
-  it('says TooLarge of one value that is larger than an answer may be', async () => {
+  it('says TooLarge when one value is larger than an answer may be', async () => {
     const [etcd] = await start();
     const engine = await open([etcd], { maxMessageBytes: 100_000 });
     await create(engine, '/a', Buffer.alloc(200_000));
@@ -209,7 +209,7 @@ describe('EtcdEngine and large answers', () => {
     }
   });
 
-  it('says TooLarge of a value that etcd refuses, and of one that is not even sent', async () => {
+  it('says TooLarge for a value that etcd refuses, and for one that is not even sent', async () => {
     const [etcd] = await start();
     const engine = await open([etcd]);
     for (const size of [1_600_000, 3_000_000]) {
@@ -274,7 +274,7 @@ describe('EtcdEngine and strangers', () => {
     expect(isStorageError(stranger, 'Unreachable') && stranger.message).toContain('etcdserver: user name is empty');
     const wrong = await refusal(open([etcd], { user: { ...user, password: 'guess' } }));
     expect(String(wrong)).toContain('authentication failed');
-    // Tokens live in etcd's memory.
+    // etcd keeps tokens in memory, so a restart forgets them.
     await etcd.kill();
     etcd.start();
     await engine.get('/a');
@@ -346,7 +346,7 @@ describe('EtcdEngine and its leases', () => {
 });
 
 describe('EtcdEngine and compaction', () => {
-  it('compacts to where it was a round ago, never in the first round', async () => {
+  it('compacts to the revision of one round ago, never in the first round', async () => {
     const clock = new VirtualClock();
     const [etcd] = await start();
     const engine = await open([etcd], { clock, compactionIntervalMs: 60_000 });
@@ -367,7 +367,7 @@ describe('EtcdEngine and compaction', () => {
     while (!isStorageError(await gone(), 'Compacted')) await pause(10);
   });
 
-  it('leaves a round to another server, and learns from it what is gone', async () => {
+  it('leaves a round to another server, and learns what that one compacted', async () => {
     const [clock, otherClock] = [new VirtualClock(), new VirtualClock()];
     const [etcd] = await start();
     const engine = await open([etcd], { clock, compactionIntervalMs: 60_000 });

@@ -1,5 +1,5 @@
-// The engine over etcd: the Engine port as gRPC calls. Ties together range-reader (reads), watch-hub and compactor;
-// caller.ts and endpoint-pool.ts hold what calls have in common.
+// The engine over etcd: the Engine port as gRPC calls. It connects range-reader (reads), watch-hub and compactor;
+// caller.ts and endpoint-pool.ts hold what all calls share.
 import { randomBytes } from 'node:crypto';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { delay, type Revision } from '@kapstan/api';
@@ -33,13 +33,13 @@ import { WatchHub } from './watch-hub.ts';
 import { loadWire } from './wire.ts';
 import { checkKey } from './wire-key.ts';
 
-/** How long opening waits for members that are not needed. */
+/** Longest wait, when opening, for the versions of members that are not needed. */
 const featuresWaitMs = 1_000;
 const reasonWaitMs = 500;
 
 /**
  * Connects to an etcd cluster, 3.4 or later. Rejects with `Unreachable` when no member answers within `dialTimeoutMs`,
- * and with TypeError for options that are no options.
+ * and with TypeError for invalid options.
  */
 export async function openEtcdEngine(options: EtcdEngineOptions): Promise<EtcdEngine> {
   const engine = new EtcdEngine(resolveOptions(options));
@@ -67,7 +67,7 @@ export class EtcdEngine implements Engine {
   #refusal: StorageError | undefined;
   #closing: Promise<void> | undefined;
 
-  /** Use {@link openEtcdEngine}. */
+  /** Call {@link openEtcdEngine} instead. */
   constructor(options: ResolvedOptions) {
     this.#options = options;
     const { clock, logger, prefix, maxMessageBytes, callTimeoutMs } = options;
@@ -78,7 +78,7 @@ export class EtcdEngine implements Engine {
     const credentialsFor = ({ isSecure }: { isSecure: boolean }): ChannelCredentials => (isSecure ? secure : insecure);
     const pool = { endpoints, credentials: credentialsFor, keepAliveMs, keepAliveTimeoutMs };
     this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes, logger });
-    // An event with its previous state is as large as the server lets values be.
+    // Watches have no limit: an event with its previous state may be as large as the server lets values be.
     this.#watchPool = new EndpointPool({ ...pool, maxReceiveBytes: -1 });
     const token = new AuthToken(options.user);
     this.#caller = new Caller({ pool: this.#callPool, token, clock, callTimeoutMs });
@@ -110,7 +110,7 @@ export class EtcdEngine implements Engine {
     this.#compactor.start();
   }
 
-  /** False when some member is older than 3.4.31, or 3.5 and older than 3.5.13, or has not told its version yet. */
+  /** False when some member is older than 3.4.31, or 3.5 and older than 3.5.13, or has not reported its version yet. */
   get supportsProgressRequests(): boolean {
     return this.#features.supportsProgressRequests;
   }
@@ -159,9 +159,10 @@ export class EtcdEngine implements Engine {
   async grantLease(ttlSeconds: number): Promise<number> {
     this.#refuseIfClosed();
     if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
-      throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
+      throw new TypeError(`ttlSeconds of a lease must be a whole number of at least 1, not ${ttlSeconds}`);
     }
-    // Ours, not etcd's: those may be too large for a number. 48 random bits do not collide in practice; etcd refuses if they do.
+    // We choose the id, since etcd's may be too large for a number. 48 random bits do not collide in practice; etcd
+    // refuses if they do.
     const id = randomBytes(6).readUIntBE(0, 6) + 1;
     await this.#caller.write(loadWire().leaseGrant, { TTL: ttlSeconds, ID: id });
     return id;
@@ -179,18 +180,18 @@ export class EtcdEngine implements Engine {
 
   /**
    * Reads `<prefix>/health`, as kube-apiserver's etcd check does. Rejects with `Unreachable` when etcd does not answer
-   * within `healthTimeoutMs`. Asked more often than every half of that time, it answers what it last answered.
+   * within `healthTimeoutMs`. Calls within half of that time get the last answer again.
    */
   async checkHealth(): Promise<void> {
     return this.#checked(this.#health);
   }
 
-  /** As {@link checkHealth}, within `readinessTimeoutMs`. */
+  /** Does what {@link checkHealth} does, within `readinessTimeoutMs`. */
   async checkReadiness(): Promise<void> {
     return this.#checked(this.#readiness);
   }
 
-  /** What the member that is asked takes on its disk. */
+  /** Resolves to the size of one member's database on disk, in bytes. */
   async storedBytes(): Promise<number> {
     this.#refuseIfClosed();
     return (await this.#caller.read(loadWire().status, {})).dbSize;
@@ -209,7 +210,7 @@ export class EtcdEngine implements Engine {
   async #close(): Promise<void> {
     const refusal = new StorageError({ code: 'Closed' });
     this.#refusal = refusal;
-    // A sink may close the engine: the watches end in a later turn than the delivery.
+    // A sink may close the engine, so the watches end in a later turn than its delivery.
     await Promise.resolve();
     this.#features.close();
     this.#compactor.close();
@@ -260,7 +261,7 @@ export class EtcdEngine implements Engine {
     throw new StorageError({ code: 'Unreachable', message: `${refused.detail}: ${reason}`, cause: refused });
   }
 
-  /** etcd tells its compact revision only to a watch that comes too late. */
+  /** Learns the compact revision, which etcd tells only to a watch that starts too late. */
   async #findCompactRevision(): Promise<void> {
     const quietKey = normalizePrefix(this.#options.prefix);
     try {
@@ -276,7 +277,7 @@ export class EtcdEngine implements Engine {
     const done = (): void => isTold.abort();
     const range = rangeOfOne(quietKey);
     const after = 0 as Revision;
-    // The hub notes the revision.
+    // The hub records the revision.
     const watch = this.#hub.watch(range, { after }, { onEvents: done, onProgress: done, onError: done });
     await delay(this.#options.clock, this.#options.callTimeoutMs, isTold.signal).catch(() => undefined);
     watch.close();

@@ -1,4 +1,4 @@
-// What etcd and gRPC say, as StorageErrors; and whether a call that failed may be made again. Used by caller.ts.
+// Turns errors of etcd and gRPC into StorageErrors, and tells which failed calls may be repeated. Used by caller.ts.
 import { status } from '@grpc/grpc-js';
 import { isStorageError, StorageError, type StorageErrorCode } from '@kapstan/storage';
 
@@ -9,13 +9,13 @@ export interface GrpcError extends Error {
 
 interface Meaning {
   readonly code: StorageErrorCode;
-  /** etcd answers so only for a request that it did not carry out. */
+  /** True when etcd gives this error only for a request that it did not carry out. */
   readonly isRefusal: boolean;
 }
 
 const refused = (code: StorageErrorCode): Meaning => ({ code, isRefusal: true });
 
-/** Texts of etcd's api/v3rpc/rpctypes/error.go, which its own client tells errors by as well. */
+/** Texts of etcd's api/v3rpc/rpctypes/error.go, by which its own client also tells errors apart. */
 const meanings: ReadonlyMap<string, Meaning> = new Map([
   ['etcdserver: mvcc: required revision has been compacted', refused('Compacted')],
   ['etcdserver: mvcc: required revision is a future revision', refused('FutureRevision')],
@@ -31,7 +31,7 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
   ['etcdserver: authentication failed, invalid user ID or password', refused('Unreachable')],
 ]);
 
-/** grpc-js says so of an answer; a server, of a request: "grpc: received …". */
+/** grpc-js says this about an answer. A server says "grpc: received …" about a request. */
 const ownLimit = 'Received message larger than max';
 const tokenTexts = ['etcdserver: invalid auth token', 'etcdserver: revision of auth store is old'];
 const transient: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.INTERNAL, status.UNKNOWN, status.ABORTED]);
@@ -40,30 +40,30 @@ export function isGrpcError(error: unknown): error is GrpcError {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && 'details' in error;
 }
 
-/** The token is no longer known: a new one helps. Nothing was done. */
+/** Returns true when a new token would help. Nothing was done. */
 export function isStaleToken(error: unknown): boolean {
   return isGrpcError(error) && (error.code === status.UNAUTHENTICATED || tokenTexts.includes(error.details));
 }
 
-/** Another member, or the same one later, may answer better. */
+/** Returns true when another member, or the same one later, may succeed. */
 export function isTransient(error: unknown): boolean {
   return isGrpcError(error) && transient.has(error.code);
 }
 
-/** An answer is larger than this side takes. */
+/** Returns true when the answer is larger than this side accepts. */
 export function isAnswerTooLarge(error: unknown): boolean {
   return isGrpcError(error) && error.code === status.RESOURCE_EXHAUSTED && error.details.startsWith(ownLimit);
 }
 
 export interface FailedCall {
   readonly key?: string;
-  /** The call might have changed something, had it been carried out. */
+  /** True when the call would have changed something. */
   readonly isWrite: boolean;
-  /** It left this process. */
+  /** True when the call left this process. */
   readonly wasSent: boolean;
 }
 
-/** The error as the Engine port names it. A StorageError passes as it is. */
+/** Returns the error in the terms of the Engine port. A StorageError is returned unchanged. */
 export function toStorageError(error: unknown, call: FailedCall): unknown {
   if (isStorageError(error) || !isGrpcError(error)) return error;
   const { code, isRefusal } = meaningOf(error);

@@ -1,51 +1,67 @@
-// Options of the engine over etcd, their defaults and bounds. Used by etcd-engine.ts.
+// Options of the engine over etcd, with their defaults and limits. Used by etcd-engine.ts.
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import type { EtcdUser } from './auth-token.ts';
 
 export interface EtcdTls {
-  /** Certificates that the members' must chain to, PEM. Default: those of Node. */
+  /** Certificate authorities used to verify the members, PEM. Default: those of Node. */
   readonly ca?: Buffer;
-  /** This side's certificate and its key, PEM; both or neither. */
+  /** This client's certificate and key, PEM; both or neither. */
   readonly cert?: Buffer;
   readonly key?: Buffer;
 }
 
 export interface EtcdEngineOptions {
-  /** At least one member, as `http://host:port`, `https://host:port`, or `host:port`, which means https when `tls` is given. */
+  /**
+   * At least one member: `http://host:port`, `https://host:port`, or `host:port`, which means https when `tls` is
+   * given.
+   */
   readonly endpoints: readonly string[];
-  /** Needed for https unless the members' certificates chain to a public authority. */
+  /** Required for https unless a public authority signed the members' certificates. */
   readonly tls?: EtcdTls;
-  /** Default: no user; with TLS, etcd may take the certificate's name for one. */
+  /** Default: no user. With TLS, etcd may take the certificate's name for the user. */
   readonly user?: EtcdUser;
   /**
-   * Where this server's keys begin (`--etcd-prefix`), with or without slashes at its ends; for the health check and for reads of
-   * the revision alone. Keys are not changed by it. Default "/registry".
+   * Prefix of this server's keys (`--etcd-prefix`), with or without slashes at its ends. Used for the health check and
+   * for reading the revision; keys are not changed by it. Default "/registry".
    */
   readonly prefix?: string;
-  /** Source of time for deadlines, leases, retries and compaction; gRPC's keep-alive has its own. Default {@link systemClock}. */
+  /**
+   * Clock for deadlines, leases, retries and compaction; gRPC's keep-alive has its own. Default {@link systemClock}.
+   */
   readonly clock?: Clock;
-  /** Default: says nothing. */
+  /** Default: nothing is logged. */
   readonly logger?: Logger;
   /** Time to connect when opening, in ms, at least 1. Default 20 000. */
   readonly dialTimeoutMs?: number;
-  /** Time for a call with its retries, in ms, at least 1. Default 10 000: more than etcd itself gives a request (about 7 s). */
+  /**
+   * Time for a call with its retries, in ms, at least 1. Default 10 000: more than etcd itself gives a request (about
+   * 7 s).
+   */
   readonly callTimeoutMs?: number;
   /** Time for a health check, in ms, at least 1. Default 2 000. */
   readonly healthTimeoutMs?: number;
-  /** The same for the check of readiness. Default 2 000. */
+  /** Time for the readiness check, in ms, at least 1. Default 2 000. */
   readonly readinessTimeoutMs?: number;
   /**
-   * Silence on a connection before the member is asked whether it is there, in ms; etcd refuses less than 5 000. Default
-   * 30 000. Source: apiserver storage/storagebackend/factory/etcd3.go (keepaliveTime).
+   * Silence on a connection after which the member is pinged, in ms; etcd refuses less than 5 000. Default 30 000.
+   * Source: apiserver storage/storagebackend/factory/etcd3.go (keepaliveTime).
    */
   readonly keepAliveMs?: number;
-  /** Time for that answer, in ms, at least 1; then the connection is broken. Default 10 000. */
+  /** Time for the answer to that ping, in ms, at least 1; without one the connection is closed. Default 10 000. */
   readonly keepAliveTimeoutMs?: number;
-  /** Largest commit sent, in bytes, at least 1; a larger one is refused as `TooLarge`. etcd has a limit too, 1.5 MiB by default. Default 2 097 152, as etcd's own client. */
+  /**
+   * Largest commit that is sent, in bytes, at least 1; larger ones are refused as `TooLarge`. etcd has a limit too,
+   * 1.5 MiB by default. Default 2 097 152, as in etcd's own client.
+   */
   readonly maxRequestBytes?: number;
-  /** Largest answer taken, in bytes, at least 1; larger ranges are read in pages. Watches have no limit. Default 4 194 304. */
+  /**
+   * Largest answer accepted, in bytes, at least 1; larger ranges are read in pages. Watches have no limit.
+   * Default 4 194 304.
+   */
   readonly maxMessageBytes?: number;
-  /** Time between two compactions, in ms; history is kept for one to two of these. 0 = no compaction. Default 300 000. */
+  /**
+   * Time between two compactions, in ms; history is kept for one to two intervals. 0 = no compaction. Default 300 000.
+   */
   readonly compactionIntervalMs?: number;
 }
 
@@ -79,7 +95,7 @@ const least = {
   compactionIntervalMs: 0,
 } as const;
 
-/** Throws TypeError for options out of range. */
+/** Adds the defaults. Throws TypeError for options out of range. */
 export function resolveOptions(options: EtcdEngineOptions): ResolvedOptions {
   const resolved = { ...defaults, ...options };
   for (const [name, minimum] of Object.entries(least) as [keyof typeof least, number][]) {
@@ -89,7 +105,7 @@ export function resolveOptions(options: EtcdEngineOptions): ResolvedOptions {
     }
   }
   const { cert, key } = options.tls ?? {};
-  if ((cert === undefined) !== (key === undefined)) throw new TypeError('tls.cert and tls.key belong together');
+  if ((cert === undefined) !== (key === undefined)) throw new TypeError('tls.cert and tls.key must be given together');
   if (options.user?.name === '') throw new TypeError('user.name must not be empty');
   return resolved;
 }

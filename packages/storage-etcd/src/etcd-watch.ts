@@ -1,5 +1,5 @@
-// One watch: what etcd sends for it, put back together and given to its sink; and from where to go on on a new stream.
-// Held by watch-hub.ts.
+// EtcdWatch is one watch. It joins the pieces that etcd sends, delivers them to its sink, and knows where to continue
+// on a new stream. Held by watch-hub.ts.
 import type { Revision } from '@kapstan/api';
 import type { EngineEvent, EngineWatchSink, KeyRange } from '@kapstan/storage';
 import { eventDelete, type WatchRequest, type WireEvent } from './wire.ts';
@@ -11,28 +11,28 @@ export interface EtcdWatchInit {
   readonly after: Revision;
   readonly wantsProgress: boolean;
   readonly sink: EngineWatchSink;
-  /** Watched in place of a range that no key is in. */
+  /** Key to watch when the range contains no keys. */
   readonly quietKey: string;
 }
 
-/** Where a watch stands on the present stream. */
+/** State of a watch on the present stream. */
 export interface StreamPlace {
-  /** Progress requests sent before its create request. */
+  /** Number of progress requests sent before its create request. */
   readonly askedBefore: number;
-  /** Revision of the store when etcd made it; absent until etcd says that it has. */
+  /** Revision of the store when etcd created the watch. Absent until etcd confirms it. */
   readonly madeAt?: number;
 }
 
 export class EtcdWatch {
   readonly id: number;
   readonly #init: EtcdWatchInit;
-  /** Every event below was delivered, or lies before what was asked for. */
+  /** Every event below this revision was delivered, or lies before the watch's start. */
   #next: number;
   #held: WireEvent[] = [];
   #isClosed = false;
-  /** Absent while it is on no stream. */
+  /** Absent while the watch is on no stream. */
   place: StreamPlace | undefined;
-  /** etcd refused it once; the token may have been stale. */
+  /** True once etcd has refused the watch; the token may have been out of date. */
   wasDenied = false;
 
   constructor(init: EtcdWatchInit) {
@@ -49,13 +49,16 @@ export class EtcdWatch {
     return this.#next;
   }
 
-  /** Nothing is delivered after it. */
+  /** Stops the watch. Nothing is delivered afterwards. */
   close(): void {
     this.#isClosed = true;
     this.#held = [];
   }
 
-  /** What makes it on a new stream, from where it is. What was held of the old one comes again. */
+  /**
+   * Returns the request that creates the watch on a new stream, from its present position. Held pieces are dropped,
+   * because the new stream sends them again.
+   */
   createRequest(): WatchRequest {
     this.#held = [];
     const { range, quietKey, wantsProgress } = this.#init;
@@ -71,14 +74,14 @@ export class EtcdWatch {
     };
   }
 
-  /** Takes the events of a message; `hasMore` when etcd cut a message in pieces and this is not the last. */
+  /** Takes the events of a message. `hasMore` is true when etcd split a message and this is not its last piece. */
   take(events: readonly WireEvent[], hasMore: boolean): void {
     const all = this.#held.length === 0 ? events : [...this.#held, ...events];
     this.#held = [];
     let start = 0;
     while (start < all.length && !this.#isClosed) {
       const end = endOfRevision(all, start);
-      // The rest of this revision is in the next piece.
+      // The next piece holds the rest of this revision.
       if (end === all.length && hasMore) {
         this.#held = all.slice(start);
         return;
@@ -88,14 +91,14 @@ export class EtcdWatch {
     }
   }
 
-  /** Everything up to this revision has been sent. */
+  /** Notes that everything up to this revision has been sent. */
   progress(revision: number): void {
     if (this.#isClosed || this.#held.length > 0 || revision < this.#next - 1) return;
     this.#next = revision + 1;
     if (this.#init.wantsProgress) this.#init.sink.onProgress(revision as Revision);
   }
 
-  /** Ends it with the error; once. */
+  /** Ends the watch with the error, once. */
   fail(error: Error): void {
     if (this.#isClosed) return;
     this.close();

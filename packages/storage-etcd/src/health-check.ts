@@ -1,5 +1,5 @@
-// Whether etcd answers, asked no more often than needed. Source: apiserver storage/storagebackend/factory/etcd3.go
-// (newETCD3Check). Part of etcd-engine.ts.
+// Finds out whether etcd answers, asking no more often than needed. Part of etcd-engine.ts. Source: apiserver
+// storage/storagebackend/factory/etcd3.go (newETCD3Check).
 import type { Clock } from '@kapstan/api';
 
 export interface HealthCheckOptions {
@@ -9,7 +9,7 @@ export interface HealthCheckOptions {
   readonly probe: (timeoutMs: number) => Promise<unknown>;
 }
 
-/** Probes once per half of the timeout; who asks in between gets the last probe's result. */
+/** Probes at most once per half of the timeout. Calls in between get the last probe's result. */
 export class HealthCheck {
   readonly #options: HealthCheckOptions;
   #last: { readonly startedMs: number; readonly result: Promise<void> } | undefined;

@@ -6,7 +6,7 @@ import { openEtcdEngine } from './index.ts';
 import { findEtcd, howToInstall } from './testing/etcd-process.ts';
 import { EtcdSpare } from './testing/etcd-spare.ts';
 
-// Thousands of calls to another process, on whatever machine this is.
+// The suite makes thousands of calls to another process, on a machine of any speed.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 const binary = findEtcd();

@@ -11,18 +11,18 @@ interface Store {
   readonly keys: number;
   readonly valueBytes?: number;
   readonly maxReceiveBytes?: number;
-  /** What becomes of the n-th request, from 0 on: thrown. */
+  /** Returns the error to throw for the n-th request, counted from 0. */
   readonly fails?: (request: number, asked: AskedCall['request']) => Error | undefined;
 }
 
 interface Bench extends AsyncDisposable {
   readonly reader: RangeReader;
-  /** Revision and limit of each range that was asked for. */
+  /** Returns revision and limit of each range that was requested. */
   readonly pages: () => readonly (readonly [number, number])[];
   readonly compacted: Revision[];
 }
 
-/** A store of keys /k0000 …; each answer is of a revision more than the one before it, the first of 100. */
+/** Opens a store of keys /k0000 …. The first answer has revision 100, each later one a revision more. */
 async function open({ keys, valueBytes = 10, maxReceiveBytes = -1, fails }: Store): Promise<Bench> {
   const names = Array.from({ length: keys }, (_, index) => `/k${String(index).padStart(4, '0')}`);
   let requests = 0;
@@ -68,7 +68,7 @@ describe('RangeReader', () => {
     const { kvs, revision, count, more } = await bench.reader.range(all, {});
     expect(new Set(kvs.map(({ key }) => key)).size).toBe(1_200);
     expect([kvs.length, revision, count, more]).toEqual([1_200, 100, 1_200, false]);
-    // 500 keys to begin with; then what 100 000 bytes hold of keys of 6 and values of 244.
+    // 500 keys to begin with, then as many as 100 000 bytes hold of keys of 6 and values of 244 bytes.
     expect(bench.pages()).toEqual([
       [0, 500],
       [100, 400],
@@ -112,7 +112,7 @@ describe('RangeReader', () => {
   it('says Compacted of a past state, and what it learned of the compaction', async () => {
     await using bench = await open({ keys: 5, fails: compactedError });
     const error = await bench.reader.range(all, { revision: toRevision(40) }).catch((reason: unknown) => reason);
-    // Whatever was compacted, it was more than the revision that was refused.
+    // The compacted revision is unknown, but it is above the one that was refused.
     expect(isStorageError(error, 'Compacted') && error.revision).toBe(41);
     expect(bench.compacted).toEqual([41]);
     expect(bench.pages()).toHaveLength(1);

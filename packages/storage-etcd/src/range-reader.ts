@@ -1,5 +1,5 @@
-// Reads: one key, a range in pages that fit into a message, a count. Part of etcd-engine.ts; calls through caller.ts.
-
+// RangeReader reads one key, a range in pages that fit into a message, or a count. Part of etcd-engine.ts; calls
+// through caller.ts.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import {
@@ -18,19 +18,19 @@ import { bytesAfter, keyBytes, toKeyValue, toWireRange, type WireRange } from '.
 
 export interface RangeReaderOptions {
   readonly caller: Caller;
-  /** A key that nobody writes and that the user may read: for the revision alone. */
+  /** A key that nobody writes and that the user may read, for reading the revision alone. */
   readonly quietKey: string;
-  /** Bytes to aim for in a page. */
+  /** Size of a page to aim for, in bytes. */
   readonly pageBytes: number;
   readonly compactRevision: () => Revision;
-  /** A read said that history up to this revision is gone. */
+  /** Called when a read has shown that history below this revision is gone. */
   readonly onCompacted: (atLeast: Revision) => void;
 }
 
 interface Walk {
   range: WireRange;
   readonly signal: { readonly signal?: CallSignal };
-  /** Most entries of the whole walk; 0 = all. */
+  /** Most entries of the whole walk. 0 = all. */
   readonly limit: number;
   revision: number;
   pageLimit: number;
@@ -69,7 +69,7 @@ export class RangeReader {
       try {
         return await this.#walk(walk);
       } catch (error) {
-        // A newest state, read so slowly that it was compacted meanwhile: the next one is as good.
+        // The newest state was read so slowly that it was compacted meanwhile; a newer one is as good.
         if (revision !== 0 || !isStorageError(error, 'Compacted')) throw error;
       }
     }
@@ -87,7 +87,7 @@ export class RangeReader {
     return answer.header.revision as Revision;
   }
 
-  /** The answer for a range without keys; still at a revision that exists. */
+  /** Answers for a range without keys, at a revision that exists. */
   async #nothing({ revision = none, signal }: RangeOptions): Promise<RangeResult> {
     const read = await this.get(this.#options.quietKey, { revision, ...(signal === undefined ? {} : { signal }) });
     return { revision: read.revision, kvs: [], more: false, count: 0 };
@@ -104,7 +104,7 @@ export class RangeReader {
         return { revision: first.header.revision as Revision, kvs, more: page.more, count: first.count };
       }
       walk.range = { ...walk.range, key: bytesAfter(last.key) };
-      // Later pages show what the first one showed.
+      // Later pages are read at the revision of the first.
       walk.revision = walk.revision || first.header.revision;
       walk.pageLimit = nextPageLimit(walk.pageLimit, page, this.#options.pageBytes);
     }
@@ -144,7 +144,10 @@ export class RangeReader {
   }
 }
 
-/** As many entries as fit into the bytes aimed for, judged by the page before; growing slowly, as sizes differ. */
+/**
+ * Returns how many entries fit into the page size, judged by the page before. Grows at most fourfold, because sizes
+ * differ.
+ */
 function nextPageLimit(limit: number, { kvs }: RangeResponse, pageBytes: number): number {
   let bytes = 0;
   for (const { key, value } of kvs) bytes += key.length + value.length;

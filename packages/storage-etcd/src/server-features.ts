@@ -1,5 +1,5 @@
-// What the members of the cluster can do, by their versions. Part of etcd-engine.ts.
-// Source: apiserver storage/feature/feature_support_checker.go.
+// ServerFeatures knows from their versions what the cluster's members can do. Part of etcd-engine.ts. Source: apiserver
+// storage/feature/feature_support_checker.go.
 import { type Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, delay, type Logger } from '@kapstan/api';
 import type { AuthToken } from './auth-token.ts';
@@ -12,14 +12,14 @@ export interface ServerFeaturesOptions {
   readonly token: AuthToken;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Time for one question, in ms. */
+  /** Time for one question to a member, in ms. */
   readonly timeoutMs: number;
 }
 
 const firstPauseMs = 10;
 const longestPauseMs = 15_000;
 
-/** Versions whose answer to a progress request is true: 3.4.31 and later 3.4, 3.5.13 and later. */
+/** Returns true for versions that answer progress requests correctly: 3.4.31 and later 3.4, 3.5.13 and later. */
 export function hasProgressRequests(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.\-+]/, 3).map(Number);
   if (major !== 3) return major > 3;
@@ -41,7 +41,7 @@ export class ServerFeatures {
     this.#isKnown = Promise.all(options.clients.map((client, index) => this.#ask(client, index)));
   }
 
-  /** Resolves when all members have answered, or after the time. */
+  /** Resolves when all members have answered, or after this time. */
   async known(atMostMs: number): Promise<void> {
     const waiting = new AbortController();
     const timeout = delay(this.#options.clock, atMostMs, waiting.signal).catch(() => undefined);
@@ -49,7 +49,7 @@ export class ServerFeatures {
     waiting.abort();
   }
 
-  /** False until all members are known to have them. */
+  /** False until all members are known to support them. */
   get supportsProgressRequests(): boolean {
     return this.#versions.every((version) => version !== undefined && hasProgressRequests(version));
   }
@@ -67,7 +67,7 @@ export class ServerFeatures {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        logger.debug('an etcd member did not tell its version', { error });
+        logger.debug('an etcd member did not report its version; trying again', { error });
         await delay(clock, pauseMs, signal).catch(() => undefined);
       }
     }

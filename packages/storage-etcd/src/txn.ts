@@ -1,4 +1,4 @@
-// A commit as etcd's transaction, and its answer as a commit's result. Used by etcd-engine.ts.
+// Turns a commit into etcd's transaction, and its answer into a commit's result. Used by etcd-engine.ts.
 import type { Revision } from '@kapstan/api';
 import type { Commit, CommitResult } from '@kapstan/storage';
 import { compareMod, type RequestOp, type TxnRequest, type TxnResponse, type WireKeyValue } from './wire.ts';

@@ -1,4 +1,5 @@
-// One gRPC call with one answer, to one member, as a promise. Used by caller.ts, auth-token.ts, server-features.ts.
+// Makes one gRPC call with one answer to one member, as a promise. Used by caller.ts, auth-token.ts,
+// server-features.ts.
 import type { Client, Metadata, MethodDefinition } from '@grpc/grpc-js';
 
 export interface UnaryCall {
@@ -7,7 +8,7 @@ export interface UnaryCall {
   readonly signal: AbortSignal;
 }
 
-/** Rejects with the ServiceError of gRPC, or with the reason of the signal. */
+/** Makes the call. Rejects with gRPC's ServiceError or with the signal's reason. */
 export function unary<Q, R>(method: MethodDefinition<Q, R>, request: Q, call: UnaryCall): Promise<R> {
   const { client, metadata, signal } = call;
   return new Promise((resolve, reject) => {

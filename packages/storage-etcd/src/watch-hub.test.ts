@@ -6,7 +6,7 @@ import { AuthToken } from './auth-token.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
 import { WatchHub } from './watch-hub.ts';
 
-/** A hub none of whose members can be reached, and when it asked for one. */
+/** Returns a hub whose members cannot be reached, and the times at which it asked for one. */
 function unreachable() {
   const clock = new VirtualClock();
   const askedAtMs: number[] = [];
@@ -35,7 +35,7 @@ describe('WatchHub', () => {
     const start = clock.monotonicNow();
     watch();
     await settle();
-    // In steps, so that each attempt has failed before the next is due.
+    // Advance in steps, so that each attempt has failed before the next is due.
     for (let step = 0; step < 420; step += 1) {
       await clock.advance(50);
       await settle();

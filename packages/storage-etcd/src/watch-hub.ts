@@ -1,5 +1,6 @@
-// All watches of an engine over one stream: made on it, found again by id, and made anew where they were when it breaks.
-// Part of etcd-engine.ts; watch-stream.ts is the stream, etcd-watch.ts one watch.
+// WatchHub carries all watches of an engine over one stream. Watches are told apart by id; when the stream breaks, they
+// continue on a new one where they were. Part of etcd-engine.ts; watch-stream.ts is the stream, etcd-watch.ts one
+// watch.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import {
   type EngineWatch,
@@ -20,15 +21,15 @@ export interface WatchHubOptions {
   readonly token: AuthToken;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Watched in place of a range that no key is in. */
+  /** Key to watch when the range contains no keys. */
   readonly quietKey: string;
-  /** etcd said that history below the revision is gone. */
+  /** Called when etcd said that history below the revision is gone. */
   readonly onCompacted: (revision: Revision) => void;
 }
 
 const firstBackoffMs = 50;
 const longestBackoffMs = 5_000;
-/** etcd answers no progress request while some watch is behind: it is asked again so often. */
+/** Time between progress requests: etcd answers none while some watch lags behind, so it is asked again. */
 const askAgainMs = 100;
 const mostAsks = 50;
 
@@ -41,7 +42,7 @@ export class WatchHub {
   #isOpening = false;
   #backoffMs = firstBackoffMs;
   #cancelReopen: CancelTimer | undefined;
-  /** Progress requests still to be made until all watches have reported; 0 = nobody waits. */
+  /** Progress requests to send until all watches have reported. 0 = nobody waits. */
   #asksLeft = 0;
   #cancelAsk: CancelTimer | undefined;
 
@@ -64,12 +65,15 @@ export class WatchHub {
     return { close: () => this.#remove(watch) };
   }
 
-  /** Asks for the progress of all watches, until every one could tell it or a newer question is asked. */
+  /**
+   * Asks for the progress of all watches. Repeats the request until every watch could report, {@link mostAsks} times at
+   * most.
+   */
   askProgress(): void {
     if (this.#watches.size === 0) return;
     const isAsked = this.#asksLeft === mostAsks;
     this.#asksLeft = mostAsks;
-    // Questions of one turn are one question.
+    // Requests of one turn are sent as one.
     if (!isAsked) setImmediate(() => this.#ask());
   }
 
@@ -106,7 +110,7 @@ export class WatchHub {
         onEnd: (error) => this.#onStreamEnd(stream, error),
       },
     });
-    // Atomic: from here on watch() makes its watches on the stream itself.
+    // Atomic: from here on watch() creates its watches on the stream itself.
     this.#stream = stream;
     for (const watch of this.#watches.values()) stream.create(watch);
     if (this.#asksLeft > 0) this.#ask();
@@ -133,7 +137,7 @@ export class WatchHub {
     }
     const { token } = this.#options;
     if (token.isUsed && !watch.wasDenied && /permission denied|auth/.test(cancelReason)) {
-      // Old versions say no more when the token of the stream ran out.
+      // Old versions say only this when the stream's token has expired.
       watch.wasDenied = true;
       return this.#restart(cancelReason);
     }
@@ -189,7 +193,7 @@ export class WatchHub {
     }, backoffMs);
   }
 
-  /** A sink that throws loses its watch. */
+  /** Delivers to a sink. A sink that throws loses its watch. */
   #deliver(watch: EtcdWatch, delivery: () => void): void {
     try {
       delivery();
@@ -205,7 +209,7 @@ export class WatchHub {
     try {
       watch.fail(error);
     } catch (thrown) {
-      this.#options.logger.error('the sink of a watch threw at its end', { error: thrown });
+      this.#options.logger.error('the sink of a watch threw while the watch was ended', { error: thrown });
     }
   }
 

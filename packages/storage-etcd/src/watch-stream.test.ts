@@ -12,7 +12,7 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close();
 });
 
-/** A server that answers only what a test says, and a stream to it. */
+/** Returns a server that answers only what a test says, and a stream to it. */
 async function scripted() {
   const server = new Server();
   const called = new Promise<Call>((resolve) => {
@@ -81,7 +81,7 @@ describe('WatchStream', () => {
     stream.askProgress();
     create(2, 4);
     create(3, 9);
-    // etcd sends the report after the answers to what it was asked later.
+    // etcd sends the report after its answers to later requests.
     say({ ...header(9), watchId: 2, created: true });
     say({ ...header(9), watchId: 3, created: true });
     say({ ...header(9), watchId: -1 });
@@ -98,7 +98,7 @@ describe('WatchStream', () => {
     create(2, 4);
     say({ ...header(9), watchId: 1, created: true });
     say({ ...header(10), watchId: -1 });
-    // The second is not known to be made yet.
+    // The second watch is not known to exist yet.
     expect((await heardCount(2)).at(-1)).toBe('progress 10: 1');
   });
 
@@ -128,7 +128,7 @@ describe('WatchStream', () => {
     expect(call.metadata.get('hasleader')).toEqual(['true']);
   });
 
-  it('tells its end once, when the server ends it and when it fails', async () => {
+  it('reports its end once, when the server ends it and when it fails', async () => {
     const { call, heardCount } = await scripted();
     call.end();
     expect(await heardCount(1)).toEqual(['end']);

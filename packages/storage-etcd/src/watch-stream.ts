@@ -1,16 +1,16 @@
-// One watch stream to one member, and what can be told from the order of requests and answers on it.
-// Opened and replaced by watch-hub.ts.
+// WatchStream is one stream to one member. It also works out what the order of requests and answers on it means. Opened
+// and replaced by watch-hub.ts.
 import type { Client, ClientDuplexStream, Metadata } from '@grpc/grpc-js';
 import type { EtcdWatch } from './etcd-watch.ts';
 import { loadWire, noWatchId, type WatchRequest, type WatchResponse } from './wire.ts';
 
-/** What a stream tells. Calls are never made from inside a call to the stream. */
+/** The receiver of a stream. It is never called from within a call to the stream. */
 export interface WatchStreamSink {
-  /** For one watch, which may be closed already. */
+  /** Delivers a message for one watch, which may already be closed. */
   onMessage(id: number, message: WatchResponse): void;
-  /** Everything up to the revision was sent to the watches for which `covers` is true. */
+  /** Says that everything up to the revision was sent to the watches for which `covers` is true. */
   onProgressOfAll(revision: number): void;
-  /** The stream is over; the last call. */
+  /** Says that the stream is over. This is the last call. */
   onEnd(error: unknown): void;
 }
 
@@ -25,7 +25,9 @@ export class WatchStream {
   readonly metadata: Metadata;
   readonly #call: ClientDuplexStream<WatchRequest, WatchResponse>;
   readonly #sink: WatchStreamSink;
-  /** Ids whose creation is not answered yet, in the order of the requests: etcd answers in this order. */
+  /**
+   * Ids of watches whose creation is not yet answered, in the order of the requests, which is the order of the answers.
+   */
   readonly #pending: number[] = [];
   #asked = 0;
   #answered = 0;
@@ -36,7 +38,7 @@ export class WatchStream {
     this.metadata = metadata;
     this.#sink = sink;
     const { path, requestSerialize, responseDeserialize } = loadWire().watch;
-    // A member cut off from the others must end the stream instead of staying silent.
+    // A member that is cut off from the others must end the stream instead of staying silent.
     metadata.set('hasleader', 'true');
     this.#call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
     this.#call.on('data', (message: WatchResponse) => this.#receive(message));
@@ -60,15 +62,16 @@ export class WatchStream {
   }
 
   /**
-   * Whether a progress report for all watches, at this revision, speaks of this one. etcd answers no request while some watch
-   * is behind, and answers overtake the making of watches, so the n-th answer belongs to the n-th request or a later one.
+   * Returns whether a progress report for all watches, at this revision, includes this one. etcd answers no request
+   * while some watch lags behind, and answers may overtake the creation of watches, so the n-th answer belongs to the
+   * n-th request or a later one.
    */
   covers({ place, nextRevision }: EtcdWatch, revision: number): boolean {
     if (place?.madeAt === undefined) return false;
     return nextRevision > revision || revision > place.madeAt || place.askedBefore < this.#answered;
   }
 
-  /** Ends the stream; its sink hears nothing more. */
+  /** Ends the stream. Its sink is not called any more. */
   close(): void {
     this.#isOver = true;
     this.#call.cancel();
@@ -77,7 +80,7 @@ export class WatchStream {
   #receive(message: WatchResponse): void {
     if (this.#isOver) return;
     if (message.created) {
-      // Some versions answer a refused creation with no id.
+      // Some versions refuse a creation without giving its id.
       this.#sink.onMessage(this.#pending.shift() ?? noWatchId, message);
     } else if (message.watchId === noWatchId) {
       this.#answered += 1;

@@ -1,11 +1,12 @@
-// Keys, ranges and key-values between the Engine port and the wire. Used by range-reader.ts, etcd-engine.ts, watch-hub.ts.
+// Converts keys, ranges and key-values between the Engine port and the wire. Used by range-reader.ts, etcd-engine.ts,
+// watch-hub.ts.
 import type { Revision } from '@kapstan/api';
 import { type KeyRange, type KeyValue, keyAfter, StorageError } from '@kapstan/storage';
 import type { WireKeyValue } from './wire.ts';
 
 export interface WireRange {
   readonly key: Uint8Array;
-  /** Absent: the one key. */
+  /** Absent: the range is the one key. */
   readonly rangeEnd?: Uint8Array;
 }
 
@@ -24,16 +25,16 @@ export function keyBytes(key: string): Uint8Array {
   return Buffer.from(key);
 }
 
-/** The range as etcd writes it; undefined when no key can be in it. */
+/** Returns the range as etcd expects it; undefined when it can contain no key. */
 export function toWireRange({ start, end }: KeyRange): WireRange | undefined {
   const key = start === '' ? leastKey : keyBytes(start);
   const rangeEnd = keyBytes(end);
-  // etcd gives the ends "" (the one key) and "\0" (no end) meanings that the port does not know: no key is below them.
+  // For etcd, an end of "" means one key and "\0" means no end. The port knows neither: no key lies below them.
   if (Buffer.compare(key, rangeEnd) >= 0) return undefined;
   return end === keyAfter(start) ? { key } : { key, rangeEnd };
 }
 
-/** The least key above this one. */
+/** Returns the least key above this one. */
 export function bytesAfter(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, leastKey]);
 }
@@ -41,7 +42,7 @@ export function bytesAfter(key: Uint8Array): Uint8Array {
 export function toKeyValue({ key, value, createRevision, modRevision, lease }: WireKeyValue): KeyValue {
   return {
     key: key.toString(),
-    // A copy: the decoder's is a view that would keep the whole message alive.
+    // Copied, because the decoder's view would keep the whole message in memory.
     value: Buffer.from(value),
     createRevision: createRevision as Revision,
     modRevision: modRevision as Revision,

@@ -1,5 +1,5 @@
-// What is spoken to etcd: proto/etcd.proto loaded once, and the shapes of its messages as they come out of the decoder.
-// Used by whatever makes calls: caller.ts, auth-token.ts, watch-stream.ts.
+// The protocol to etcd: loads proto/etcd.proto once, and declares the shapes of its decoded messages. Used by all
+// callers: caller.ts, auth-token.ts, watch-stream.ts.
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -18,7 +18,7 @@ export interface WireKeyValue {
 
 export interface RangeRequest {
   readonly key: Uint8Array;
-  /** Absent: the one key. */
+  /** Absent: the range is the one key. */
   readonly rangeEnd?: Uint8Array;
   readonly limit?: number;
   readonly revision?: number;
@@ -32,7 +32,7 @@ export interface RangeResponse {
   readonly count: number;
 }
 
-/** Compares by modification revision only: all this package needs. */
+/** Compares modification revisions only, which is all that this package needs. */
 export interface TxnRequest {
   readonly compare: readonly {
     readonly target: typeof compareMod;
@@ -97,11 +97,11 @@ export interface WatchResponse {
   readonly events: readonly WireEvent[];
 }
 
-/** Compare.CompareTarget MOD. */
+/** Value of Compare.CompareTarget MOD. */
 export const compareMod = 2;
-/** Event.EventType DELETE. */
+/** Value of Event.EventType DELETE. */
 export const eventDelete = 1;
-/** The watch id of a response that speaks to all watches, or of a watch that was not made. */
+/** Watch id in a response to all watches, or for a watch that was not created. */
 export const noWatchId = -1;
 
 export interface Wire {
@@ -119,7 +119,7 @@ export interface Wire {
 
 let loaded: Wire | undefined;
 
-/** The methods of etcd's services. Reads the file at the first call. */
+/** Returns the methods of etcd's services. The first call reads the file. */
 export function loadWire(): Wire {
   loaded ??= load();
   return loaded;
@@ -127,13 +127,13 @@ export function loadWire(): Wire {
 
 function load(): Wire {
   const file = fileURLToPath(new URL('../proto/etcd.proto', import.meta.url));
-  // Revisions stay below 2^53; leases of others may not, and are only ever compared with 0.
+  // Revisions stay below 2^53. Leases of other clients may not, but are only compared with 0.
   const services = loadSync(file, { longs: Number, enums: Number, defaults: true });
   const method = (service: string, name: string): never => {
     const definition = services[`etcdserverpb.${service}`] as ServiceDefinition | undefined;
     const found = definition?.[name];
     if (found === undefined) throw new TypeError(`etcd.proto lacks ${service}.${name}`);
-    // The decoder's shapes are those declared above: the conformance suite reads every field.
+    // The decoder's shapes are those declared above; the conformance suite reads every field.
     return found as never;
   };
   return {

@@ -1,4 +1,4 @@
-// A backup that is looked at: what it holds, and that it stays as it was written.
+// Reading a backup shows what it holds and leaves it as it was written.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ afterEach(() => rmSync(work, { recursive: true }));
 
 async function makeBackup(): Promise<void> {
   await using engine = await openLmdbEngine({ dataDir: join(work, 'store') });
-  // A lease that ends before anybody looks: an engine that opened the copy would delete the key.
+  // The lease ends before the backup is read: an engine that opened the copy would delete the keys.
   const lease = await engine.grantLease(1);
   for (const key of ['/a', '/b']) {
     const change = { type: 'put', value: Buffer.alloc(5_000, key), lease } as const;
@@ -29,7 +29,7 @@ async function makeBackup(): Promise<void> {
 }
 
 describe('a backup', () => {
-  it('tells its revision and what is in it, is checked, and is the same bytes alone in its directory afterwards', async () => {
+  it('shows its revision and content, can be checked, and stays unchanged and alone in its directory', async () => {
     await makeBackup();
     const bytes = readFileSync(join(backupDir, 'data.mdb'));
     const backup = await openLmdbBackup(backupDir);
@@ -41,7 +41,7 @@ describe('a backup', () => {
     expect(readFileSync(join(backupDir, 'data.mdb')).equals(bytes)).toBe(true);
   });
 
-  it('is checked row by row: what is wrong in it is told', async () => {
+  it('is checked row by row, and its faults are reported', async () => {
     await makeBackup();
     const root = open<Buffer, Buffer>(backupDir, {
       encoding: 'binary',

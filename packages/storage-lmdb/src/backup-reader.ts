@@ -1,4 +1,4 @@
-// Looks at a backup as it lies there: the copy itself, and the directory it is in, stay untouched. Beside store-restore.ts.
+// Reads a backup in place: neither the copy nor its directory is changed. Beside store-restore.ts.
 import { mkdtempSync, realpathSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { dataFileName, Environment } from './environment.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 export interface LmdbBackupStats {
-  /** At which the copy was made. */
+  /** Revision at which the copy was made. */
   readonly revision: Revision;
   readonly compactRevision: Revision;
   readonly keys: number;
@@ -20,21 +20,21 @@ export interface LmdbBackupStats {
 
 export interface LmdbBackup extends AsyncDisposable {
   stats(): LmdbBackupStats;
-  /** As the engine's own check. */
+  /** Does what the engine's own check does. */
   check(readValue?: ReadValue): Promise<CheckReport>;
   close(): Promise<void>;
 }
 
 /**
- * Opens what {@link LmdbEngine.backup} wrote, to read it; any number of processes may. Rejects with `InvalidObject` when there is
- * none, with `Corrupt` when it is damaged or of an unknown format. Close it.
+ * Opens a backup of {@link LmdbEngine.backup} for reading; several processes may do so at once. Rejects with
+ * `InvalidObject` when there is none, with `Corrupt` when it is damaged or of an unknown format. Close it afterwards.
  */
 export async function openLmdbBackup(backupDir: string): Promise<LmdbBackup> {
   const file = join(resolve(backupDir), dataFileName);
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) {
     throw new StorageError({ code: 'InvalidObject', message: `there is no backup in ${backupDir}` });
   }
-  // LMDB wants a lock file beside the data, where there may be no room or no right for one.
+  // LMDB creates a lock file beside the data, and the backup's directory may be full or read-only.
   const workDir = mkdtempSync(join(tmpdir(), 'kapstan-backup-'));
   const remove = (): void => rmSync(workDir, { recursive: true, force: true });
   try {
@@ -48,7 +48,7 @@ export async function openLmdbBackup(backupDir: string): Promise<LmdbBackup> {
   }
 }
 
-/** Closes it when it is none of ours. */
+/** Closes the environment and throws when it does not hold a store of ours. */
 async function refusingOthers(env: Environment, backupDir: string): Promise<void> {
   try {
     const message = `there is no store in the backup ${backupDir}`;

@@ -1,5 +1,5 @@
-// Reads the whole store and says where its tables disagree. Run by tests after each test and by `kapstan store check`.
-// Needs a store without a writer: lmdb-engine.ts holds commits back meanwhile.
+// Reads the whole store and reports where its tables disagree. Run by tests after each test and by `kapstan store
+// check`. Nobody may write meanwhile: lmdb-engine.ts holds commits back.
 import type { Revision } from '@kapstan/api';
 import type { Environment, Table } from './environment.ts';
 import {
@@ -21,22 +21,22 @@ import { readVersion } from './version-reader.ts';
 export interface CheckReport {
   readonly revision: Revision;
   readonly compactRevision: Revision;
-  /** Keys that exist now. */
+  /** Number of keys that exist now. */
   readonly keys: number;
-  /** Versions in the event log, deletes included. */
+  /** Number of versions in the event log, deletes included. */
   readonly versions: number;
   readonly leases: number;
-  /** One sentence each, at most {@link maxProblems}; empty when all is well. */
+  /** One sentence per problem, at most {@link maxProblems}; empty when there is none. */
   readonly problems: readonly string[];
 }
 
-/** Throws when whoever writes such values could not read this one. */
+/** Throws when the program that writes such values could not read this one. */
 export type ReadValue = (key: string, value: Uint8Array) => void;
 
 const maxProblems = 100;
 const rowsAtOnce = 1_000;
 
-/** `readValue` is asked of the present value of each key. */
+/** Checks all tables. `readValue` is called with the present value of each key. */
 export async function checkStore(env: Environment, turns: TurnQueue, readValue?: ReadValue): Promise<CheckReport> {
   const check = new Check(env, readValue);
   await scan(env.index, turns, (key, value) => check.indexEntry(key, value));
@@ -47,7 +47,7 @@ export async function checkStore(env: Environment, turns: TurnQueue, readValue?:
   return check.report();
 }
 
-/** Visits all entries of a table in order, some a turn. */
+/** Visits all entries of a table in order, some per turn. */
 async function scan(table: Table, turns: TurnQueue, visit: (key: Buffer, value: Buffer) => void): Promise<void> {
   let start: Buffer = Buffer.alloc(0);
   await turns.run(() => {
@@ -103,7 +103,7 @@ class Check {
     this.#last = row;
   }
 
-  /** The last version of a key decides what the table of current keys must say. */
+  /** Compares the last version of a key with the table of current keys. */
   endKey(): void {
     const row = this.#last;
     this.#last = undefined;
@@ -205,7 +205,7 @@ class Check {
   }
 }
 
-/** One line: parsers quote what they could not read. */
+/** Returns the first line alone: parsers quote what they could not read. */
 function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n', 1).join('');
 }

@@ -1,5 +1,5 @@
-// The changes of one transaction while it is put together: compares, revisions, rows and events.
-// Made by committer.ts; reads through version-reader.ts.
+// Batch collects the changes of one transaction: compares, revisions, rows and events. Made by committer.ts; reads
+// through version-reader.ts.
 import type { Revision } from '@kapstan/api';
 import { type Commit, type CommitResult, type EngineEvent, type KeyValue, StorageError } from '@kapstan/storage';
 import { type Environment, WriteSet } from './environment.ts';
@@ -18,7 +18,7 @@ import {
 import { readCurrent } from './version-reader.ts';
 
 export interface BatchContext {
-  /** True when the lease was granted and has not expired. */
+  /** Returns true when the lease was granted and has not expired. */
   readonly hasLease: (lease: number) => boolean;
 }
 
@@ -31,7 +31,7 @@ export class Batch {
   readonly env: Environment;
   readonly #context: BatchContext;
   readonly #first: Revision;
-  /** Keys that this batch has changed: they are not in any snapshot yet. */
+  /** Keys that this batch has changed. No snapshot has them yet. */
   readonly #changed: Map<string, KeyValue | undefined> = new Map();
   #revision: Revision;
 
@@ -42,7 +42,7 @@ export class Batch {
     this.#revision = revision;
   }
 
-  /** The last revision given out. */
+  /** The last revision issued. */
   get revision(): Revision {
     return this.#revision;
   }
@@ -75,7 +75,7 @@ export class Batch {
     return { succeeded: true, revision, ...(before && { previous: before }) };
   }
 
-  /** Puts all of a change into the batch or, when it throws, nothing: the other changes of the transaction go on. */
+  /** Adds all of a change to the batch, or nothing if it throws. The transaction's other changes are unaffected. */
   attempt<T>(change: () => T): T {
     const [operations, bytes, events] = [this.writes.operations.length, this.writes.bytes, this.events.length];
     const revision = this.#revision;
@@ -85,7 +85,7 @@ export class Batch {
       this.writes.truncate(operations, bytes);
       this.events.length = events;
       this.#revision = revision;
-      // Each change of a key has its event.
+      // Rebuild the changed keys from the events: each change of a key has one.
       this.#changed.clear();
       for (const event of this.events) this.#changed.set(event.key, event.kv);
       throw error;
@@ -96,7 +96,8 @@ export class Batch {
     if (this.#revision !== this.#first) this.env.putMeta(this.writes, 'revision', this.#revision);
   }
 
-  // Invariant: revisions rise by one and only here; the last one is stored with the rows, so none is issued twice (I11).
+  // Invariant: revisions rise by one, and only here. The last one is stored with the rows, so none is issued twice
+  // (I11).
   #nextRevision(): Revision {
     this.#revision = (this.#revision + 1) as Revision;
     return this.#revision;
@@ -111,7 +112,7 @@ export class Batch {
       writes.put(env.current, encodeKey(row.key), encodeCurrent({ ...row, modRevision: row.revision }));
     else writes.remove(env.current, encodeKey(row.key));
     this.#bind(row.key, before?.lease ?? 0, row.lease);
-    // The event's value is our copy: the caller may reuse its buffer.
+    // The event's value is our own copy, because the caller may reuse its buffer.
     const copy = bytes.subarray(bytes.length - row.value.length);
     const after = row.type === 'put' ? toKeyValue({ ...row, value: copy }) : undefined;
     this.#changed.set(row.key, after);

@@ -1,4 +1,4 @@
-// What shows when callers share a transaction: failures stay with their caller, and nobody waits forever.
+// Callers that share a transaction: a failure stays with its caller, and nobody waits forever.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -119,7 +119,7 @@ describe('a transaction of several callers', () => {
 });
 
 describe('exclusive work', () => {
-  /** One commit after the other, until told to stop; tells how many. */
+  /** Commits one after the other until told to stop; returns how many. */
   function steadyStream(name: string): { stop(): Promise<number> } {
     let isStopped = false;
     const run = async (): Promise<number> => {

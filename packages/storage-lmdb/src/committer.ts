@@ -1,5 +1,5 @@
-// Group commit: everything asked for while one transaction is on its way to disk goes into the next one.
-// Above it lmdb-engine.ts; below it environment.ts. Tells watch-feed.ts what became durable.
+// Group commit: commits that arrive while one transaction is being written share the next one. lmdb-engine.ts is above
+// it, environment.ts below; it tells watch-feed.ts which events became durable.
 import type { Logger, Revision } from '@kapstan/api';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
 import { Batch, type BatchContext } from './commit-batch.ts';
@@ -11,15 +11,18 @@ export interface CommitterOptions extends BatchContext {
   readonly dataDir: string;
   /** Largest amount of live data, in bytes. Puts beyond it are refused as `Full`. */
   readonly quotaBytes: number;
-  /** Default: says nothing. */
+  /** Default: nothing is logged. */
   readonly logger?: Logger;
   /** Called in the turn in which revisions became durable, before their commits resolve. */
   readonly onDurable: (events: readonly EngineEvent[], revision: Revision) => void;
-  /** Called once, when a transaction failed: nothing can be written any more. */
+  /** Called once, when a transaction has failed: nothing can be written any more. */
   readonly onFatal: (error: unknown) => void;
 }
 
-/** One thing to do in the next transaction. `apply` runs synchronously; what it returns runs when it is durable. */
+/**
+ * One change for the next transaction. `apply` runs synchronously; the function it returns runs when the change is
+ * durable.
+ */
 interface Job {
   readonly apply: (batch: Batch) => () => void;
   readonly reject: (error: unknown) => void;
@@ -33,7 +36,10 @@ interface ExclusiveWork {
 
 const maxBatchJobs = 1_000;
 const maxBatchBytes = 8 * 1024 * 1024;
-/** Pages touched for the trees above the rows, as a factor on the bytes written. Generous: it only triggers a look. */
+/**
+ * Pages that LMDB copies above the rows, as a factor on the bytes written. A generous guess: it only decides when to
+ * measure.
+ */
 const treeOverhead = 4;
 
 export class Committer {
@@ -41,17 +47,17 @@ export class Committer {
   readonly #queue: Job[] = [];
   readonly #exclusive: ExclusiveWork[] = [];
   #revision: Revision;
-  /** A transaction is on its way, or exclusive work. */
+  /** True while a transaction or exclusive work is under way. */
   #isRunning = false;
-  /** The last transaction found no room on the disk. */
+  /** True when the last transaction found no room on the disk. */
   #isOutOfRoom = false;
-  /** What ran last. */
+  /** True when exclusive work ran last. */
   #wasExclusive = false;
-  /** What every call gets once the committer is closed, or a transaction failed. */
+  /** The error of every call after the committer was closed or a transaction failed. */
   #refusal: StorageError | undefined;
   #usedBytes: number;
   readonly #idle: (() => void)[] = [];
-  /** Numbers for stats and benchmarks. */
+  /** Counts for stats and benchmarks. */
   commits = 0;
   transactions = 0;
 
@@ -79,7 +85,7 @@ export class Committer {
     });
   }
 
-  /** Puts changes of the engine's own (leases, compaction) into the next transaction. Resolves when they are durable. */
+  /** Adds changes of the engine's own (leases, compaction) to the next transaction. Resolves when they are durable. */
   write(fill: (batch: Batch) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#enqueue((batch) => {
@@ -89,7 +95,7 @@ export class Committer {
     });
   }
 
-  /** Runs `work` while no transaction is on its way; those asked for meanwhile wait. */
+  /** Runs `work` while no transaction is under way. Commits that arrive meanwhile wait. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return new Promise((resolve, reject) => {
@@ -98,13 +104,13 @@ export class Committer {
     });
   }
 
-  /** Refuses what is asked for from now on with the error; resolves when all that was accepted before is done. */
+  /** Refuses later calls with the error. Resolves when everything accepted before is done. */
   async close(refusal: StorageError): Promise<void> {
     this.#refusal ??= refusal;
     await this.drain();
   }
 
-  /** Resolves when nothing is queued or on its way. */
+  /** Resolves when nothing is queued or under way. */
   async drain(): Promise<void> {
     if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
@@ -135,7 +141,7 @@ export class Committer {
     this.#goOn();
   }
 
-  // Atomic: compares see the effects of the earlier commits of the batch, and no other writer exists.
+  // Atomic: compares see the effects of the batch's earlier commits, and no other writer exists.
   #fill(): { batch: Batch; done: (() => void)[]; jobs: Job[] } {
     const batch = new Batch(this.#options.env, this.#options, this.#revision);
     const done: (() => void)[] = [];
@@ -154,7 +160,9 @@ export class Committer {
     return { batch, done, jobs };
   }
 
-  /** Transactions and exclusive work take turns where both wait, so neither starves the other. */
+  /**
+   * Starts what comes next. Where both wait, transactions and exclusive work alternate, so neither starves the other.
+   */
   #next(): void {
     if (this.#isRunning) return;
     const hasCommits = this.#queue.length > 0;
@@ -162,7 +170,7 @@ export class Committer {
     this.#wasExclusive = work !== undefined;
     if (work === undefined && !hasCommits) return this.#rest();
     this.#isRunning = true;
-    // A turn later, so that all commits asked for in this turn share the transaction.
+    // Start one turn later, so that all commits of this turn share the transaction.
     if (work === undefined) setImmediate(() => void this.#run());
     else void work.run().then(() => this.#goOn());
   }
@@ -184,14 +192,16 @@ export class Committer {
     return estimate() >= quotaBytes;
   }
 
-  /** The transaction was given up before its header: nothing of it is there, and the next one may find room. */
+  /**
+   * Handles a transaction that LMDB gave up before its header: none of it was written, and the next one may find room.
+   */
   #refuseForSpace(cause: unknown, inFlight: readonly Job[]): void {
     const message = 'no space left on the file system of the data directory';
     for (const job of inFlight) job.reject(new StorageError({ code: 'Full', message, cause }));
     if (!this.#isOutOfRoom) {
       const { dataDir: directory, logger } = this.#options;
       const fields = { directory, freeBytes: freeBytes(directory) };
-      logger?.error('The disk is full: writes are refused, reads go on', fields);
+      logger?.error('the disk is full; writes are refused until there is room, reads continue', fields);
     }
     this.#isOutOfRoom = true;
     this.#goOn();
@@ -200,7 +210,7 @@ export class Committer {
   #noteRoom(): void {
     if (!this.#isOutOfRoom) return;
     this.#isOutOfRoom = false;
-    this.#options.logger?.info('There is room on the disk again', { directory: this.#options.dataDir });
+    this.#options.logger?.info('the disk has room again; writes are accepted', { directory: this.#options.dataDir });
   }
 
   #fail(error: unknown, inFlight: readonly Job[]): void {
@@ -220,7 +230,7 @@ export class Committer {
   }
 }
 
-/** What every call gets after a failed transaction. */
+/** Returns the error of every call after a failed transaction. */
 export function closedBy(cause: unknown): StorageError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new StorageError({ code: 'Closed', message: `the store stopped after a failed write: ${reason}`, cause });

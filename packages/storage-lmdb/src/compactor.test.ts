@@ -1,4 +1,4 @@
-// How much a compaction does at once, and what two of them leave on disk.
+// How much a compaction does at once, and what two concurrent compactions leave on disk.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,10 +38,10 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true });
 });
 
-/** So many versions of one key; the last revision. */
+/** Writes this many versions of one key. Resolves to the last revision. */
 async function rewrite(versions: number, valueBytes: number): Promise<Revision> {
   const change = { type: 'put', value: new Uint8Array(valueBytes) } as const;
-  // The first one is at revision 2.
+  // The first version is at revision 2.
   const commits = Array.from({ length: versions }, (_, index) =>
     committer.commit({ key: '/a', expectedRevision: (index === 0 ? 0 : index + 1) as Revision, change }),
   );
@@ -49,7 +49,7 @@ async function rewrite(versions: number, valueBytes: number): Promise<Revision> 
   return committer.revision;
 }
 
-/** Each look at the time takes 2 ms. */
+/** A clock that advances 2 ms whenever it is read. */
 class SlowClock extends VirtualClock {
   #lookedMs = 0;
   override monotonicNow(): number {
@@ -67,7 +67,7 @@ describe('a batch of compaction', () => {
     const revision = await rewrite(versions, valueBytes);
     const before = committer.transactions;
     await new Compactor(env, committer, clock).compact(revision);
-    // One more, for the promise that nobody reads the rows any more.
+    // One more transaction records that nobody reads the rows any more.
     expect(committer.transactions - before - 1).toBe(batches);
     expect(env.count(env.log)).toBe(1);
     expect(env.meta('compactedThrough')).toBe(revision);

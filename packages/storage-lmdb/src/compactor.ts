@@ -1,12 +1,12 @@
-// Drops history below a revision: first the promise on disk that nobody reads it any more, then the rows, in batches
-// small enough that writers hardly wait. Writes through committer.ts; started by lmdb-engine.ts.
+// Drops history below a revision. It first records on disk that nobody will read that history, then drops the rows in
+// batches so small that writers hardly wait. Writes through committer.ts; started by lmdb-engine.ts.
 import type { Clock, Revision } from '@kapstan/api';
 import { isStorageError, StorageError } from '@kapstan/storage';
 import type { Committer } from './committer.ts';
 import type { Environment, WriteSet } from './environment.ts';
 import { decodeNumber, decodeVersion, encodeIndexKey, encodeNumber, type VersionRow } from './row-codec.ts';
 
-// Bounds of a batch, which is read in one turn: a row of 1 MiB costs some 0.2 ms, one of 1 kB some 5 µs.
+// Limits of a batch, which is read in one turn: a row of 1 MiB costs about 0.2 ms, one of 1 kB about 5 µs.
 const rowsAtOnce = 500;
 const bytesAtOnce = 4 * 1024 * 1024;
 const msAtOnce = 5;
@@ -16,7 +16,7 @@ export class Compactor {
   readonly #committer: Committer;
   readonly #clock: Clock;
   #revision: Revision;
-  /** The highest one on its way to disk, or there. */
+  /** The highest compact revision that is on disk or being written. */
   #promised: number;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -29,19 +29,21 @@ export class Compactor {
     this.#promised = this.#revision;
   }
 
-  /** Reads and watches below this fail. Only grows. */
+  /** Reads and watches below this revision fail. It only grows. */
   get revision(): Revision {
     return this.#revision;
   }
 
-  /** Finishes what a former process began. */
+  /** Finishes a compaction that a former process began. */
   resume(onError: (error: unknown) => void): void {
     this.#running = this.#sweep().catch((error: unknown) => {
       if (!isStorageError(error, 'Closed')) onError(error);
     });
   }
 
-  /** Resolves when the rows are gone. Rejects with `Compacted` when that revision is compacted already, as etcd does. */
+  /**
+   * Resolves when the rows are gone. Rejects with `Compacted` when that revision is already compacted, as etcd does.
+   */
   async compact(revision: Revision): Promise<void> {
     const current = this.#committer.revision;
     if (revision > current) throw new StorageError({ code: 'FutureRevision', revision: current });
@@ -59,7 +61,7 @@ export class Compactor {
     await this.#running;
   }
 
-  /** Drops rows up to the compact revision, going on where the last sweep stopped, also after a crash. */
+  /** Drops rows up to the compact revision. Continues where the last sweep stopped, even after a crash. */
   async #sweep(): Promise<void> {
     const end = this.#revision;
     let from = this.#env.meta('compactedThrough');
@@ -73,8 +75,8 @@ export class Compactor {
   }
 
   /**
-   * A row in (from, end] makes the version before it unreachable, and itself when it is a delete: what stays is, for each
-   * live key, its newest version at or below the compact revision. Answers how far the batch goes.
+   * Drops the rows that the rows in (from, end] replace: the version before each, and a delete itself. What stays is
+   * the newest version of each live key at or below the compact revision. Returns how far this batch got.
    */
   #drop(writes: WriteSet, from: number, end: Revision): number {
     let through: number = end;

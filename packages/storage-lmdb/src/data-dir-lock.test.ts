@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const sockets = () => readdirSync(folder).filter((name) => name.endsWith('.sock'));
 
-/** Another process that holds the lock, as far as anybody can tell. */
+/** Starts another process that behaves like a holder of the lock. */
 async function foreignHolder(number: number): Promise<ChildProcess> {
   const program = `require('net').createServer((s) => s.end(String(process.pid))).listen(process.argv[1], () => console.log('ready'))`;
   const child = spawn(process.execPath, ['-e', program, join(folder, `lock.${number}.sock`)], {
@@ -55,7 +55,7 @@ describe('DataDirLock', () => {
     await lock.release();
   });
 
-  it('never goes to two of many that want it at once, also over what dead processes left', async () => {
+  it('never goes to two of many that want it at once, even where dead processes left sockets', async () => {
     for (const number of [1, 2]) await kill(await foreignHolder(number));
     for (let round = 0; round < 10; round += 1) {
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => DataDirLock.acquire(folder)));
@@ -66,7 +66,7 @@ describe('DataDirLock', () => {
     await (await DataDirLock.acquire(folder)).release();
   });
 
-  it('can be released while somebody who asked does not hang up', async () => {
+  it('can be released while a caller keeps its connection open', async () => {
     const lock = await DataDirLock.acquire(folder);
     const socket = connect({ path: join(folder, sockets()[0]!), allowHalfOpen: true });
     await once(socket, 'data');

@@ -1,5 +1,6 @@
-// One process a data directory, by a listening socket in it: the kernel drops it with its process, however that ends, so
-// neither a dead process nor another one with its number holds the lock. Taken by lmdb-engine.ts before LMDB opens.
+// Lets one process at a time use a data directory, by a listening socket in it. The kernel closes the socket when its
+// process ends, however that happens, so neither a dead process nor another one with its id holds the lock. Taken by
+// lmdb-engine.ts before LMDB opens.
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -7,16 +8,19 @@ import { type Clock, systemClock } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 
 const socketName = /^lock\.(\d+)\.sock$/;
-/** Unix socket paths end at 107 bytes on Linux and at 103 on macOS. */
+/** Longest path of a Unix socket with some reserve: the limit is 107 bytes on Linux, 103 on macOS. */
 const maxSocketPath = 100;
 const attempts = 5;
-/** Who listens answers at once, unless it is stopped or hangs: then it holds the directory all the same. */
+/**
+ * Time to answer. A listening process answers at once unless it is stopped or hangs; it holds the directory in any
+ * case.
+ */
 const answerMs = 2_000;
 
 /**
- * The lock is the socket with the highest number that answers. A newcomer listens under a higher number than all it sees and
- * then looks again: a higher one, or a lower one that answers, and it steps back. Binding is exclusive, so two newcomers
- * never have the same number; and each looks only after it listens, so of any two at least one sees the other.
+ * The lock is the answering socket with the highest number. A newcomer listens under a higher number than all it sees,
+ * then looks again: if there is a higher one, or a lower one that answers, it gives up. Binding is exclusive, so two
+ * newcomers never share a number. Each looks only after it listens, so at least one of any two sees the other.
  */
 export class DataDirLock {
   readonly #server: Server;
@@ -27,7 +31,10 @@ export class DataDirLock {
     this.#release = release;
   }
 
-  /** Rejects with `Unreachable` when another process holds the directory; names it if it says who it is within two seconds. */
+  /**
+   * Rejects with `Unreachable` when another process holds the directory. The error names that process if it answers
+   * within two seconds.
+   */
   static async acquire(dataDir: string, clock: Clock = systemClock): Promise<DataDirLock> {
     const folder = new SocketFolder(dataDir, clock);
     try {
@@ -66,7 +73,7 @@ async function tryAcquire(folder: SocketFolder): Promise<Server | undefined> {
   }
 }
 
-/** Undefined when another process has just taken the number. */
+/** Listens on the path. Resolves to undefined when another process has just taken it. */
 function listen(path: string): Promise<Server | undefined> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
@@ -87,7 +94,9 @@ async function refuseIfHeld(folder: SocketFolder, number: number): Promise<void>
   if (answer !== undefined) throw held(folder.dataDir, answer);
 }
 
-/** The process id that the socket answers with, empty when it gives none in time; undefined when nobody listens. */
+/**
+ * Resolves to the process id that the socket answers with, "" when none comes in time, undefined when nobody listens.
+ */
 function askHolder(path: string, clock: Clock): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
@@ -104,7 +113,7 @@ function askHolder(path: string, clock: Clock): Promise<string | undefined> {
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(undefined);
-      // EAGAIN: more wait for its answer than the system lets.
+      // EAGAIN: the queue of callers that wait for its answer is full.
       else if (error.code === 'ECONNRESET' || error.code === 'EAGAIN') resolve(answer);
       else reject(error);
     });
@@ -116,7 +125,7 @@ function held(dataDir: string, pid: string): StorageError {
   return new StorageError({ code: 'Unreachable', message: `data directory ${dataDir} is in use by ${holder}` });
 }
 
-/** The sockets of a data directory, also where its path is too long for a socket address. */
+/** The sockets of a data directory, including one whose path is too long for a socket address. */
 class SocketFolder {
   readonly dataDir: string;
   readonly clock: Clock;

@@ -1,15 +1,18 @@
-// A look at an LMDB data file before LMDB opens it: lmdb-js 3.5 frees memory twice when an open fails (found by a
-// crash in env.cpp closeEnv), and pages beyond the end of a cut file kill the process. Used by environment.ts.
+// Checks an LMDB data file before LMDB opens it. lmdb-js 3.5 frees memory twice when an open fails (found by a crash in
+// env.cpp closeEnv), and pages beyond the end of a cut file kill the process. Used by environment.ts.
 import { accessSync, closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** Layout of a meta page, lmdb 0.9.90 as in lmdb-js: header of 24 bytes, then MDB_meta. */
+/** Layout of a meta page in lmdb 0.9.90, as in lmdb-js: a header of 24 bytes, then MDB_meta. */
 const magic = 0xbeefc0de;
 const dataVersion = 2;
 const at = { magic: 24, version: 28, pageSize: 48, freeRoot: 88, mainRoot: 136, txnId: 152 } as const;
 const metaBytes = 160;
 const noPage = 0xffff_ffff_ffff_ffffn;
 
-/** Why the file cannot be opened as a store with this access; undefined when it can, or when there is none yet. */
+/**
+ * Returns why the file cannot be opened as a store with this access. Undefined when it can, or when it does not exist
+ * yet.
+ */
 export function findFault(path: string, access: number): string | undefined {
   if (!existsSync(path)) return undefined;
   try {

@@ -16,16 +16,16 @@ it('knows an error of lmdb-js that has no code by its text', () => {
   expect(texts.map((text) => isOutOfSpace(new Error(text), tmpdir(), 1))).toEqual([true, true, false]);
 });
 
-it('takes an I/O error for want of room only where there is none', () => {
+it('takes an I/O error for a full disk only when there is too little room', () => {
   expect(isOutOfSpace(failed(EIO), tmpdir(), 1)).toBe(false);
   expect(isOutOfSpace(failed(EIO), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(true);
 });
 
-it('takes an I/O error of a disk that does not answer for what it is', () => {
+it('takes an I/O error for a failed disk when the file system does not answer', () => {
   expect(isOutOfSpace(failed(EIO), join(tmpdir(), 'kapstan-is-not-there'), Number.MAX_SAFE_INTEGER)).toBe(false);
 });
 
-it('takes no other failure for want of room', () => {
+it('takes no other failure for a full disk', () => {
   expect(isOutOfSpace(failed(EINVAL), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(false);
   expect(isOutOfSpace(new Error('MDB_PANIC'), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(false);
 });

@@ -8,7 +8,7 @@ import { type LmdbEngineOptions, openLmdbEngine } from './index.ts';
 const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-durability-'));
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-it("is whole when it is opened again, also where nothing waits for the disk ('process'), and to the one the other's store is one", async () => {
+it("leaves a whole store when the engine is closed, with either value, and each opens the other's store", async () => {
   for (const [index, durability] of (['process', 'disk', 'process'] as const).entries()) {
     await using engine = await openLmdbEngine({ dataDir, durability });
     expect(await engine.stats()).toMatchObject({ keys: index, revision: 1 + index });
@@ -18,7 +18,7 @@ it("is whole when it is opened again, also where nothing waits for the disk ('pr
   }
 });
 
-it('is refused where it is another word', async () => {
+it('is refused when it is another word', async () => {
   const options = { dataDir, durability: 'none' } as unknown as LmdbEngineOptions;
   await expect(openLmdbEngine(options)).rejects.toThrow(
     new TypeError("durability must be 'disk' or 'process', not \"none\""),

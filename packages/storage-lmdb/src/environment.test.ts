@@ -1,4 +1,4 @@
-// The LMDB environment itself: which one is opened, and that it grows beyond the address space that it mapped at first.
+// The LMDB environment: which ones it opens, and growth beyond the address space that was mapped at first.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ async function newEnvironment(mapSizeBytes?: number): Promise<Environment> {
   return env;
 }
 
-/** What another program could have written into a table. */
+/** Writes an entry as another program could have done. */
 async function putRaw(table: string, key: string, value: string): Promise<void> {
   const root = open<Buffer, Buffer>(dataDir, { ...binary, noSubdir: false, maxDbs: 8 });
   await root.openDB<Buffer, Buffer>(table, binary).put(Buffer.from(key), Buffer.from(value));
@@ -64,7 +64,7 @@ describe('the map', () => {
       const writes = new WriteSet();
       for (let index = row; index < row + 10; index += 1) writes.put(env.log, encodeNumber(index), rowOf(index));
       const writing = env.write(writes);
-      // Read in the snapshot from before, whose map may be another one in a moment.
+      // These rows are read in the earlier snapshot, whose map may soon be another one.
       for (const { value } of env.log.getRange({ limit: 3 })) held.push(value);
       await writing;
     }

@@ -1,5 +1,5 @@
-// One LMDB environment and its five tables. Below the committer and the reader; above it only npm lmdb.
-// What lmdb-js promises and how it was checked: docs/decisions/0002-lmdb-layout.md.
+// One LMDB environment and its five tables. The committer and the reader are above it, npm lmdb below.
+// docs/decisions/0002-lmdb-layout.md says what lmdb-js promises and how we checked it.
 import { chmodSync, closeSync, constants, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
@@ -13,32 +13,34 @@ import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 export type Table = Database<Buffer, Buffer>;
 
 const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
-/** For the owner alone; lmdb-js hands it to mdb_env_open, though its types do not know it. */
+/** Files for their owner alone. lmdb-js passes this to mdb_env_open, though its types do not have it. */
 const fileOptions = { permissionsMode: 0o600 } as const;
-/** What LMDB takes with pages of 4 KiB. */
+/** Longest key that LMDB takes with pages of 4 KiB. */
 const maxTableKeyBytes = 1_978;
 const defaultMapBytes = 2 ** 30;
 const formatKey = Buffer.from('format');
-/** Of an empty store, as in etcd: 0 means "none" everywhere, and a list must have a resource version. */
+/** Revision of an empty store, as in etcd: 0 means "none" everywhere, and a list must have a resource version. */
 const firstRevision = 1;
 
-/** The numbers of the meta table. */
+/** Names of the numbers in the meta table. */
 export type MetaName = 'revision' | 'compactRevision' | 'compactedThrough' | 'lastLease';
 
 interface Operation {
   readonly table: Table;
   readonly key: Buffer;
-  /** Absent = remove. */
+  /** Absent = remove the key. */
   readonly value?: Buffer;
 }
 
-/** Changes that go into one transaction. Collected first, so that nothing can throw once LMDB has begun to take them. */
+/**
+ * The changes of one transaction. They are collected first, so that nothing can throw once LMDB has begun to take them.
+ */
 export class WriteSet {
   readonly operations: Operation[] = [];
-  /** Bytes of keys and values, without LMDB's own. */
+  /** Bytes of keys and values, without LMDB's overhead. */
   bytes = 0;
 
-  /** Throws for a key that LMDB would refuse: it must not do so with half of the changes taken. */
+  /** Throws for a key that LMDB would refuse, before LMDB has taken half of the changes. */
   put(table: Table, key: Buffer, value: Buffer): void {
     checkKeySize(key);
     this.operations.push({ table, key, value });
@@ -51,7 +53,7 @@ export class WriteSet {
     this.bytes += key.length;
   }
 
-  /** Takes back what came after so many operations and bytes. */
+  /** Drops the changes after the first `operations`, which have `bytes` bytes. */
   truncate(operations: number, bytes: number): void {
     this.operations.length = operations;
     this.bytes = bytes;
@@ -66,17 +68,17 @@ export interface EnvironmentOptions {
   readonly dataDir: string;
   /** Address space to map at first, in bytes. LMDB maps more when the file outgrows it. Default 1 GiB. */
   readonly mapSizeBytes?: number;
-  /** The data file must be there, and stays as it is. Default false. */
+  /** True: the data file must exist and is not changed. Default false. */
   readonly isReadOnly?: boolean;
-  /** As of the engine. Default 'disk'. */
+  /** See the engine's option. Default 'disk'. */
   readonly durability?: Durability;
 }
 
-/** What a commit outlives whose promise has resolved: with 'process' the end of the process, with 'disk' a loss of power too. */
+/** The event that an acknowledged commit survives: 'process' is the end of the process, 'disk' a loss of power too. */
 export type Durability = 'disk' | 'process';
 
 export class Environment {
-  /** Revision → version. The watch feed and the history; the only table that holds values. */
+  /** Revision → version. The history from which watches are fed, and the only table that holds values. */
   readonly log: Table;
   /** (key, revision) → put or delete. */
   readonly index: Table;
@@ -99,7 +101,7 @@ export class Environment {
     this.#meta = meta;
   }
 
-  /** Writes the format of a new environment; throws `Corrupt` when the environment has another one. */
+  /** Writes the format version of a new environment. Throws `Corrupt` when the environment has another one. */
   async checkFormat(dataDir: string): Promise<void> {
     const found = this.#meta.get(formatKey)?.toString();
     if (found === undefined && this.isEmpty()) {
@@ -118,7 +120,10 @@ export class Environment {
     });
   }
 
-  /** False also for what has not got the tables: lmdb-js makes none where it only reads, and says so with undefined. */
+  /**
+   * Returns false also when the tables are missing: lmdb-js opened for reading returns undefined instead of making
+   * them.
+   */
   holdsStore(): boolean {
     const tables: (Table | undefined)[] = [this.log, this.index, this.current, this.leases, this.#meta];
     return tables.every((table) => table !== undefined) && !this.isEmpty();
@@ -129,7 +134,7 @@ export class Environment {
     return tables.every((table) => [...table.getKeys({ limit: 1 })].length === 0);
   }
 
-  /** A number of the meta table in the present snapshot; 0 when it was never written. */
+  /** Returns a number of the meta table in the present snapshot; 0 when it was never written. */
   meta(name: MetaName): number {
     const bytes = this.#meta.get(Buffer.from(name));
     return bytes === undefined ? 0 : decodeNumber(bytes);
@@ -139,14 +144,18 @@ export class Environment {
     writes.put(this.#meta, Buffer.from(name), encodeNumber(value));
   }
 
-  /** Newest revision in the snapshot that reads of this turn see. Durable, but perhaps not yet announced. */
+  /**
+   * Returns the newest revision in the snapshot that reads of this turn see. It is durable, but perhaps not yet
+   * announced.
+   */
   snapshotRevision(): Revision {
     return this.meta('revision') as Revision;
   }
 
   /**
-   * After a failed write: whether the environment is as it was at this revision and can go on. When the header of a
-   * transaction could not be written, nobody knows what is on disk, and LMDB begins no transaction any more (MDB_PANIC).
+   * Returns, after a failed write, whether the environment is unchanged at this revision and usable. When a
+   * transaction's header could not be written, nobody knows what is on disk, and LMDB begins no more transactions
+   * (MDB_PANIC).
    */
   stillHolds(revision: Revision): boolean {
     this.#root.resetReadTxn();
@@ -159,7 +168,7 @@ export class Environment {
 
   /**
    * Runs all changes in one transaction on LMDB's write thread. Resolves when they are on disk; rejects with the cause
-   * when the transaction was given up. Reads of the same turn that it resolves in see the changes.
+   * when the transaction was abandoned. Reads in the turn in which it resolves see the changes.
    */
   async write(writes: WriteSet): Promise<void> {
     try {
@@ -172,7 +181,10 @@ export class Environment {
     this.#root.resetReadTxn();
   }
 
-  /** Bytes of the pages that hold data. Free pages inside the file do not count, so deleting and compacting lower it. */
+  /**
+   * Returns the bytes of pages that hold data. Free pages in the file do not count, so deleting and compacting lower
+   * it.
+   */
   usedBytes(): number {
     const tables = [this.log, this.index, this.current, this.leases, this.#meta];
     const pages = tables.map((table) => {
@@ -182,27 +194,27 @@ export class Environment {
     return pages.reduce((sum, count) => sum + count, 0) * (this.log.getStats() as TableStats).pageSize;
   }
 
-  /** Number of entries, without looking at them. */
+  /** Returns the number of entries without reading them. */
   count(table: Table): number {
     return (table.getStats() as TableStats).entryCount;
   }
 
-  /** Size of the data file: used and free pages. */
+  /** Returns the size of the data file: used and free pages. */
   fileBytes(): number {
     const stats = this.log.getStats() as TableStats;
     return (stats.lastPageNumber + 1) * stats.pageSize;
   }
 
   /**
-   * A consistent copy in an existing directory, made on another thread while writers go on. Leaves out free pages. It has its
-   * name once it is whole and on disk; of one that failed nothing is left.
+   * Writes a consistent copy into an existing directory, on another thread, while writers continue. Free pages are left
+   * out. The copy gets its name once it is whole and on disk; a failed one leaves nothing.
    */
   async backup(targetDir: string): Promise<void> {
     const workDir = mkdtempSync(join(targetDir, 'backup-'));
     try {
       await this.#root.backup(workDir, true);
       const copy = join(workDir, dataFileName);
-      // LMDB makes a copy with the mode that the umask leaves.
+      // LMDB creates the copy with the mode that the umask leaves.
       chmodSync(copy, 0o600);
       sync(copy);
       renameSync(copy, join(targetDir, dataFileName));
@@ -217,7 +229,7 @@ export class Environment {
   }
 }
 
-/** Puts the names in a directory on disk: a new file can vanish with the power although its content was synced. */
+/** Writes a directory's names to disk: a new file can vanish in a power loss although its content was synced. */
 export function syncDirectory(directory: string): void {
   if (process.platform !== 'win32') sync(directory);
 }
@@ -231,7 +243,7 @@ function sync(path: string): void {
   }
 }
 
-/** What lmdb's getStats returns; its own types leave it empty. */
+/** The result of lmdb's getStats, which its own types leave empty. */
 interface TableStats {
   readonly pageSize: number;
   readonly entryCount: number;
@@ -246,8 +258,8 @@ export const dataFileName = 'data.mdb';
 type Tables = [log: Table, index: Table, current: Table, leases: Table, meta: Table];
 
 /**
- * Each new table is made in a transaction of its own. Made in one, a write that the disk refuses later corrupts the heap of the
- * process (test/reliability/refused-page.test.ts).
+ * Opens each table in a transaction of its own. If one transaction makes several, a later write that the disk refuses
+ * corrupts the heap of the process (test/reliability/refused-page.test.ts).
  */
 function openTables(root: RootDatabase<Buffer, Buffer>): Tables {
   const names = ['log', 'index', 'current', 'leases', 'meta'];
@@ -268,7 +280,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
       readOnly: isReadOnly,
       maxDbs: 8,
       mapSize: options.mapSizeBytes ?? defaultMapBytes,
-      // With overlapping sync a commit would be visible before it is on disk (I10).
+      // Overlapping sync would show a commit before it is on disk (I10).
       overlappingSync: false,
       noSync: durability === 'process',
       eventTurnBatching: false,
@@ -284,7 +296,9 @@ function cannotOpen(dataDir: string, reason: string, cause?: unknown): StorageEr
   return new StorageError({ code, message: `cannot open the store in ${dataDir}: ${reason}`, cause });
 }
 
-/** lmdb-js rejects with a general error whose `commitError` is a promise that rejects with the real one. */
+/**
+ * Returns the real cause. lmdb-js rejects with a general error whose `commitError` is a promise that rejects with it.
+ */
 async function causeOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<never> };
   return commitError === undefined ? error : commitError.then(() => error).catch((cause: unknown) => cause);

@@ -1,38 +1,40 @@
-// Which keys and ranges the store takes: what LMDB can hold, and nothing that would come back changed.
-// Used by lmdb-engine.ts before anything else is done.
+// Decides which keys and ranges the store takes: those that LMDB can hold and that come back unchanged. Used by
+// lmdb-engine.ts before anything else is done.
 import { type KeyRange, StorageError } from '@kapstan/storage';
 import { encodeIndexPrefix, maxKeyBytes } from './row-codec.ts';
 
-/** A range may start just after the longest key. */
+/** Longest bound of a range, which may start just after the longest key. */
 const maxBoundBytes = maxKeyBytes + 16;
 
-/** Throws `InvalidKey` for a key that is empty, longer than 1900 bytes as stored, or no Unicode text. */
+/** Throws `InvalidKey` for a key that is empty, longer than 1900 bytes as stored, or not Unicode text. */
 export function checkKey(key: string): void {
   checkText(key);
   if (storedBytes(key) > maxKeyBytes) throw refusal(key, `key is longer than ${maxKeyBytes} bytes`);
 }
 
 /**
- * The key to look for: of one that cannot be there, too long or no Unicode text, another that is not there either. Throws
- * `InvalidKey` for an empty key.
+ * Returns the key to look for. A key that cannot exist, because it is too long or not Unicode text, is replaced by one
+ * that does not exist. Throws `InvalidKey` for an empty key.
  */
 export function findableKey(key: string): string {
   if (key === '') throw refusal(key, 'key is empty');
   return isText(key) ? findableBound(key) : absentKey;
 }
 
-/** Longer than every key. */
+/** A key that is longer than every stored key. */
 const absentKey = '\xff'.repeat(Math.ceil((maxKeyBytes + 2) / 2));
 
-/** A range that LMDB can look for and that holds the same keys: a client may go on behind a name of any length. */
+/**
+ * Returns a range with the same keys that LMDB can search: a client may continue a list behind a name of any length.
+ */
 export function findableRange(range: KeyRange): KeyRange {
   const [start, end] = [findableBound(range.start), findableBound(range.end)];
   return start === range.start && end === range.end ? range : { start, end };
 }
 
 /**
- * A bound that is too long for LMDB is cut where it becomes longer than the longest key. So no key begins with what is left, and
- * every key lies on the same side of both.
+ * Cuts a bound that is too long for LMDB at the point where it exceeds the longest key. No key begins with the rest, so
+ * every key lies on the same side of both bounds.
  */
 function findableBound(bound: string): string {
   if (storedBytes(bound) <= maxBoundBytes) return bound;
@@ -51,13 +53,13 @@ function checkText(key: string): void {
   if (!isText(key)) throw refusal(key, 'key is not valid Unicode');
 }
 
-/** A lone surrogate would be stored as U+FFFD. */
+/** Returns false for a lone surrogate, which would be stored as U+FFFD. */
 function isText(key: string): boolean {
   return !/\p{Surrogate}/u.test(key);
 }
 
 function storedBytes(key: string): number {
-  // Three bytes a code unit at most: no need to count those of an ordinary key.
+  // A code unit takes three bytes at most, so the bytes of an ordinary key need no counting.
   return key.length * 3 <= maxKeyBytes ? key.length : encodeIndexPrefix(key).length;
 }
 

@@ -1,5 +1,5 @@
-// Leases: who is bound to what until when, and the deletes when one runs out.
-// Writes through committer.ts; started and stopped by lmdb-engine.ts.
+// LeaseBook knows each lease's deadline and keys, and deletes the keys when the lease runs out. Writes through
+// committer.ts; started and stopped by lmdb-engine.ts.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { isStorageError, StorageError } from '@kapstan/storage';
 import type { Committer } from './committer.ts';
@@ -13,7 +13,7 @@ export interface LeaseBookOptions {
   readonly logger: Logger;
 }
 
-/** A wall clock may jump: deadlines are looked at this often at least. */
+/** Longest time between two looks at the deadlines, because a wall clock may jump. */
 const longestSleepMs = 60_000;
 const retryMs = 1_000;
 const keysAtOnce = 500;
@@ -40,7 +40,7 @@ export class LeaseBook {
     return this.#leases.has(id);
   }
 
-  /** Loads what a former process left, and lets run out what ran out meanwhile. */
+  /** Loads the leases of a former process, and expires those that ran out meanwhile. */
   start(committer: Committer): void {
     const { env } = this.#options;
     this.#committer = committer;
@@ -53,7 +53,7 @@ export class LeaseBook {
     this.#arm();
   }
 
-  /** A new lease, durable when it resolves. */
+  /** Grants a lease, which is durable when the promise resolves. */
   grant(ttlSeconds: number): Promise<number> {
     if (this.#isClosed) return Promise.reject(new StorageError({ code: 'Closed' }));
     const granted = this.#grant(ttlSeconds);
@@ -61,7 +61,7 @@ export class LeaseBook {
     return granted;
   }
 
-  /** Refuses further grants; resolves when those that were asked for are durable and no lease is being expired. */
+  /** Refuses further grants. Resolves when requested grants are durable and no lease is being expired. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer?.();
@@ -93,18 +93,18 @@ export class LeaseBook {
     this.#cancelTimer = this.#options.clock.setBackgroundTimer(() => this.#wake(), delayMs);
   }
 
-  /** One after the other: a grant arms the timer anew, so it may fire again while leases are being expired. */
+  /** Waits for an expiry that is under way: a grant sets the timer anew, so it may fire during one. */
   #wake(): void {
     this.#expiry = this.#expiry.then(() => this.#expireAll());
   }
 
   async #expireAll(): Promise<void> {
     let retryInMs = 0;
-    // Again and again: others run out meanwhile.
+    // Look again after each pass, because more leases may run out meanwhile.
     for (let due = this.#due(); due.length > 0 && retryInMs === 0; due = this.#due()) {
       for (const [id, row] of due) {
         if (this.#isClosed) return;
-        // Forgotten first: from now on no key can be bound to it.
+        // Forget the lease first, so that no more keys can be bound to it.
         this.#leases.delete(id);
         try {
           await this.#expire(id);
@@ -129,7 +129,7 @@ export class LeaseBook {
     const { env } = this.#options;
     const committer = this.#committer;
     if (committer === undefined) return;
-    // A put that was accepted just before is perhaps not in the table yet: this resolves after it.
+    // A put accepted just before may not be in the table yet; this write resolves after it.
     await committer.write(() => undefined);
     for (let keys = boundKeys(env, id); keys.length > 0; keys = boundKeys(env, id)) {
       if (this.#isClosed) return;
@@ -138,7 +138,9 @@ export class LeaseBook {
     await committer.write((batch) => batch.writes.remove(env.leases, encodeNumber(id)));
   }
 
-  /** A key that changed meanwhile stays; if it is still bound the caller's next look finds it again. */
+  /**
+   * Deletes a bound key. One that changed meanwhile stays; if it is still bound, the caller's next look finds it again.
+   */
   async #deleteBound(committer: Committer, id: number, key: string): Promise<void> {
     const kv = readCurrent(this.#options.env, key);
     if (kv?.lease !== id) return;

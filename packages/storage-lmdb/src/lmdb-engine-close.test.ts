@@ -1,4 +1,4 @@
-// Closing while work is under way: what was accepted is finished, what comes later is refused, and nothing counts as a failure.
+// Closing while work is under way: accepted work is finished, later work is refused, and neither counts as a failure.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Every trouble that it tells of is a failure of the test. */
+/** Opens an engine whose every logged error fails the test. */
 const openEngine = (): Promise<LmdbEngine> =>
   openLmdbEngine({
     dataDir: join(folder, 'data'),
@@ -63,7 +63,7 @@ describe('close', () => {
     clock.jumpWallClock(110_000);
     const first = clock.advance(60_000);
     for (let turn = 0; turn < 100 && (await engine.stats()).leases === 2; turn += 1) await turnOfTheLoop();
-    // Arms the timer anew, while the keys of the first lease are being deleted.
+    // The grant sets the timer anew while the first lease's keys are being deleted.
     await engine.grantLease(100_000);
     clock.jumpWallClock(110_000);
     const second = clock.advance(60_000);

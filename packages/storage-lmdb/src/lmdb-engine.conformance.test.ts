@@ -5,13 +5,13 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { type EngineFixture, engineConformance, enginePrograms } from '@kapstan/storage/testing';
 import { type LmdbEngine, openLmdbEngine } from './index.ts';
 
-// Thousands of transactions, of which none has to survive this machine: in memory where that is possible.
+// Thousands of transactions need not survive a power loss, so they are kept in memory where that is possible.
 const memory = '/dev/shm';
 const folder = existsSync(memory) ? memory : tmpdir();
 
 /**
- * The file as a process leaves it that is killed now. LMDB's thread goes on writing while it is read, for one transaction at
- * most: the headers are read first, and their pages it does not write over.
+ * Reads the file as a process killed now would leave it. LMDB's thread may write one more transaction meanwhile. The
+ * headers are read first, and that transaction does not overwrite the pages that they refer to.
  */
 function dataOfKilled(path: string): Buffer {
   const headers = readFileSync(path).subarray(0, 8_192);

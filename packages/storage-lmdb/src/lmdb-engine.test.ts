@@ -63,10 +63,10 @@ function remove(engine: LmdbEngine, key: string, after: number) {
   return engine.commit({ key, expectedRevision: revisionOf(after), change: { type: 'delete' } });
 }
 
-/** Lets the event loop turn until the condition holds; fails after more turns than anything here takes. */
+/** Lets the event loop turn until the condition holds. Fails after more turns than anything here takes. */
 async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; !(await holds()); turn += 1) {
-    if (turn === 5_000) throw new Error('it did not come about in 5000 rounds of the event loop');
+    if (turn === 5_000) throw new Error('the condition did not hold after 5000 turns of the event loop');
     await settle();
   }
 }
@@ -304,7 +304,7 @@ describe('ranges', () => {
     const compacting = engine.compact(newest);
     const reading = engine.range(everything, { revision }).catch((error: unknown) => error);
     const counting = engine.count(everything);
-    // Which of the two is the disk's choice: the promise of the compaction is durable before it counts.
+    // The disk decides which of the two happens: the compaction counts once its record is durable.
     expect(await reading).toSatisfy(
       (read) => isStorageError(read, 'Compacted') || (read as RangeResult).kvs.length === 5_000,
     );
@@ -440,7 +440,7 @@ describe('leases', () => {
     const engine = await openEngine();
     for (const seconds of [100, 200]) await put(engine, `/${seconds}`, { lease: await engine.grantLease(seconds) });
     const recorder = WatchRecorder.start(engine, everything, { after: await engine.currentRevision() });
-    // To the engine all of this time passes while its first deletion is on its way to disk.
+    // For the engine, all of this time passes while its first deletion is on its way to disk.
     await clock.advance(300_000);
     await recorder.received(2);
     expect(recorder.events.map((event) => event.key)).toEqual(['/100', '/200']);
@@ -595,7 +595,7 @@ describe('backup and restore', () => {
     await putMany(engine, 10);
     const backupDir = join(folder, 'backup');
     const copying = engine.backup(backupDir);
-    // In the way of the last step.
+    // This directory makes the last step fail.
     mkdirSync(join(backupDir, 'data.mdb', 'x'), { recursive: true });
     await expect(copying).rejects.toThrow();
     expect(readdirSync(backupDir)).toEqual(['data.mdb']);

@@ -1,5 +1,5 @@
-// The embedded engine: the Engine port over one LMDB environment. Ties together committer (writes), range-reader (reads),
-// watch-feed, lease-book and compactor; each of them holds one concern and none knows the others.
+// The embedded engine: the Engine port over one LMDB environment. It connects committer (writes), range-reader (reads),
+// watch-feed, lease-book and compactor, which do not know each other.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type CancelTimer, type Clock, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
@@ -31,26 +31,34 @@ import { WatchFeed } from './watch-feed.ts';
 
 export interface LmdbEngineOptions {
   /**
-   * Directory of the store; made with mode 0700 when it does not exist. One that is open to other users is taken as it is, with
-   * a warning; the files in it are made with mode 0600. One process at a time may have it open.
+   * Directory of the store, created with mode 0700 if needed. An existing one that is open to other users is accepted
+   * with a warning; the files in it get mode 0600. Only one process at a time may have it open.
    */
   readonly dataDir: string;
   /**
-   * What a commit outlives whose promise has resolved. 'disk': a loss of power. 'process': the end of the process; nothing waits
-   * for the disk, and a loss of power may leave the store broken. For stores that nobody keeps, as in tests. Default 'disk'.
+   * The event that an acknowledged commit survives. 'disk': a loss of power. 'process': the end of the process; nothing
+   * waits for the disk, and a loss of power may leave the store broken. Use it for stores that are thrown away, as in
+   * tests. Default 'disk'.
    */
   readonly durability?: Durability;
-  /** Source of time for leases and progress. Default {@link systemClock}. */
+  /** Clock for leases and progress. Default {@link systemClock}. */
   readonly clock?: Clock;
-  /** Default: says nothing. */
+  /** Default: nothing is logged. */
   readonly logger?: Logger;
-  /** Largest value in bytes, at least 1; a larger one is refused as `TooLarge`. Default 1 572 864 (1.5 MiB, as etcd). */
+  /**
+   * Largest value in bytes, at least 1. Larger ones are refused as `TooLarge`. Default 1 572 864 (1.5 MiB, as etcd).
+   */
   readonly maxValueBytes?: number;
-  /** Largest amount of live data and history in bytes, at least 262 144; puts beyond it fail with `Full`. Default 8 589 934 592 (8 GiB). */
+  /**
+   * Largest amount of live data and history in bytes, at least 262 144. Puts beyond it fail with `Full`.
+   * Default 8 589 934 592 (8 GiB).
+   */
   readonly quotaBytes?: number;
-  /** Time between two progress reports to each watch that wants them, in ms. 0 = only when asked. Default 600 000, as etcd. */
+  /**
+   * Time between progress reports to each watch that wants them, in ms. 0 = only on request. Default 600 000, as etcd.
+   */
   readonly progressIntervalMs?: number;
-  /** Called once when a transaction failed. The engine refuses everything from then on; a server should exit. */
+  /** Called once when a transaction has failed. The engine then refuses everything, and a server should exit. */
   readonly onFatal?: (error: unknown) => void;
 }
 
@@ -68,23 +76,22 @@ export interface LmdbEngineStats {
   readonly revision: Revision;
   readonly compactRevision: Revision;
   readonly keys: number;
-  /** Versions in the event log. */
+  /** Number of versions in the event log. */
   readonly versions: number;
   readonly leases: number;
   readonly watches: number;
-  /** Bytes in pages that hold data: what the quota is about. */
+  /** Bytes in pages that hold data; the quota limits these. */
   readonly usedBytes: number;
-  /** Size of the data file. */
+  /** Size of the data file in bytes. */
   readonly fileBytes: number;
-  /** Successful commits since the engine was opened, and the transactions that carried all writes. */
+  /** Successful commits since the engine was opened, and the transactions in which everything was written. */
   readonly commits: number;
   readonly transactions: number;
 }
 
 /**
- * Opens the store of a data directory, or makes a new one.
- * Rejects with `Unreachable` when another process has it open, `Corrupt` when it is no store of a known format, and
- * TypeError for options out of range.
+ * Opens the store of a data directory, or creates one. Rejects with `Unreachable` when another process has it open,
+ * `Corrupt` when it is not a store of a known format, and TypeError for options out of range.
  */
 export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEngine> {
   const resolved = resolveOptions(options);
@@ -108,7 +115,7 @@ type ResolvedOptions = Required<LmdbEngineOptions>;
 
 function resolveOptions(options: LmdbEngineOptions): ResolvedOptions {
   const resolved = { ...defaults, ...options };
-  // Whoever leaves it out, or has a variable that is empty, gets no store in the working directory.
+  // A missing or empty path must not create a store in the working directory.
   if (typeof resolved.dataDir !== 'string' || resolved.dataDir === '') {
     throw new TypeError(`dataDir must be the path of a directory, not ${JSON.stringify(resolved.dataDir)}`);
   }
@@ -138,11 +145,11 @@ export class LmdbEngine implements Engine {
   readonly #compactor: Compactor;
   #refusal: StorageError | undefined;
   #closing: Promise<void> | undefined;
-  /** LMDB must not be closed while it copies: the process would die. */
+  /** Backups under way. Closing LMDB while it copies would kill the process. */
   #backups: Promise<unknown> = Promise.resolve();
   #cancelProgress: CancelTimer | undefined;
 
-  /** Use {@link openLmdbEngine}. */
+  /** Call {@link openLmdbEngine} instead. */
   constructor(env: Environment, lock: DataDirLock, options: ResolvedOptions) {
     this.#env = env;
     this.#lock = lock;
@@ -222,7 +229,7 @@ export class LmdbEngine implements Engine {
   async grantLease(ttlSeconds: number): Promise<number> {
     this.#refuseIfClosed();
     if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
-      throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
+      throw new TypeError(`ttlSeconds of a lease must be a whole number of at least 1, not ${ttlSeconds}`);
     }
     return this.#leases.grant(ttlSeconds);
   }
@@ -245,15 +252,15 @@ export class LmdbEngine implements Engine {
     return this.checkHealth();
   }
 
-  /** The size of the data file. */
+  /** Resolves to the size of the data file in bytes. */
   async storedBytes(): Promise<number> {
     this.#refuseIfClosed();
     return this.#env.fileBytes();
   }
 
   /**
-   * Reads the whole store and compares its tables. Commits wait meanwhile. To the engine values are bytes: whether they mean
-   * something is what `readValue` says, by throwing where they do not. Default: nobody looks.
+   * Reads the whole store and compares its tables, while commits wait. The engine knows values only as bytes:
+   * `readValue` throws for those that make no sense. Default: values are not checked.
    */
   async check(readValue?: ReadValue): Promise<CheckReport> {
     this.#refuseIfClosed();
@@ -278,9 +285,9 @@ export class LmdbEngine implements Engine {
   }
 
   /**
-   * Copies the store, as it is at one revision, into a directory that must not hold one yet. Writers go on meanwhile.
-   * To use the copy in place of this store see {@link restoreLmdbBackup}: opened as it is, it issues revisions twice.
-   * Rejects with `Full` when there is no room for it: it takes as much as {@link LmdbEngineStats.usedBytes}, and some more.
+   * Copies the store at one revision into a directory that must not hold one yet, while writers continue. Use {@link
+   * restoreLmdbBackup} to replace this store by the copy: opened directly, the copy would issue revisions again.
+   * Rejects with `Full` when there is no room: the copy takes a little more than {@link LmdbEngineStats.usedBytes}.
    */
   async backup(targetDir: string): Promise<void> {
     this.#refuseIfClosed();
@@ -297,8 +304,8 @@ export class LmdbEngine implements Engine {
   }
 
   /**
-   * Refuses everything from now on with `Closed`, lets accepted commits, grants and backups finish, ends the watches with
-   * `Closed`, frees the directory. Idempotent.
+   * Refuses later calls with `Closed`, lets accepted commits, grants and backups finish, ends the watches with
+   * `Closed`, and releases the directory. Idempotent.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -312,9 +319,9 @@ export class LmdbEngine implements Engine {
   async #close(): Promise<void> {
     this.#refusal ??= new StorageError({ code: 'Closed' });
     this.#cancelProgress?.();
-    // A check holds commits back: it ends first.
+    // A check holds commits back, so it must end first.
     this.#turns.stop(this.#refusal);
-    // Order: these still write through the committer.
+    // These still write through the committer, so they close before it.
     await this.#leases.close();
     await this.#compactor.close();
     await this.#committer.close(this.#refusal);
@@ -324,10 +331,12 @@ export class LmdbEngine implements Engine {
     await this.#lock.release();
   }
 
-  /** A failed write is final: what is on disk is known only after reopening. */
+  /** Stops the engine. A failed write is final: what is on disk is known only after reopening. */
   #stop(error: unknown): void {
     this.#refusal ??= closedBy(error);
-    this.#options.logger.error('the store failed to write and stops', { error });
+    this.#options.logger.error('the store stopped after a failed write; restart the process to open it again', {
+      error,
+    });
     this.#feed.end(this.#refusal);
     this.#options.onFatal(error);
   }

@@ -37,14 +37,14 @@ function makeOpen(directory: string, mode: number): void {
 }
 
 describe.skipIf(process.platform === 'win32')('the files of a store', () => {
-  it('are for their owner alone in a directory that is, without a word', async () => {
+  it('are for their owner alone in a directory that is so too, without a warning', async () => {
     const dataDir = join(folder, 'data');
     await (await openEngine(dataDir)).close();
     expect([modeOf(dataDir), filesOf(dataDir), warnings]).toEqual([0o700, forOwnerAlone, []]);
   });
 
   it.each([0o755, 0o770, 0o701])(
-    'are so too in a directory of mode %o, which is kept and warned of each time',
+    'are for their owner alone in a directory of mode %o, which keeps its mode and causes a warning each time',
     async (mode) => {
       const dataDir = join(folder, 'data');
       makeOpen(dataDir, mode);

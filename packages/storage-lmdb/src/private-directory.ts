@@ -1,4 +1,5 @@
-// Who may read a store: Secrets lie in it in plain text. Used by lmdb-engine.ts and store-restore.ts before LMDB opens.
+// Keeps other users from reading a store, which holds Secrets in plain text. Used by lmdb-engine.ts and
+// store-restore.ts before LMDB opens.
 import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '@kapstan/api';
@@ -7,12 +8,12 @@ import { dataFileName } from './environment.ts';
 const groupAndOthers = 0o077;
 
 /**
- * Makes the directory with mode 0700. One that exists and is open to others is kept as it is, with a warning, as etcd does: its
- * mode may be what a volume needs. The store's own files are for their owner alone in any case.
+ * Creates the directory with mode 0700. An existing one that is open to others keeps its mode, with a warning, as in
+ * etcd: a volume may need that mode. The store's own files are for their owner alone in any case.
  */
 export function ensurePrivateDirectory(directory: string, logger: Logger): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  // There the mode says nothing about who may read.
+  // On Windows the mode does not say who may read.
   if (process.platform === 'win32') return;
   const mode = statSync(directory).mode & 0o777;
   if ((mode & groupAndOthers) !== 0) {
@@ -22,7 +23,7 @@ export function ensurePrivateDirectory(directory: string, logger: Logger): void 
   for (const name of [dataFileName, 'lock.mdb']) makePrivate(join(directory, name));
 }
 
-/** Takes a file of the store away from other users, if it exists. */
+/** Removes other users' access to a file of the store, if the file exists. */
 export function makePrivate(file: string): void {
   if (existsSync(file) && (statSync(file).mode & groupAndOthers) !== 0) chmodSync(file, 0o600);
 }

@@ -1,6 +1,5 @@
-// Reads of keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice:
-// later slices find the same revision through the index. Above it lmdb-engine.ts; below it version-reader.ts.
-
+// Reads keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice: later
+// slices find the same revision through the index. lmdb-engine.ts is above it, version-reader.ts below.
 import type { Clock, Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import {
@@ -29,39 +28,42 @@ export interface RangeReaderOptions {
   readonly env: Environment;
   readonly turns: TurnQueue;
   readonly clock: Clock;
-  /** The last durable and announced revision. */
+  /** Returns the last durable and announced revision. */
   readonly revision: () => Revision;
   readonly compactRevision: () => Revision;
 }
 
-/** Steps of at most about 5 ms: entries with values cost some 3 µs, without 1 µs, and a native count 0.04 µs. */
+/**
+ * Limits that keep a slice to about 5 ms: an entry with its value costs about 3 µs, without it 1 µs, a native count
+ * 0.04 µs.
+ */
 const firstSliceEntries = 200;
 const sliceEntries = 500;
 const sliceBytes = 4 * 1024 * 1024;
-/** Pages that are not in memory take as long as the disk does. */
+/** Time limit of a slice, because pages that are not in memory take as long as the disk does. */
 const sliceMs = 5;
 const countChunk = 100_000;
 /** Cost of an entry that is only counted, in entries. */
 const countedEntry = 0.25;
-/** Versions of one key to walk over before looking the right one up instead. */
+/** Most versions of one key to walk over before looking the right one up instead. */
 const maxVersionsWalked = 64;
-/** Ends the index entries of a key: above 00 and a revision below 2^53, below 00 FF and the next key. */
+/** Ends the index entries of a key: sorts above 00 and a revision below 2^53, and below 00 FF and the next key. */
 const afterRevisions = Buffer.from([0x00, 0xfe]);
 
-/** Where a range read stands. */
+/** Progress of a range read. */
 interface Scan {
   readonly at: Revision;
   readonly limit: number;
   readonly end: Buffer;
   readonly indexEnd: Buffer;
-  /** First key not looked at. */
+  /** First key that was not examined. */
   next: string;
   readonly kvs: KeyValue[];
   count: number;
-  /** What may still be spent in this slice. */
+  /** Entries that this slice may still read. */
   entriesLeft: number;
   bytesLeft: number;
-  /** Something was read in this slice: a slow disk must not keep it from getting further. */
+  /** True when this slice has read something. A slow disk must not keep a slice from making progress. */
   hasBegun: boolean;
   untilMs: number;
 }
@@ -82,9 +84,11 @@ export class RangeReader {
     return { revision, ...(kv && { kv }) };
   }
 
-  /** The snapshot may be newer than what is announced, never older: it still having this revision is enough. */
+  /**
+   * The snapshot may be newer than the announced revision, never older, so it suffices that it still has this revision.
+   */
   isNewest(key: string, revision: Revision): boolean {
-    // Not copied: it is read before anything else is.
+    // Not copied, because it is read before anything else is.
     const bytes = this.#env.current.getBinaryFast(encodeKey(key));
     return bytes !== undefined && decodeCurrent(bytes).modRevision === revision;
   }
@@ -103,7 +107,7 @@ export class RangeReader {
     return scan.count;
   }
 
-  /** The revision to read at, or the error that says why not. */
+  /** Returns the revision to read at, or throws why it cannot be read. */
   #admit(asked: Revision | undefined): Revision {
     const current = this.#options.revision();
     const at = asked || current;
@@ -117,7 +121,10 @@ export class RangeReader {
     if (at < compacted) throw new StorageError({ code: 'Compacted', revision: compacted });
   }
 
-  /** True when the table of current keys shows exactly that revision; it may be older, and the snapshot may be newer. */
+  /**
+   * Returns true when the table of current keys shows exactly that revision. The revision may be older, and the
+   * snapshot newer.
+   */
   #isCurrent(at: Revision): boolean {
     return this.#env.snapshotRevision() === at;
   }
@@ -132,7 +139,7 @@ export class RangeReader {
     });
   }
 
-  /** Goes on until the budget is spent; true when the range is read to its end. */
+  /** Reads until the budget is spent. Returns true when the range is read to its end. */
   #slice(scan: Scan, entries: number): boolean {
     scan.entriesLeft = entries;
     scan.bytesLeft = sliceBytes;
@@ -175,7 +182,10 @@ export class RangeReader {
     return true;
   }
 
-  /** Walks the index; per key the newest version at or below the revision counts. Ends early to jump over a long history. */
+  /**
+   * Walks the index and takes each key's newest version at or below the revision. Ends early to jump over a long
+   * history.
+   */
   #sliceIndex(scan: Scan): boolean {
     let prefix: Buffer | undefined;
     let live: Revision | undefined;
@@ -237,7 +247,7 @@ function newScan(range: KeyRange, at: Revision, limit: number): Scan {
   };
 }
 
-/** A negative limit wants no values at all, 0 wants all. */
+/** Returns whether values are still wanted. A negative limit wants none, 0 wants all. */
 function wantsValues(scan: Scan): boolean {
   return scan.limit === 0 || scan.kvs.length < scan.limit;
 }

@@ -71,8 +71,8 @@ it('logs once that the disk is full, with the directory, and once that there is 
   await put('/a');
   await put('/b');
   expect(records).toEqual([
-    ['The disk is full: writes are refused, reads go on', { directory: dataDir, freeBytes: 0 }],
-    ['There is room on the disk again', { directory: dataDir }],
+    ['the disk is full; writes are refused until there is room, reads continue', { directory: dataDir, freeBytes: 0 }],
+    ['the disk has room again; writes are accepted', { directory: dataDir }],
   ]);
 });
 

@@ -1,5 +1,6 @@
-// The room on disk that LMDB takes for granted when it opens: its lock file is a mapping, so a page of it that the file system
-// cannot give kills the process (SIGBUS), and lmdb-js frees memory twice when a new store finds no room. Used by environment.ts.
+// Reserves the room on disk that LMDB assumes when it opens. Its lock file is memory-mapped, so a page that the file
+// system cannot provide kills the process (SIGBUS), and lmdb-js frees memory twice when a new store finds no room. Used
+// by environment.ts.
 import {
   closeSync,
   constants,
@@ -14,16 +15,18 @@ import {
 import { join } from 'node:path';
 
 const lockFileName = 'lock.mdb';
-/** LMDB makes it 8272 bytes long for its 126 readers, and takes a longer one as it is. */
+/** LMDB makes it 8272 bytes long for its 126 readers, and accepts a longer one. */
 const lockFileBytes = 12_288;
 const blockBytes = 512;
 const roomFileName = 'room.tmp';
-/** A new store takes 24 KiB; one that has not even room for some objects is no use. */
+/** A new store takes 24 KiB; one without room for some objects would be useless. */
 const newStoreBytes = 262_144;
-/** Below this size a data file has not got its tables and its format yet. */
+/** A smaller data file does not have its tables and format yet. */
 const wholeStoreBytes = 24_576;
 
-/** Throws what the file system says, ENOSPC most of all. The directory must be locked: nobody else may have its store open. */
+/**
+ * Throws the file system's error, usually ENOSPC. The directory must be locked, so that nobody else has its store open.
+ */
 export function reserveRoom(
   dataDir: string,
   options: { readonly dataFile: string; readonly isFlushed: boolean },
@@ -33,13 +36,13 @@ export function reserveRoom(
   fillLockFile(join(dataDir, lockFileName), isFlushed);
 }
 
-/** Writes rather than asks: a quota of the file system shows up in no other way. */
+/** Writes a file to see whether there is room, because a quota of the file system shows in no other way. */
 function requireRoom(path: string, isFlushed: boolean): void {
   try {
     const descriptor = openSync(path, 'w', 0o600);
     try {
       writeFileSync(descriptor, Buffer.alloc(newStoreBytes));
-      // Some file systems find out only then that there is no room.
+      // Some file systems notice only at this point that they are full.
       if (isFlushed) fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
@@ -49,7 +52,7 @@ function requireRoom(path: string, isFlushed: boolean): void {
   }
 }
 
-/** Gives every page of the lock file its place on disk, with what stands in it. */
+/** Allocates every page of the lock file on disk and keeps its content. */
 function fillLockFile(path: string, isFlushed: boolean): void {
   const isNew = sizeOf(path) === 0;
   const descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);

@@ -1,12 +1,12 @@
-// The bytes of keys and rows in the environment's tables: the one place that knows the on-disk format.
-// Used by everything in this package that touches a table. Format: docs/decisions/0002-lmdb-layout.md.
+// Encodes keys and rows of the tables. Only this file knows the on-disk format; everything in this package that reads
+// or writes a table uses it. Format: docs/decisions/0002-lmdb-layout.md.
 import type { Revision } from '@kapstan/api';
 import type { KeyValue } from '@kapstan/storage';
 
-/** Raised when the layout below changes in a way that older programs cannot read. */
+/** Raise it when the layout below changes so that older programs cannot read it. */
 export const formatVersion = 1;
 
-/** Longest key in bytes as stored. LMDB allows 1978 at 4 KiB pages; the index needs nine more than the key. */
+/** Longest key in bytes as stored. LMDB allows 1978 with 4 KiB pages; the index needs nine more than the key. */
 export const maxKeyBytes = 1900;
 
 /** One version of one key: a row of the event log. */
@@ -14,17 +14,17 @@ export interface VersionRow {
   readonly type: 'put' | 'delete';
   readonly key: string;
   readonly revision: Revision;
-  /** Revision at which this life of the key began; for a delete, the life that it ended. */
+  /** Revision of the put that created the key; for a delete, the key that it deletes. */
   readonly createRevision: Revision;
-  /** The version of the same life before this one; 0 for the first of a life. */
+  /** Revision of the key's version before this one; 0 for a put that creates the key. */
   readonly previousRevision: Revision;
-  /** 0 = no lease, and for a delete. */
+  /** 0 = no lease. Always 0 for a delete. */
   readonly lease: number;
   /** Empty for a delete. */
   readonly value: Uint8Array;
 }
 
-/** What the table of current keys says about a key. */
+/** An entry of the table of current keys. */
 export interface CurrentRow {
   readonly modRevision: Revision;
   readonly createRevision: Revision;
@@ -51,7 +51,7 @@ function readNumber(source: Buffer, at: number): number {
   return source.readUInt32BE(at) * two32 + source.readUInt32BE(at + 4);
 }
 
-/** Eight bytes, big-endian, so that byte order is number order. The key of the event log and of a lease. */
+/** Returns eight bytes, big-endian, so that byte order is number order. Keys the event log and leases. */
 export function encodeNumber(value: number): Buffer {
   const bytes = Buffer.allocUnsafe(numberBytes);
   writeNumber(bytes, value, 0);
@@ -62,7 +62,7 @@ export function decodeNumber(bytes: Buffer): number {
   return readNumber(bytes, 0);
 }
 
-/** The key of the table of current keys: plain UTF-8, so that LMDB's order is the order of the port. */
+/** Returns the key for the table of current keys: plain UTF-8, so that LMDB's order is that of the port. */
 export function encodeKey(key: string): Buffer {
   return Buffer.from(key, 'utf8');
 }
@@ -72,8 +72,8 @@ function decodeKey(bytes: Buffer): string {
 }
 
 /**
- * The start of all index entries of a key, and a bound of index ranges. NUL is written as 00 FF because 00 ends the key
- * in the index: "a" must come before "a\0" whatever their revisions are.
+ * Returns the prefix of a key's index entries, which is also a bound of index ranges. NUL is written as 00 FF because
+ * 00 ends the key: "a" must come before "a\0" whatever their revisions are.
  */
 export function encodeIndexPrefix(key: string): Buffer {
   return Buffer.from(key.includes('\0') ? escapeNul(key) : encodeKey(key));
@@ -89,7 +89,7 @@ function escapeNul(key: string): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The key of the index: escaped key, 00, revision. */
+/** Returns an index key: escaped key, 00, revision. */
 export function encodeIndexKey(key: string, revision: number): Buffer {
   const prefix = encodeIndexPrefix(key);
   const bytes = Buffer.allocUnsafe(prefix.length + indexTailBytes);
@@ -99,7 +99,7 @@ export function encodeIndexKey(key: string, revision: number): Buffer {
   return bytes;
 }
 
-/** The escaped key of an index entry: equal for all versions of one key. */
+/** Returns the escaped key of an index entry. All versions of one key share it. */
 export function indexPrefixOf(indexKey: Buffer): Buffer {
   return indexKey.subarray(0, indexKey.length - indexTailBytes);
 }
@@ -127,7 +127,7 @@ export function isLiveIndexValue(value: Buffer): boolean {
   return value[0] === putKind;
 }
 
-/** The row of the event log: kind, create revision, previous revision, lease, length of the key, key, value. */
+/** Encodes a row of the event log: kind, create revision, previous revision, lease, length of the key, key, value. */
 export function encodeVersion(row: VersionRow): Buffer {
   const keyBytes = Buffer.byteLength(row.key, 'utf8');
   const bytes = Buffer.allocUnsafe(headerBytes + keyBytes + row.value.length);
@@ -189,15 +189,15 @@ export function decodeLease(bytes: Buffer): LeaseRow {
   return { ttlSeconds: readNumber(bytes, 0), expiresAtMs: readNumber(bytes, numberBytes) };
 }
 
-/** The key of the entry that binds a key to a lease; it sorts after the lease itself and before the next lease. */
+/** Returns the key of the entry that binds a key to a lease. It sorts after that lease and before the next one. */
 export function encodeBinding(lease: number, key: string): Buffer {
   return Buffer.concat([encodeNumber(lease), encodeKey(key)]);
 }
 
-/** The bound key, or undefined when the entry is the lease itself. */
+/** Returns the bound key, or undefined when the entry is the lease itself. */
 export function decodeBinding(bytes: Buffer): string | undefined {
   return bytes.length === numberBytes ? undefined : decodeKey(bytes.subarray(numberBytes));
 }
 
-/** What a binding entry holds: nothing of interest, but LMDB wants a value. */
+/** The value of a binding entry. It means nothing, but LMDB requires one. */
 export const bindingValue: Buffer = Buffer.from([1]);

@@ -1,4 +1,4 @@
-// Reading gives the event loop its turn after 5 ms, however few rows that were: a disk may be slow, and so may a sink.
+// A read yields to the event loop after 5 ms, however few rows it read: a disk may be slow, and so may a sink.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const rows = 300;
 let folder: string;
 let engine: LmdbEngine;
 
-/** Each look at the time takes so long. */
+/** A clock that advances by `lookMs` whenever it is read. */
 class SlowClock extends VirtualClock {
   lookMs = 0;
   #lookedMs = 0;
@@ -38,7 +38,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Turns of the event loop while the work lasts. */
+/** Counts the turns of the event loop while the work lasts. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

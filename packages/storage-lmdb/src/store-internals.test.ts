@@ -1,4 +1,4 @@
-// What only shows when the parts are looked at one by one: revisions that are durable but not announced yet, and damage.
+// Behaviour that shows only in single parts: revisions that are durable but not announced yet, and damage.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -200,7 +200,7 @@ describe('check', () => {
 });
 
 describe('a store of a former process', () => {
-  it('drops on opening what a compaction that was cut off left', async () => {
+  it('drops on opening the rows that an interrupted compaction left', async () => {
     const other = join(dataDir, 'other');
     mkdirSync(other);
     const first = await openLmdbEngine({ dataDir: other });

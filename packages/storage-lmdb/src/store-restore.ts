@@ -1,5 +1,5 @@
-// Makes a data directory out of a backup, so that no revision that clients saw after the backup is issued again (I11).
-// Used by the command line on a stopped store; stands beside lmdb-engine.ts and opens the environment itself.
+// Makes a data directory from a backup so that no revision that clients saw after the backup is issued again (I11). The
+// command line uses it on a stopped store; it opens the environment itself, as lmdb-engine.ts does.
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Revision, silentLogger } from '@kapstan/api';
@@ -9,14 +9,14 @@ import { dataFileName, Environment, syncDirectory, WriteSet } from './environmen
 import { ensurePrivateDirectory, makePrivate } from './private-directory.ts';
 
 export interface RestoreOptions {
-  /** What {@link LmdbEngine.backup} wrote. Not changed. */
+  /** A backup made by {@link LmdbEngine.backup}. It is not changed. */
   readonly backupDir: string;
-  /** Where the store is to be; must not hold one. Made when it does not exist. */
+  /** Directory for the restored store, created if needed. It must not hold a store. */
   readonly dataDir: string;
   /**
-   * Added to the last revision, at least 0: more than was ever written after the backup. History up to there counts as
-   * compacted, so every client lists again. Default 1 000 000 000, as etcd's documents advise. 0 only for a copy that
-   * replaces nothing.
+   * Number added to the last revision, at least 0. It must exceed the number of writes since the backup. History up to
+   * the new revision counts as compacted, so every client lists again. Default 1 000 000 000, as etcd's documents
+   * advise. Use 0 only for a copy that replaces nothing.
    */
   readonly revisionBump?: number;
 }
@@ -24,7 +24,7 @@ export interface RestoreOptions {
 const defaultBump = 1_000_000_000;
 const workDirName = 'restore.tmp';
 
-/** Answers the revision that the restored store begins with. */
+/** Restores the backup. Resolves to the revision at which the restored store begins. */
 export async function restoreLmdbBackup(options: RestoreOptions): Promise<Revision> {
   const { revisionBump = defaultBump } = options;
   if (!Number.isSafeInteger(revisionBump) || revisionBump < 0) {
@@ -43,7 +43,7 @@ export async function restoreLmdbBackup(options: RestoreOptions): Promise<Revisi
   }
 }
 
-/** Works in a directory beside the target, so that neither a crash nor a refusal leaves a store that looks whole. */
+/** Works in a directory inside the target, so that neither a crash nor a refusal leaves a store that looks whole. */
 async function restore(source: string, dataDir: string, revisionBump: number): Promise<Revision> {
   const workDir = join(dataDir, workDirName);
   rmSync(workDir, { recursive: true, force: true });
@@ -63,7 +63,7 @@ async function restore(source: string, dataDir: string, revisionBump: number): P
 async function bumpRevision(workDir: string, revisionBump: number, source: string): Promise<Revision> {
   const env = new Environment({ dataDir: workDir });
   try {
-    // LMDB takes an empty file for a store that is yet to be made.
+    // LMDB takes an empty file for a new store.
     if (env.isEmpty()) throw refusal(`there is no store in the backup ${source}`);
     await env.checkFormat(workDir);
     const revision = env.snapshotRevision() + revisionBump;

@@ -2,7 +2,7 @@ import { settle } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { TurnQueue } from './turn-queue.ts';
 
-/** A step that takes so many turns and writes down each. */
+/** Returns a step that takes this many turns and logs each. */
 const counting = (name: string, turns: number, log: string[]) => {
   let left = turns;
   return () => {

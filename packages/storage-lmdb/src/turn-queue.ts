@@ -1,5 +1,5 @@
-// Long work in short steps: one step a turn of the event loop, all callers taking turns.
-// Used by range-reader.ts, watch-feed.ts and check.ts, so that together they never block longer than one step.
+// TurnQueue splits long work into short steps, one step per turn of the event loop; all callers take turns.
+// range-reader.ts, watch-feed.ts and check.ts share one, so that together they never block longer than a step.
 
 /** One slice of work, some milliseconds at most. Returns true when nothing is left to do. */
 export type Step = () => boolean;
@@ -15,7 +15,7 @@ export class TurnQueue {
   #isPumping = false;
   #refusal: unknown;
 
-  /** Runs the step once a turn until it returns true. Rejects with what it throws. */
+  /** Runs the step once per turn until it returns true. Rejects with what it throws. */
   run(step: Step): Promise<void> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return new Promise((resolve, reject) => {
@@ -24,7 +24,7 @@ export class TurnQueue {
     });
   }
 
-  /** Gives up all work, present and future, with the error. */
+  /** Rejects all present and future work with the error. */
   stop(error: unknown): void {
     this.#refusal = error;
     for (const task of this.#tasks.splice(0)) task.reject(error);

@@ -1,5 +1,5 @@
-// All watches of an engine: replay of the event log, then live events, in one order and without gap or duplicate.
-// Fed by committer.ts through lmdb-engine.ts; reads history through version-reader.ts.
+// WatchFeed serves all watches of an engine: it replays the event log, then delivers live events, in one order and
+// without gap or duplicate. committer.ts feeds it through lmdb-engine.ts; it reads history through version-reader.ts.
 import type { Clock, Revision } from '@kapstan/api';
 import {
   commonPrefix,
@@ -23,22 +23,22 @@ export interface WatchFeedOptions {
   readonly compactRevision: () => Revision;
   /** The newest durable revision when the engine was opened. */
   readonly revision: Revision;
-  /** A sink threw. Its watch has been ended. */
+  /** Called when a sink threw. Its watch has been ended. */
   readonly onSinkError: (error: unknown) => void;
 }
 
 interface Watcher {
   readonly range: KeyRange;
-  /** What all keys of the range begin with: most events are told apart by it. */
+  /** Common prefix of the range's keys, which quickly rules most events out. */
   readonly prefix: string;
   readonly sink: EngineWatchSink;
   readonly wantsProgress: boolean;
-  /** Every event up to here was delivered, or lies before what was asked for. */
+  /** Every event up to this revision was delivered, or lies before the watch's start. */
   position: Revision;
   state: 'replaying' | 'live' | 'closed';
 }
 
-// Bounds of a slice of history. What sinks do with an event costs more than reading it, so time counts too, after each few rows.
+// Limits of a slice of history. Sinks take longer than reading does, so the time is checked too, after every few rows.
 const sliceRows = 500;
 const sliceBytes = 4 * 1024 * 1024;
 const sliceMs = 5;
@@ -59,7 +59,7 @@ export class WatchFeed {
     return this.#watchers.size;
   }
 
-  /** True when some watch wants progress now and then. */
+  /** True when some watch wants progress reports at intervals. */
   get hasProgressWatchers(): boolean {
     for (const watcher of this.#watchers) if (watcher.wantsProgress) return true;
     return false;
@@ -72,15 +72,15 @@ export class WatchFeed {
       ...{ wantsProgress: progressNotify, position: after, state: 'replaying' },
     };
     this.#watchers.add(watcher);
-    // Nothing is delivered inside the caller's turn; and a watch from the present goes live now, so that it misses nothing.
+    // Nothing is delivered inside the caller's turn. A watch from the present goes live now, so that it misses nothing.
     if (after >= this.#revision) watcher.state = 'live';
     else
       this.#options.turns.run(() => this.#replaySlice(watcher)).catch((error) => this.#fail(watcher, error as Error));
     return { close: () => this.#remove(watcher) };
   }
 
-  // Atomic: revision and delivery move together; a watcher that turns live in between would see a gap.
-  /** Delivers what became durable. Never called from within a sink. */
+  // Atomic: revision and delivery change together; a watcher that turned live in between would see a gap.
+  /** Delivers the events that became durable. Never called from within a sink. */
   deliver(events: readonly EngineEvent[], revision: Revision): void {
     this.#revision = revision;
     for (const event of events) {
@@ -93,7 +93,7 @@ export class WatchFeed {
     }
   }
 
-  /** Tells every watch that asked for it how far it is, in a later turn: never inside the caller's. */
+  /** Tells every watch that wants it how far it is, in a later turn and never inside the caller's. */
   requestProgress(): void {
     if (this.#isProgressAsked) return;
     this.#isProgressAsked = true;
@@ -118,14 +118,14 @@ export class WatchFeed {
     const isRead = this.#replayRows(watcher);
     if (isClosed(watcher)) return true;
     if (!isRead) return false;
-    // In the turn in which the last row was delivered: what becomes durable next arrives live.
+    // Still in the turn that delivered the last row, so whatever becomes durable next arrives live.
     watcher.position = this.#revision;
     watcher.state = 'live';
     if (watcher.wantsProgress) this.#sendProgress(watcher);
     return true;
   }
 
-  /** Delivers a slice of history; true when it reached the newest announced revision. */
+  /** Delivers a slice of history. Returns true when it reached the newest announced revision. */
   #replayRows(watcher: Watcher): boolean {
     const { clock } = this.#options;
     const untilMs = clock.monotonicNow() + sliceMs;
@@ -137,7 +137,7 @@ export class WatchFeed {
     return false;
   }
 
-  /** Delivers the next few rows, once they are read: a sink may do anything. True when there were no more. */
+  /** Reads a few rows, then delivers them, because a sink may do anything. Returns true when there were no more. */
   #replayFew(watcher: Watcher, spent: { rows: number; bytes: number }): boolean {
     const { env } = this.#options;
     const bounds = { start: encodeNumber(watcher.position + 1), end: encodeNumber(this.#revision + 1) };
@@ -177,7 +177,7 @@ export class WatchFeed {
     }
   }
 
-  /** A sink that throws loses its watch; its neighbours and the writers do not notice (I8). */
+  /** Ends the watch of a sink that threw. Its neighbours and the writers do not notice (I8). */
   #endThrower(watcher: Watcher, error: unknown): void {
     this.#options.onSinkError(error);
     this.#fail(watcher, error instanceof Error ? error : new Error(String(error)));
@@ -198,7 +198,7 @@ export class WatchFeed {
   }
 }
 
-/** A function, because a sink may close its watch inside any call. */
+/** A function, so that TypeScript does not narrow the state: a sink may close its watch inside any call. */
 function isClosed(watcher: Watcher): boolean {
   return watcher.state === 'closed';
 }

@@ -1,4 +1,5 @@
-// The codec port: objects to stored bytes and back. JSON here; apiserver brings YAML and protobuf.
+// The codec port turns objects into stored bytes and back. This file has the JSON codec; apiserver adds YAML and
+// protobuf.
 import { isDeepStrictEqual } from 'node:util';
 import { type KubernetesObject, parseJson, type Revision, stringifyJson } from '@kapstan/api';
 import { parseJsonInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
@@ -7,26 +8,40 @@ import { isSameJson } from './same-content.ts';
 
 export interface Codec<T extends KubernetesObject> {
   readonly mediaType: string;
-  /** Bytes to store. The object carries neither resourceVersion nor selfLink. Throws TypeError when it cannot be encoded. */
+  /**
+   * Returns the bytes to store. The object carries neither resourceVersion nor selfLink. Throws TypeError when it
+   * cannot be encoded.
+   */
   encode(object: T): Uint8Array;
-  /** {@link encode} of an object of any size. Absent: it is encoded in one turn. */
+  /**
+   * Does what {@link encode} does, in slices, for an object of any size. Absent: large objects are encoded in one turn
+   * too.
+   */
   encodeInSlices?(object: T): SlicedWork<Uint8Array>;
-  /** Throws when the bytes are no object of this kind. `revision` is written into the object as its resourceVersion. */
+  /** Throws unless the bytes are an object of this kind. Sets the object's resourceVersion to `revision`. */
   decode(bytes: Uint8Array, revision: Revision): T;
-  /** {@link decode} of bytes of any size. Absent: they are decoded in one turn. */
+  /**
+   * Does what {@link decode} does, in slices, for bytes of any size. Absent: large values are decoded in one turn too.
+   */
   decodeInSlices?(bytes: Uint8Array, revision: Revision): SlicedWork<T>;
-  /** Wire JSON of what {@link decode} gives, when that is cheap to know from the bytes. */
+  /** Returns the wire JSON of the object that {@link decode} returns, when it can be made from the bytes cheaply. */
   wireJson?(bytes: Uint8Array, revision: Revision): Uint8Array | undefined;
-  /** True when two encodings differ in nothing but their form (the order of members), so that no write is needed. Default: equal bytes. */
+  /**
+   * Returns true when two encodings differ only in form (the order of members), so that no write is needed. Absent:
+   * only equal bytes are the same.
+   */
   isSameContent?(a: Uint8Array, b: Uint8Array): boolean;
-  /** {@link isSameContent} of bytes of any length. Absent: they are compared in one turn. */
+  /**
+   * Does what {@link isSameContent} does, in slices, for bytes of any length. Absent: long values are compared in one
+   * turn too.
+   */
   isSameContentInSlices?(a: Uint8Array, b: Uint8Array): SlicedWork<boolean>;
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** One line of JSON with a final newline, as kube-apiserver stores custom resources. */
+/** Returns a codec that writes one line of JSON with a final newline, as kube-apiserver stores custom resources. */
 export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
   return {
     mediaType: 'application/json',
@@ -39,8 +54,9 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
       return versioned<T>(yield* parseJsonInSlices(decoder.decode(bytes)), revision);
     },
     wireJson: (bytes, revision) => spliceResourceVersion(bytes, String(revision)),
-    // kube-apiserver's encoders order members by name or by struct field, so a mere reordering by a client writes
-    // nothing there. Equal length first: white space or a number in another form still counts as a change.
+    // kube-apiserver's encoders order members by name or by struct field, so reordering them alone writes nothing
+    // there. Other white space, or a number written in another form, still counts as a change: the lengths must be
+    // equal.
     isSameContent: (a, b) =>
       hasSameBytes(a, b) && isDeepStrictEqual(parseJson(decoder.decode(a)), parseJson(decoder.decode(b))),
     isSameContentInSlices: function* (a, b) {
@@ -59,10 +75,13 @@ function versioned<T extends KubernetesObject>(value: unknown, revision: Revisio
   return object;
 }
 
-/** How many more there are of each byte in one than in the other; all 0 between two calls. */
+/** For each byte value, how many more of it one side has than the other. All counts are 0 between two calls. */
 const surplus = new Int32Array(256);
 
-/** Whether one is a reordering of the other: what nearly all real changes are not, told without parsing. */
+/**
+ * Returns whether one value reorders the bytes of the other. Almost no real change does, so this settles most without
+ * parsing.
+ */
 function hasSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let start = 0;

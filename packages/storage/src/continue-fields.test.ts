@@ -26,7 +26,7 @@ describe('the fields of a continue token', () => {
     expect(read(text)).toEqual(fields);
   });
 
-  // Recorded from a kube-apiserver 1.36.3, but for the words before "server" and "json".
+  // Recorded from a kube-apiserver 1.36.3, except for the words before "server" and "json".
   it.each([
     ['{"v":"v2","rv":1,"start":"a"}', 'server does not recognize this encoded version v2'],
     ['null', 'server does not recognize this encoded version '],
@@ -58,7 +58,7 @@ describe('the fields of a continue token', () => {
     ['{"v":"meta.k8s.io/v1","rv":null}', 'incorrect encoded start resourceVersion (version meta.k8s.io/v1)'],
     ['{"v":"meta.k8s.io/v1","rv":-1,"start":null}', 'encoded start key empty (version meta.k8s.io/v1)'],
     ['{"v":"meta.k8s.io/v1"} x', "invalid character 'x' after top-level value"],
-  ])('are complained of in the words of Go: %s', (text, expected) => {
+  ])('are refused in the words of Go: %s', (text, expected) => {
     expect(answer(text)).toBe(expected);
   });
 });

@@ -1,11 +1,10 @@
-// The JSON in a continue token as Go's encoding/json puts it into a struct: names match without regard to case, a member
-// that comes again replaces what came before, null changes nothing, and the first wrong type is what is complained of.
-// Used by continue-token.ts. Source: encoding/json of Go, continueToken of apiserver storage/continue.go.
-
+// Reads the JSON of a continue token as Go's encoding/json fills a struct: names match without regard to case, the last
+// of several members of one name wins, null changes nothing, and the error names the first wrong type. Used by
+// continue-token.ts. Source: encoding/json of Go, continueToken of apiserver storage/continue.go.
 import { ExactNumber } from '@kapstan/api';
 import { isJsonObject, JsonSyntaxError, jsonSyntaxFault, readJsonSlowly } from '@kapstan/api/internal';
 
-/** A value that the struct has no place for. The message is Go's. */
+/** Thrown for a value that the struct has no place for. The message is Go's. */
 export class JsonFieldError extends Error {}
 
 interface ContinueFields {
@@ -15,7 +14,7 @@ interface ContinueFields {
   start: string;
 }
 
-/** Throws {@link JsonFieldError} and JsonSyntaxError. */
+/** Reads the fields of a token. Throws {@link JsonFieldError} and JsonSyntaxError. */
 export function readContinueFields(bytes: Uint8Array): Readonly<ContinueFields> {
   const fields: ContinueFields = { v: '', rv: '0', start: '' };
   const faults: string[] = [];
@@ -31,7 +30,7 @@ export function readContinueFields(bytes: Uint8Array): Readonly<ContinueFields> 
 }
 
 const goTypes = { v: 'string', rv: 'int64', start: 'string' } as const;
-// With the flag "u" letters fold as in Go: "\u017ftart" is "start".
+// The flag "u" folds letters as Go does: "\u017ftart" counts as "start".
 const fieldNames = [
   { field: 'v', pattern: /^v$/iu },
   { field: 'rv', pattern: /^rv$/iu },
@@ -51,19 +50,19 @@ function read(bytes: Uint8Array): ReturnType<typeof readJsonSlowly> {
   try {
     return readJsonSlowly(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
   } catch (error) {
-    // Go goes byte by byte, so its complaint is about a byte.
+    // Go's error names the first wrong byte, because Go reads byte by byte.
     throw error instanceof JsonSyntaxError ? new JsonSyntaxError(jsonSyntaxFault(bytes) ?? error.message) : error;
   }
 }
 
-/** Undefined for what is no whole number of 64 bits in plain digits. */
+/** Returns the digits of a whole number that fits 64 bits, or undefined for anything else. */
 function int64Of(value: unknown): string | undefined {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return undefined;
   const text = String(value);
   return /^-?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? text : undefined;
 }
 
-/** Go names the number that does not fit into a number, and only the type otherwise. */
+/** Returns the type as Go's errors name it: a number that does not fit a number field appears with its value. */
 function typeOf(value: unknown, field?: keyof ContinueFields): string {
   if (typeof value === 'number' || value instanceof ExactNumber) return field === 'rv' ? `number ${value}` : 'number';
   if (Array.isArray(value)) return 'array';

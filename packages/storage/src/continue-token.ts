@@ -1,4 +1,4 @@
-// Continue tokens of paged lists, byte for byte those of kube-apiserver; what a token holds is read by continue-fields.ts.
+// Continue tokens of paged lists, byte for byte those of kube-apiserver. continue-fields.ts reads what a token holds.
 // Source: apiserver storage/continue.go.
 
 import type { Revision, StatusError } from '@kapstan/api';
@@ -10,19 +10,20 @@ import { keyAfter } from './key-range.ts';
 const version = 'meta.k8s.io/v1';
 const invalid = 'continue key is not valid: ';
 
-/** Where a list goes on. */
+/** The position at which a list continues. */
 export interface ContinuePosition {
   /** First key to read. */
   readonly fromKey: string;
-  /** Read at this revision; 0 = at the newest: the token of a 410 answer has -1, and its list is inconsistent. */
+  /** Read at this revision. 0 = the newest: the token in a 410 answer has -1, and its list is inconsistent. */
   readonly revision: Revision;
-  /** The revision as the token has it: it may be too long for a number. */
+  /** The revision as written in the token, which may be too long for a number. */
   readonly asked: string;
 }
 
 /**
- * Token that goes on at `fromKey`. What it holds begins with a slash when the prefix ends without one: kube-apiserver's
- * cache and its store differ in that. Throws TypeError when the key does not lie under the prefix.
+ * Returns a token that continues at `fromKey`. The stored start begins with a slash when the prefix ends without one,
+ * because kube-apiserver's cache and its store differ in that. Throws TypeError when the key does not lie under the
+ * prefix.
  */
 export function encodeContinue(fromKey: string, prefix: string, revision: number): string {
   if (!fromKey.startsWith(prefix)) {
@@ -43,7 +44,9 @@ export function decodeContinue(token: string, prefix: string): ContinuePosition 
   return { fromKey: prefix + path.slice(1), revision: parseRevision(rv) ?? (0 as Revision), asked: rv };
 }
 
-/** 410 for a list whose revision is compacted; with a position, carries a token that goes on at the newest revision. */
+/**
+ * Returns a 410 for a list whose revision is compacted. With a position, its token continues at the newest revision.
+ */
 export function listExpired(position?: { readonly fromKey: string; readonly prefix: string }): StatusError {
   if (position === undefined) return expired('The resourceVersion for the provided list is too old.');
   return expired(
@@ -66,7 +69,7 @@ function fieldsOf(token: string): ReturnType<typeof readContinueFields> {
   }
 }
 
-/** Where Go's RawURLEncoding stops, or undefined. Buffer passes over what is not base64. */
+/** Returns the index at which Go's RawURLEncoding stops, or undefined. Buffer skips characters that are not base64. */
 function base64Fault(token: string): number | undefined {
   const foreign = token.search(/[^A-Za-z0-9_-]/);
   if (foreign >= 0) return foreign;
@@ -77,7 +80,7 @@ function badToken(why: string): StatusError {
   return badRequest(`invalid continue token: ${invalid}${why}`);
 }
 
-/** What Go's path.Clean would leave as it is: a client must not climb out of the prefix. */
+/** Returns true when Go's path.Clean would not change the path; a client must not climb out of the prefix. */
 function isCleanPath(path: string): boolean {
   if (path === '/') return true;
   return path
@@ -86,7 +89,7 @@ function isCleanPath(path: string): boolean {
     .every((segment) => segment !== '' && segment !== '.' && segment !== '..');
 }
 
-/** Go's encoding/json escapes these five. */
+/** Escapes the five characters that Go's encoding/json escapes. */
 function goJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
@@ -94,20 +97,20 @@ function goJson(value: unknown): string {
   );
 }
 
-/** Whether there is a next page and what is known about the rest. */
+/** The end of a page, from which its token and the remaining count are made. */
 export interface PageEnd {
-  /** Last key that was looked at, whether it matched or not. */
+  /** Last key that was examined, whether or not it matched. */
   readonly lastKey: string;
   readonly prefix: string;
   readonly revision: Revision;
   readonly limit: number;
-  /** Keys from the start of this page to the end of the range. */
+  /** Number of keys from the start of this page to the end of the range. */
   readonly count: number;
-  /** Nothing was filtered out, so that the rest can be counted. */
+  /** True when nothing was filtered out, so that the rest can be counted. */
   readonly everything: boolean;
 }
 
-/** Token and remaining count of a page that has a successor. */
+/** Returns the token and, if known, the remaining count of a page that is not the last. */
 export function nextPage(end: PageEnd): { readonly continue: string; readonly remainingItemCount?: number } {
   const token = encodeContinue(keyAfter(end.lastKey), end.prefix, end.revision);
   return end.everything ? { continue: token, remainingItemCount: end.count - end.limit } : { continue: token };

@@ -1,6 +1,6 @@
-// Collects the unreadable objects of a list into the one error that names them all, where that is asked for.
-// Source: apiserver storage/etcd3/store.go (abortOnFirstError) and corrupt_obj_deleter.go (corruptObjErrAggregatorFactory).
-
+// Collects the unreadable objects of a list into one error that names them all, if the store was asked to name them.
+// Source: apiserver storage/etcd3/store.go (abortOnFirstError) and corrupt_obj_deleter.go
+// (corruptObjErrAggregatorFactory).
 import { type GroupResource, StatusError } from '@kapstan/api';
 import type { StatusCause } from '@kapstan/api/errors';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -8,7 +8,7 @@ import { isStorageError } from './storage-error.ts';
 
 const maxCorruptObjects = 100;
 
-/** Gathers `Corrupt` errors of one list; {@link add} says when to stop reading. */
+/** Gathers the `Corrupt` errors of one list. The answer of {@link add} says when to stop reading. */
 export class CorruptObjects {
   readonly #resource: GroupResource;
   readonly #isNamed: boolean;
@@ -16,13 +16,16 @@ export class CorruptObjects {
   #firstMessage = '';
   #count = 0;
 
-  /** `isNamed`: false = the first error ends the list, as it is. */
+  /** With `isNamed` false, the first error ends the list and is thrown unchanged. */
   constructor({ resource, isNamed }: { readonly resource: GroupResource; readonly isNamed: boolean }) {
     this.#resource = resource;
     this.#isNamed = isNamed;
   }
 
-  /** Returns true to go on reading, false when enough are known. Throws what is no `Corrupt` error while none is known yet. */
+  /**
+   * Returns true to read on, false when enough errors are known. Rethrows an error other than `Corrupt` while none is
+   * known yet.
+   */
   add(error: unknown): boolean {
     if (!this.#isNamed) throw error;
     const message = error instanceof Error ? error.message : String(error);
@@ -37,7 +40,7 @@ export class CorruptObjects {
     return false;
   }
 
-  /** Throws 500 StorageReadError when anything was unreadable. */
+  /** Throws a 500 StorageReadError when any object was unreadable. */
   throwIfAny(): void {
     if (this.#count === 0) return;
     const { group } = this.#resource;

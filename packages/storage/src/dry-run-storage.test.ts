@@ -64,7 +64,7 @@ describe('DryRunStorage', () => {
     await expect(dry.delete(key, { preconditions })).rejects.toEqual(code('InvalidObject'));
   });
 
-  it('shows keys in failed preconditions without what all keys begin with', async () => {
+  it('shows keys in failed preconditions without the prefix of all keys', async () => {
     await store.create(key, podOf('a'));
     const preconditions = { uid: 'other' };
     const within = new DryRunStorage(store, { keyPrefix: '/registry' });

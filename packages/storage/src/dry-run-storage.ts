@@ -1,6 +1,5 @@
-// DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage.
-// Source: apiserver registry/generic/registry/dryrun.go.
-
+// DryRunStorage does everything that a write does except writing (dryRun=All). It wraps any Storage. Source: apiserver
+// registry/generic/registry/dryrun.go.
 import { deepCopy, type KubernetesObject, type Revision } from '@kapstan/api';
 import { copyInSlices, formatRevision, stringifyInSlices } from '@kapstan/api/internal';
 import { checkPreconditions } from './preconditions.ts';
@@ -25,12 +24,15 @@ import { jsonEncoding, Stored } from './stored.ts';
 import { plainStatusError, revisionOf } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';
 
-/** Reads pass through, those by optional members too; writes are checked as the wrapped storage would check them, then answered without being done. */
+/**
+ * Passes reads through, those through optional members too. Checks writes as the wrapped storage would, then answers
+ * without writing.
+ */
 export class DryRunStorage<T extends KubernetesObject> implements Required<Storage<T>> {
   readonly #storage: Storage<T>;
   readonly #keyPrefix: string;
 
-  /** `keyPrefix` ("/registry") is left out of the keys in failed preconditions, as kube-apiserver does in a dry run. */
+  /** `keyPrefix` ("/registry") is left out of the keys in precondition errors, as kube-apiserver does in a dry run. */
   constructor(storage: Storage<T>, options: { readonly keyPrefix?: string } = {}) {
     this.#storage = storage;
     this.#keyPrefix = options.keyPrefix ?? '';
@@ -44,14 +46,14 @@ export class DryRunStorage<T extends KubernetesObject> implements Required<Stora
     return key.startsWith(`${this.#keyPrefix}/`) ? key.slice(this.#keyPrefix.length) : key;
   }
 
-  /** The object comes back without a resourceVersion: it has none. */
+  /** Returns the object without a resourceVersion, since nothing was stored. */
   async create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
     if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
     if ((await this.#storage.get(key)) !== undefined) throw new StorageError({ code: 'KeyExists', key });
     return storedAs(key, 0 as Revision, { object, ...options });
   }
 
-  /** The object as it would have been deleted, at the version that it has. */
+  /** Returns the object that would have been deleted, at its present version. */
   async delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
     const stored = await this.#storage.get(key);
     if (stored === undefined) throw new StorageError({ code: 'KeyNotFound', key });
@@ -60,7 +62,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Required<Stora
     return stored;
   }
 
-  /** Lets the wrapped storage decide whether the object is corrupt, and stops it just before the removal. */
+  /** Lets the wrapped storage decide whether the object is corrupt, and stops just before it is removed. */
   async deleteUnreadable(key: string, options: UnreadableDeleteOptions = {}): Promise<Revision> {
     const stop = new Error('dry run');
     const validateDeletion = async (): Promise<never> => {
@@ -75,7 +77,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Required<Stora
     }
   }
 
-  /** The updated object, at the version that it had before. */
+  /** Returns the updated object, at the version that it had before the update. */
   async guaranteedUpdate(
     key: string,
     tryUpdate: TryUpdate<T>,
@@ -130,7 +132,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Required<Stora
     return this.#storage.compactRevision();
   }
 
-  /** Leaves the wrapped storage open: its owner closes it. */
+  /** Leaves the wrapped storage open; its owner closes it. */
   async close(): Promise<void> {
     return Promise.resolve();
   }
@@ -145,7 +147,7 @@ async function storedAs<T extends KubernetesObject>(
   const { resourceVersion: _old, ...meta } = copy.metadata ?? {};
   copy.metadata = revision === 0 ? meta : { ...meta, resourceVersion: formatRevision(revision) };
   const stored = new Stored<T>(key, revision, copy as Stored<T>['object']);
-  // Its answer is made of the object, and not of what the engine holds.
+  // The engine holds no bytes of a dry run, so the answer's JSON is made from the object.
   if (isLarge === true)
     stored.rememberEncoded(jsonEncoding.name, encoder.encode(await runInTurns(stringifyInSlices(copy))));
   return stored;

@@ -1,6 +1,5 @@
-// The Engine port: a revisioned key-value store, bytes in, bytes out; what etcd offers and no more.
-// Implemented by storage-lmdb and storage-etcd; used by object-store.ts alone.
-
+// The Engine port: a revisioned key-value store of bytes, with exactly what etcd offers. Implemented by storage-lmdb
+// and storage-etcd; used by object-store.ts alone.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 
@@ -8,18 +7,18 @@ import type { CallSignal } from '@kapstan/api/internal';
 export interface KeyValue {
   readonly key: string;
   readonly value: Uint8Array;
-  /** Revision at which this life of the key began. */
+  /** Revision of the put that created the key, after its last deletion if there was one. */
   readonly createRevision: Revision;
   /** Revision of the last write. */
   readonly modRevision: Revision;
-  /** 0 = no lease. */
+  /** Id of the lease that the key is bound to. 0 = none. */
   readonly lease: number;
 }
 
 export interface EngineRead {
   /** Newest revision of the whole store when the read ran. */
   readonly revision: Revision;
-  /** Absent when the key does not exist at the asked revision. */
+  /** Absent when the key does not exist at the requested revision. */
   readonly kv?: KeyValue;
 }
 
@@ -38,32 +37,32 @@ export interface RangeOptions {
 }
 
 export interface RangeResult {
-  /** Newest revision of the store when the read ran (also when the read was at an older one). */
+  /** Newest revision of the store when the read ran, even when an older one was read. */
   readonly revision: Revision;
   readonly kvs: readonly KeyValue[];
-  /** True when the limit cut the result. */
+  /** True when `limit` cut the result short. */
   readonly more: boolean;
-  /** Keys in the whole range from `start` on, whatever the limit. */
+  /** Number of keys in the whole range from `start` on, whatever the limit. */
   readonly count: number;
 }
 
 /** A compare-and-set on one key. */
 export interface Commit {
   readonly key: string;
-  /** The key must have this modification revision; 0 = must not exist. */
+  /** Modification revision that the key must have. 0 = the key must not exist. */
   readonly expectedRevision: Revision;
-  /** 'put' writes the value; 'delete' removes the key (which must exist). */
+  /** 'put' writes the value; 'delete' removes the key, which must exist. */
   readonly change:
     | { readonly type: 'put'; readonly value: Uint8Array; readonly lease?: number }
     | { readonly type: 'delete' };
   /**
-   * Aborted before the commit is on its way, nothing is written. Later, whether it was stays unknown to who asked; either way the
-   * call rejects with the reason, where it does not resolve.
+   * A commit aborted before it is sent writes nothing. If it is aborted later, the caller cannot know whether it was
+   * written. In both cases the call rejects with the signal's reason unless it resolves first.
    */
   readonly signal?: CallSignal;
 }
 
-/** What became of a commit. A failed compare returns the key as it is; nothing was written. */
+/** The outcome of a commit. A failed compare writes nothing and returns the key's present state. */
 export type CommitResult =
   | { readonly succeeded: true; readonly revision: Revision; readonly previous?: KeyValue }
   | { readonly succeeded: false; readonly revision: Revision; readonly current?: KeyValue };
@@ -75,24 +74,24 @@ export interface EngineEvent {
   readonly revision: Revision;
   /** The new value; absent for a delete. */
   readonly kv?: KeyValue;
-  /** The state before; absent when the key was created by this change or its history is compacted. */
+  /** The state before. Absent when this change created the key, or when the history is compacted. */
   readonly previous?: KeyValue;
 }
 
-/** Receives a watch. Calls are synchronous and never nested; `onError` is the last. */
+/** The receiver of a watch. Calls are synchronous and never nested; `onError` is the last. */
 export interface EngineWatchSink {
-  /** All events of one revision in the watched range, in order. */
+  /** Delivers all events of one revision in the watched range, in order. */
   onEvents(events: readonly EngineEvent[], revision: Revision): void;
-  /** Every event up to this revision has been delivered. */
+  /** Says that every event up to this revision has been delivered. */
   onProgress(revision: Revision): void;
-  /** The watch is over; `Compacted` when history it needed is gone. */
+  /** Says that the watch is over, with `Compacted` when the history it needed is gone. */
   onError(error: Error): void;
 }
 
 export interface EngineWatchOptions {
   /** Deliver events with a revision above this one. */
   readonly after: Revision;
-  /** Ask for `onProgress` now and then. Default false. */
+  /** Ask for `onProgress` from time to time. Default false. */
   readonly progressNotify?: boolean;
 }
 
@@ -105,39 +104,41 @@ export interface EngineWatch {
  * A revisioned key-value store. Revisions rise by one per commit, start at 1 for an empty store and are never issued
  * twice (I11). A commit resolves when it is durable (I10), and no revision is visible to any reader or watcher before.
  * Every method rejects with {@link StorageError}: `Compacted`, `FutureRevision`, `TooLarge`, `Unreachable`
- * (`maybeApplied` tells whether a commit may have happened; the engine never retries it), `Full`, `Closed`.
+ * (`maybeApplied` says whether a commit may have happened; the engine never retries it), `Full`, `Closed`.
  */
 export interface Engine {
   get(key: string, options?: RangeOptions): Promise<EngineRead>;
   /**
-   * True: {@link Engine.get} would now find this revision of the key. Said in this turn, by engines that need not wait to know it;
-   * false says nothing: whoever wants to know more asks with `get`. Never throws.
+   * Returns true when {@link Engine.get} would now find this revision of the key. Engines that can tell without waiting
+   * answer in this turn. False says nothing: a caller that needs to know calls `get`. Never throws.
    */
   isNewest?(key: string, revision: Revision): boolean;
   range(range: KeyRange, options?: RangeOptions): Promise<RangeResult>;
-  /** Number of keys in a range, now. */
+  /** Returns the present number of keys in a range. */
   count(range: KeyRange): Promise<number>;
   commit(commit: Commit): Promise<CommitResult>;
   watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch;
   currentRevision(): Promise<Revision>;
-  /** Makes every watch of this engine report its progress soon. Resolves when asked, not when reported. */
+  /**
+   * Makes every watch of this engine report its progress soon. Resolves when the request is sent, before any report.
+   */
   requestProgress(): Promise<void>;
-  /** False where progress cannot be asked for (old etcd): readers then fall back. */
+  /** False when the store cannot be asked for progress (old etcd); readers then fall back. */
   readonly supportsProgressRequests: boolean;
-  /** A new lease, which deletes the keys bound to it after `ttlSeconds`: a whole number, at least 1. */
+  /** Grants a lease that deletes its keys after `ttlSeconds`: a whole number, at least 1. */
   grantLease(ttlSeconds: number): Promise<number>;
-  /** Drops history below the revision: reads and watches before it fail with `Compacted`. */
+  /** Drops the history below the revision: reads and watches before it fail with `Compacted`. */
   compact(revision: Revision): Promise<void>;
-  /** Last compacted revision known; 0 = none. Only grows. */
+  /** Returns the last compacted revision that is known; 0 = none. The value only grows. */
   compactRevision(): Revision;
   /**
-   * Resolves when the store can answer: what `/readyz` and `/livez` say of it. Rejects with `Unreachable` or `Closed`. Cheap
-   * enough to be asked at any rate; the answer may be some seconds old.
+   * Resolves when the store can answer; `/readyz` and `/livez` report the outcome. Rejects with `Unreachable` or
+   * `Closed`. Cheap enough to be called at any rate; the answer may be some seconds old.
    */
   checkHealth(): Promise<void>;
-  /** The same for `/readyz` alone, where a store may be given another time to answer. */
+  /** Does the same for `/readyz` alone, for which a store may be given another timeout. */
   checkReadiness(): Promise<void>;
-  /** What the store takes on disk, free pages included, in bytes. */
+  /** Returns the size of the store on disk in bytes, free pages included. */
   storedBytes(): Promise<number>;
   close(): Promise<void>;
 }

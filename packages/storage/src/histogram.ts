@@ -1,9 +1,12 @@
-// Histogram: values counted in buckets, as Prometheus wants them, without a metrics library. Filled by stores and caches, shown
-// by metric-family.ts.
+// Histogram counts values in buckets as Prometheus wants them, without a metrics library. Stores and caches fill it,
+// metric-family.ts prints it.
 
-/** Counts never go back. */
+/** A histogram's counts so far. They never go down. */
 export interface HistogramCounts {
-  /** Upper bounds with the number of values up to each; that of all is `count`. Durations are in seconds. */
+  /**
+   * Upper bounds, each with the number of values up to it; `count` is the number of all values. Durations are in
+   * seconds.
+   */
   readonly buckets: readonly (readonly [bound: number, count: number])[];
   readonly count: number;
   readonly sum: number;
@@ -15,7 +18,7 @@ export class Histogram {
   #count = 0;
   #sum = 0;
 
-  /** Bounds rise. */
+  /** `bounds` must be in rising order. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = bounds.map(() => 0);
@@ -39,11 +42,11 @@ export class Histogram {
   }
 }
 
-/** A histogram of seconds that is told milliseconds. */
+/** A histogram of seconds whose values are given in milliseconds. */
 export class DurationHistogram {
   readonly #seconds: Histogram;
 
-  /** Bounds in seconds. */
+  /** `bounds` are in seconds. */
   constructor(bounds: readonly number[]) {
     this.#seconds = new Histogram(bounds);
   }

@@ -1,4 +1,5 @@
-// JSON as bytes, put together and cut without being parsed: the wire form of an object from its stored one, one member of it.
+// Joins and cuts JSON as bytes without parsing it: makes the wire form of an object from its stored form, and finds one
+// member.
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -11,19 +12,21 @@ const colon = 0x3a;
 const newline = 0x0a;
 
 /**
- * The same object with `metadata.resourceVersion` set, without the final newline. Undefined when the bytes are not
- * compact JSON with a metadata object, or mention a resourceVersion already: then the caller has to encode.
+ * Returns the same object with `metadata.resourceVersion` set, without the final newline. Returns undefined when the
+ * bytes are not compact JSON with a metadata object, or already mention a resourceVersion: the caller then has to
+ * encode.
  */
 export function spliceResourceVersion(stored: Uint8Array, resourceVersion: string): Uint8Array | undefined {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength);
-  // The second test errs on the safe side: a field of that name elsewhere costs an encoding, not correctness.
+  // The test errs on the safe side: a field of that name elsewhere costs an encoding, not correctness.
   if (bytes.includes('"resourceVersion":') || bytes.includes('"selfLink":')) return undefined;
   const at = metadataBody(bytes);
   if (at === undefined) return undefined;
   const end = bytes[bytes.length - 1] === newline ? bytes.length - 1 : bytes.length;
   const isEmpty = bytes[at] === braceClose;
   const insert = `"resourceVersion":"${resourceVersion}"${isEmpty ? '' : ','}`;
-  // One byte more, behind what is returned: an answer is the JSON with a newline, which {@link jsonLine} finds here.
+  // The buffer has one more byte behind the returned part: an answer ends in a newline, and {@link jsonLine} finds it
+  // here.
   const line = Buffer.allocUnsafeSlow(end + insert.length + 1);
   bytes.copy(line, 0, 0, at);
   line.write(insert, at, 'latin1');
@@ -32,12 +35,15 @@ export function spliceResourceVersion(stored: Uint8Array, resourceVersion: strin
   return line.subarray(0, -1);
 }
 
-/** The JSON with a newline at its end: of what {@link spliceResourceVersion} made the same bytes, of others a copy. */
+/**
+ * Returns the JSON with a newline at its end. Results of {@link spliceResourceVersion} have room for it; others are
+ * copied.
+ */
 export function jsonLine(json: Uint8Array): Uint8Array {
   const { buffer, byteOffset, length } = json;
   if (byteOffset === 0 && buffer.byteLength === length + 1) {
     const line = new Uint8Array(buffer);
-    // Invariant: nobody else writes to a buffer that is as long as this alone.
+    // Invariant: nobody else writes to a buffer that is exactly one byte longer than the JSON.
     if (line[length] === newline) return line;
   }
   const line = new Uint8Array(length + 1);
@@ -47,8 +53,8 @@ export function jsonLine(json: Uint8Array): Uint8Array {
 }
 
 /**
- * The bytes of a top-level member's value, shared with the whole. Undefined when there is none of that name or the bytes are not
- * a compact JSON object up to it. `name` is plain ASCII.
+ * Returns the bytes of a top-level member's value, sharing the buffer. Returns undefined when there is no such member,
+ * or when the bytes before it are not a compact JSON object. `name` is plain ASCII.
  */
 export function jsonMember(json: Uint8Array, name: string): Uint8Array | undefined {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
@@ -56,13 +62,13 @@ export function jsonMember(json: Uint8Array, name: string): Uint8Array | undefin
   return start === undefined ? undefined : bytes.subarray(start, skipValue(bytes, start));
 }
 
-/** Index after the brace that opens the top-level "metadata". */
+/** Returns the index after the brace that opens the top-level "metadata". */
 function metadataBody(bytes: Buffer): number | undefined {
   const start = valueStart(bytes, 'metadata');
   return start !== undefined && bytes[start] === braceOpen ? start + 1 : undefined;
 }
 
-/** Index of the value of the top-level member of that name. */
+/** Returns the index of the value of the top-level member of that name. */
 function valueStart(bytes: Buffer, name: string): number | undefined {
   if (bytes[0] !== braceOpen) return undefined;
   let at = 1;
@@ -78,14 +84,14 @@ function valueStart(bytes: Buffer, name: string): number | undefined {
   return undefined;
 }
 
-/** Index after the string that starts at `at`. */
+/** Returns the index after the string that starts at `at`. */
 function skipString(bytes: Buffer, at: number): number {
   let i = at + 1;
   while (i < bytes.length && bytes[i] !== quote) i += bytes[i] === backslash ? 2 : 1;
   return i + 1;
 }
 
-/** Index after the value that starts at `at`: the comma or brace that follows it at the same depth. */
+/** Returns the index after the value that starts at `at`: that of the comma or brace that follows at the same depth. */
 function skipValue(bytes: Buffer, at: number): number {
   let depth = 0;
   let i = at;

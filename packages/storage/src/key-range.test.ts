@@ -24,7 +24,7 @@ it('takes a range to include its start and to exclude its end', () => {
   ]);
 });
 
-it('knows what all keys of a range begin with', () => {
+it('knows the common prefix of all keys of a range', () => {
   expect(commonPrefix({ start: '/registry/pods/', end: '/registry/pods0' })).toBe('/registry/pods');
   expect(commonPrefix({ start: '/a', end: '/a\u0000' })).toBe('/a');
   const property = fc.property(key, key, key, (a, b, c) => {

@@ -1,17 +1,21 @@
-// Keys of one resource type: normalised prefixes and the checks that keep a request inside them.
-// Source: apiserver storage/etcd3/store.go (prepareKey).
+// The keys of one resource: normalised prefixes, and checks that keep a request inside them. Source: apiserver
+// storage/etcd3/store.go (prepareKey).
 import type { KeyRange } from './engine.ts';
 import { rangeOf } from './key-range.ts';
 import { StorageError } from './storage-error.ts';
 
 export interface KeySpaceOptions {
-  /** What all keys of the store begin with. Slashes are normalised: "custom/prefix" is "/custom/prefix/". Default "/registry". */
+  /**
+   * Prefix of all keys in the store. Slashes are normalised: "custom/prefix" is "/custom/prefix/". Default "/registry".
+   */
   readonly keyPrefix?: string;
-  /** What the keys of the resource go on with: "/pods", "/services/specs". Must start with "/". */
+  /** Prefix of this resource's keys below `keyPrefix`: "/pods", "/services/specs". Must start with "/". */
   readonly resourcePrefix: string;
 }
 
-/** The keys of one resource type. Throws TypeError for a resource prefix that would reach other resources. */
+/**
+ * The keys of one resource. The constructor throws TypeError for a resource prefix that would reach other resources.
+ */
 export class KeySpace {
   /** Begins and ends with a slash: "/registry/pods/". */
   readonly prefix: string;
@@ -26,7 +30,7 @@ export class KeySpace {
     this.range = rangeOf(this.prefix);
   }
 
-  /** The key itself when it may name an object of this resource. Throws `InvalidKey`. */
+  /** Returns the key when it may name an object of this resource. Throws `InvalidKey` otherwise. */
   single(key: string): string {
     rejectPathSegments(key);
     if (!key.startsWith(this.prefix)) {
@@ -38,7 +42,7 @@ export class KeySpace {
     return key;
   }
 
-  /** The key as a prefix that ends on a path boundary. Throws `InvalidKey`. */
+  /** Returns the key as a prefix that ends with a slash. Throws `InvalidKey`. */
   recursive(key: string): string {
     rejectPathSegments(key);
     return this.single(key.endsWith('/') ? key : `${key}/`);
@@ -46,8 +50,8 @@ export class KeySpace {
 }
 
 /**
- * One leading and one trailing slash, none doubled, "." and ".." resolved: "custom//prefix" becomes "/custom/prefix/", as
- * kube-apiserver has it with path.Join("/", prefix).
+ * Returns the prefix with one leading and one trailing slash, none doubled, "." and ".." resolved: "custom//prefix"
+ * becomes "/custom/prefix/", as path.Join("/", prefix) makes it in kube-apiserver.
  */
 export function normalizePrefix(prefix: string): string {
   const segments: string[] = [];

@@ -1,4 +1,4 @@
-// Objects of more than 32 KB, which are encoded, decoded and compared in slices, behave as small ones.
+// Objects of more than 32 KiB are encoded, decoded and compared in slices, and otherwise behave like small ones.
 import type { UnstructuredObject } from '@kapstan/api';
 import { expect, it } from 'vitest';
 import { jsonCodec } from './codec.ts';
@@ -35,7 +35,7 @@ it('is decoded once for its writer and all watches, and frozen', async () => {
   expect(Object.isFrozen(written.object.metadata)).toBe(true);
 });
 
-it('is told by the read that follows when it cannot be decoded', async () => {
+it('is reported by the read that follows when it cannot be decoded', async () => {
   const coder = coderOf();
   const kv = kvOf(Buffer.from(`{"a":"${'x'.repeat(40_000)}`), 7);
   await coder.prepare(kv);
@@ -52,7 +52,7 @@ it('comes back in turns when it was released', async () => {
   expect(stored.object).toEqual(before);
 });
 
-it('is the same when only its members changed places', async () => {
+it('counts as unchanged when only its members changed places', async () => {
   const coder = coderOf();
   const reordered = { ...object, data: Object.fromEntries(Object.entries(data).reverse()) };
   const changed = { ...object, data: { ...data, k0: 'eulav 0' } };

@@ -5,7 +5,7 @@ import { LeaseManager } from './lease-manager.ts';
 import { StorageError } from './storage-error.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
 
-/** Notes what is granted, and refuses puts with the leases that it is told to have lost. */
+/** Records granted leases, and refuses puts with leases that a test marks as lost. */
 class LeasedEngine extends MemoryEngine {
   readonly granted: number[] = [];
   readonly lost = new Set<number>();
@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 afterEach(() => engine.close());
 
-/** Puts a new key; answers its lease. */
+/** Puts a new key and returns its lease. */
 async function lease(ttlSeconds?: number): Promise<number | undefined> {
   keys += 1;
   const key = `/${keys}`;
@@ -54,7 +54,7 @@ describe('LeaseManager', () => {
   });
 
   it.each([
-    // [lifetime, granted, shared for so long]
+    // [lifetime, granted, shared for this many seconds]
     [19, 19, 0],
     [120, 126, 6],
     [1_000, 1_050, 50],

@@ -1,6 +1,5 @@
-// Puts that expire: keys with similar lifetimes share a lease, as etcd3/lease_manager.go has it. Part of object-store.ts, as
-// there: one manager a store, above the engine, whose grants are always new leases.
-
+// LeaseManager writes keys that expire; keys with similar lifetimes share a lease, as in etcd3/lease_manager.go. Part
+// of object-store.ts: each store has one manager above the engine, which grants a new lease whenever it is asked.
 import type { Clock, Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { CommitResult, Engine } from './engine.ts';
@@ -10,11 +9,14 @@ import { isStorageError } from './storage-error.ts';
 export interface LeaseManagerOptions {
   readonly engine: Engine;
   readonly clock: Clock;
-  /** Longest extra life of a lease that lets later keys share it, in seconds. */
+  /** Longest extra lifetime, in seconds, that a lease is given so that later keys can share it. */
   readonly reuseSeconds: number;
-  /** Most keys to share one lease, attempts included. */
+  /** Most keys that share one lease. Failed attempts count too. */
   readonly maxObjects: number;
-  /** Gets how many keys shared a lease when the next one is granted, with the key that asks for that. */
+  /**
+   * Records how many keys shared a lease, when the next lease is granted; the key that asks for the next one counts
+   * too.
+   */
   readonly objectCounts?: Histogram;
 }
 
@@ -22,7 +24,7 @@ export interface ExpiringPut {
   readonly key: string;
   readonly expectedRevision: Revision;
   readonly value: Uint8Array;
-  /** The key lives at least so long. 0 or absent = for ever. */
+  /** Least lifetime of the key in seconds. 0 or absent = for ever. */
   readonly ttlSeconds?: number | undefined;
   readonly signal?: CallSignal;
 }
@@ -42,7 +44,7 @@ export class LeaseManager {
     this.#options = options;
   }
 
-  /** Commits the put, with a lease when it has a lifetime. */
+  /** Commits the put, bound to a lease when it has a lifetime. */
   async put({ ttlSeconds = 0, value, ...put }: ExpiringPut): Promise<CommitResult> {
     const { engine } = this.#options;
     if (ttlSeconds === 0) return engine.commit({ ...put, change: { type: 'put', value } });
@@ -51,7 +53,7 @@ export class LeaseManager {
       try {
         return await engine.commit({ ...put, change: { type: 'put', value, lease: id } });
       } catch (error) {
-        // The engine does not know the lease: somebody revoked it, or its clock runs ahead of ours.
+        // The engine does not know the lease: it was revoked, or the engine's clock runs ahead of ours.
         if (!isStorageError(error, 'InvalidObject')) throw error;
         if (this.#shared?.id === id) this.#shared = undefined;
         if (attempts === 1) throw error;
@@ -59,7 +61,7 @@ export class LeaseManager {
     }
   }
 
-  /** One after the other, so that those who wait find the lease of the first. */
+  /** Serves callers one after the other, so that those who wait find the lease of the first. */
   #leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
     const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds));
     this.#granting = granted.catch(() => undefined);

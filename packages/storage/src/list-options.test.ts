@@ -24,7 +24,7 @@ function positionOf(call: Call): ListPosition {
   });
 }
 
-// By resourceVersion, resourceVersionMatch and continue token.
+// Cases vary resourceVersion, resourceVersionMatch and continue token.
 describe('options of a list', () => {
   it.each<[Call, number]>([
     [{}, 0],

@@ -1,6 +1,5 @@
-// Which revision a list reads and where it starts, checked once for the object store and the cacher.
-// Source: apiserver storage (ValidateListOptions).
-
+// Decides which revision a list reads and where it starts, for the object store and the cacher alike. Source: apiserver
+// storage (ValidateListOptions).
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import { parseRevision } from '@kapstan/api/internal';
@@ -9,15 +8,18 @@ import type { StorageListOptions } from './storage.ts';
 import { plainStatusError, resourceVersionProblem } from './versioner.ts';
 
 export interface ListPosition {
-  /** The one revision to read at; 0 = the newest. */
+  /** The exact revision to read at. 0 = the newest. */
   readonly pinned: Revision;
-  /** That revision as the client or the token has it: it may be too long for a number. */
+  /** That revision as the client or the token wrote it, which may be too long for a number. */
   readonly asked: string;
   /** First key to read, when a token names one. */
   readonly fromKey?: string;
 }
 
-/** Throws a 400 StatusError for options that contradict each other. `prefix` ends with a slash. */
+/**
+ * Reads the position from the options. Throws a 400 StatusError when they contradict each other. `prefix` ends with a
+ * slash.
+ */
 export function validateListOptions<T extends KubernetesObject>(
   prefix: string,
   options: StorageListOptions<T>,

@@ -1,4 +1,4 @@
-// MetricFamily: numbers under a name, and the text that Prometheus reads. Made by store-metrics.ts and the cacher.
+// MetricFamily: samples under one name, and their text as Prometheus reads it. Made by store-metrics.ts and the cacher.
 import type { HistogramCounts } from './histogram.ts';
 
 export interface MetricSample {
@@ -15,12 +15,13 @@ export interface MetricFamily {
 
 type Labels = MetricSample['labels'];
 
-/** A gauge that each store counts up, as kube-apiserver's one gauge is. */
+/** A gauge that every store adds to; kube-apiserver has a single gauge for them all. */
 const countingGauge = 'etcd_bookmark_counts';
 
 /**
- * The families with each series once: of samples with the same labels, as two stores of one resource have them, counts are added
- * up and the last gauge is shown, unless it counts. That is what comes of counters that two share.
+ * Returns the families with each series once. Samples share labels when two stores hold one resource: counts are added
+ * up, and of gauges the last one is shown, except {@link countingGauge}. kube-apiserver's shared counters give the same
+ * result.
  */
 export function mergeSeries(families: readonly MetricFamily[]): MetricFamily[] {
   return families.map((family) => {
@@ -34,7 +35,7 @@ export function mergeSeries(families: readonly MetricFamily[]): MetricFamily[] {
   });
 }
 
-/** Of two values of one kind; histograms of one family have the same bounds. */
+/** Adds two values of one type. Histograms of one family have the same bounds. */
 function sumOf(a: MetricSample['value'], b: MetricSample['value']): MetricSample['value'] {
   if (typeof a === 'number' || typeof b === 'number') return Number(a) + Number(b);
   return {
@@ -44,7 +45,7 @@ function sumOf(a: MetricSample['value'], b: MetricSample['value']): MetricSample
   };
 }
 
-/** The text format of Prometheus, version 0.0.4. */
+/** Writes the families in the text format of Prometheus, version 0.0.4. */
 export function formatMetrics(families: readonly MetricFamily[]): string {
   const lines: string[] = [];
   for (const { name, help, type, samples } of families) {

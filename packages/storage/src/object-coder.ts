@@ -1,5 +1,4 @@
-// ObjectCoder: codec and transformer together; between object-store.ts and the bytes of its engine.
-
+// ObjectCoder combines codec and transformer. It stands between object-store.ts and the bytes of its engine.
 import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
 import { deepFreeze } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
@@ -11,15 +10,15 @@ import { identityTransformer, type Transformer } from './transform/transformer.t
 import { withoutVersion } from './versioner.ts';
 import { largeObjectBytes, runFirstInTurns, runInTurns } from './work-turns.ts';
 
-/** An object as it was read for an update: with the plain bytes, to tell a no-op. */
+/** An object as read for an update, with its plain bytes, which tell whether an update changes anything. */
 export interface ReadState<T extends KubernetesObject> {
   /** Absent: the key does not exist. */
   readonly stored?: Stored<T>;
-  /** Encoded, not transformed. Absent: to be encoded when somebody asks, see {@link ObjectCoder.plainOf}. */
+  /** The encoded object before it is transformed. Absent: {@link ObjectCoder.plainOf} encodes it when needed. */
   readonly plain?: Uint8Array;
   /** 0 = the key does not exist. */
   readonly revision: Revision;
-  /** The stored bytes want to be written anew even when the object does not change. */
+  /** True when the stored bytes should be rewritten even if the object does not change. */
   readonly isStale: boolean;
 }
 
@@ -30,17 +29,23 @@ export interface ObjectCoderOptions<T extends KubernetesObject> {
   readonly onDecodeError?: () => void;
 }
 
-/** Turns objects into stored bytes and back. All failures to read are `Corrupt` and name the key. */
+/** Turns objects into stored bytes and back. Every failure to read is a `Corrupt` error that names the key. */
 export class ObjectCoder<T extends KubernetesObject> {
   readonly #codec: Codec<T>;
   readonly #transformer: Transformer;
   readonly #freeze: boolean;
   readonly #onDecodeError: (() => void) | undefined;
-  /** What was read from the engine in this turn, by revision: a watch hears of a write just before its writer does. */
+  /**
+   * Objects read from the engine in this turn, by revision. A watch hears of a write just before its writer does, so
+   * both share one.
+   */
   readonly #fresh = new Map<Revision, Stored<T>>();
-  /** Large values that are being decoded, or were in this turn, by revision and key: a writer and all watches share one. */
+  /**
+   * Large values being decoded, or decoded in this turn, by revision and key. A writer and all watches share one
+   * decoding.
+   */
   readonly #decoding = new Map<string, Promise<Stored<T> | undefined>>();
-  /** What {@link prepare} has decoded. */
+  /** Large values that {@link prepare} has decoded. */
   readonly #prepared = new WeakMap<KeyValue, Stored<T>>();
 
   constructor(options: ObjectCoderOptions<T>) {
@@ -50,14 +55,14 @@ export class ObjectCoder<T extends KubernetesObject> {
     this.#onDecodeError = options.onDecodeError;
   }
 
-  /** Whether values are kept as the codec makes them. */
+  /** Returns whether values are stored as the codec encodes them, without encryption. */
   get isPlain(): boolean {
     return this.#transformer === identityTransformer;
   }
 
   /**
-   * Fetches what is needed to read a value, and decodes a large one; undefined when nothing is to be done. To be awaited before
-   * {@link read} and its like, in the same turn. Never rejects.
+   * Fetches what is needed to read a value, and decodes a large one. Returns undefined when there is nothing to do.
+   * Callers await it before {@link read} and its like, and read in the same turn. Never rejects.
    */
   prepare(kv: KeyValue): Promise<void> | undefined {
     const fetching = this.#transformer.prepare?.(kv.value);
@@ -71,14 +76,14 @@ export class ObjectCoder<T extends KubernetesObject> {
     try {
       ({ bytes } = this.#transformer.fromStorage(kv.value, kv.key));
     } catch (error) {
-      if (error instanceof Error) return; // Told by the read that follows.
+      if (error instanceof Error) return; // The read that follows reports the error.
       throw error;
     }
     const stored = await this.#decodeLarge(kv.key, kv.modRevision, bytes);
     if (stored !== undefined) this.#prepared.set(kv, stored);
   }
 
-  /** Undefined for what cannot be decoded: the read that follows tells why. */
+  /** Resolves to undefined for a value that cannot be decoded; the read that follows reports why. */
   #decodeLarge(key: string, revision: Revision, plain: Uint8Array): Promise<Stored<T> | undefined> {
     const id = `${revision} ${key}`;
     let decoding = this.#decoding.get(id);
@@ -109,7 +114,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     return this.#decode(kv.key, kv.modRevision, bytes);
   }
 
-  /** The same for a change that was just made: decoded once for its writer and all watches, which hear of it in one turn. */
+  /** Reads a value that was just written. Its writer and all watches hear of it in one turn and share one decoding. */
   readChange(kv: KeyValue): Stored<T> {
     const fresh = this.#fresh.get(kv.modRevision);
     if (fresh?.key === kv.key) return fresh;
@@ -125,22 +130,22 @@ export class ObjectCoder<T extends KubernetesObject> {
     return { stored, plain: bytes, revision: kv.modRevision, isStale };
   }
 
-  /** State to try first, from an object that may be out of date. */
+  /** Returns the state to try first, from an object that may be out of date. */
   stateOf(stored: Stored<T>): ReadState<T> {
     return { stored, revision: stored.revision, isStale: false };
   }
 
-  /** The plain bytes of a state that has an object. */
+  /** Returns the plain bytes of a state that has an object. */
   plainOf({ plain, stored }: ReadState<T>): Uint8Array {
     return plain ?? this.encode((stored as Stored<T>).object as T);
   }
 
-  /** Plain bytes of an object, without its version. Throws TypeError when it cannot be encoded. */
+  /** Encodes an object without its version. Throws TypeError when it cannot be encoded. */
   encode(object: T): Uint8Array {
     return this.#codec.encode(withoutVersion(object));
   }
 
-  /** {@link encode} of an object of any size; a promise only where it takes several turns. */
+  /** Does what {@link encode} does for an object of any size. Returns a promise only if it takes several turns. */
   encodeLarge(object: T): Uint8Array | Promise<Uint8Array> {
     const { encodeInSlices } = this.#codec;
     return encodeInSlices === undefined ? this.encode(object) : runInTurns(encodeInSlices(withoutVersion(object)));
@@ -150,7 +155,9 @@ export class ObjectCoder<T extends KubernetesObject> {
     return Buffer.compare(a, b) === 0 || (this.#codec.isSameContent?.(a, b) ?? false);
   }
 
-  /** {@link isSameContent} of values of any length; a promise only where it takes several turns. */
+  /**
+   * Does what {@link isSameContent} does for values of any length. Returns a promise only if it takes several turns.
+   */
   isSameLargeContent(a: Uint8Array, b: Uint8Array): boolean | Promise<boolean> {
     const { isSameContentInSlices } = this.#codec;
     if (isSameContentInSlices === undefined) return this.isSameContent(a, b);
@@ -161,13 +168,16 @@ export class ObjectCoder<T extends KubernetesObject> {
     return this.#transformer.toStorage(plain, key);
   }
 
-  /** What a write returns: decoded from the plain bytes, so that nobody shares state with the writer (I6), if no watch has done so. */
+  /**
+   * Returns the object that a write answers with: the one a watch has decoded, else decoded anew, so that nobody shares
+   * state with the writer (I6).
+   */
   written(key: string, plain: Uint8Array, revision: Revision): Stored<T> {
     const fresh = this.#fresh.get(revision);
     return fresh?.key === key ? fresh : this.#decode(key, revision, plain);
   }
 
-  /** {@link written} of an object of any size. */
+  /** Does what {@link written} does for an object of any size. */
   async writtenLarge(key: string, plain: Uint8Array, revision: Revision): Promise<Stored<T>> {
     return (await this.#decodeLarge(key, revision, plain)) ?? this.written(key, plain, revision);
   }
@@ -193,7 +203,7 @@ export class ObjectCoder<T extends KubernetesObject> {
 
   #storedOf({ key, revision, plain }: Written, object: DeepReadonly<T>): Stored<T> {
     const wire = this.#codec.wireJson?.(plain, revision);
-    // What was decoded once can be decoded again; of the two forms only one is kept.
+    // Bytes that were decoded once can be decoded again, so only one of the two forms is kept.
     const kept = wire ?? withoutNeighbours(plain);
     const stored = new Stored<T>(key, revision, object);
     const { decodeInSlices } = this.#codec;
@@ -222,7 +232,7 @@ interface Written {
   readonly plain: Uint8Array;
 }
 
-/** Bytes that keep no larger buffer in memory: an engine may read a whole page into one. */
+/** Copies bytes that would keep a much larger buffer in memory: an engine may read a whole page into one. */
 function withoutNeighbours(bytes: Uint8Array): Uint8Array {
   return bytes.buffer.byteLength > 4 * bytes.length ? new Uint8Array(bytes) : bytes;
 }

@@ -1,5 +1,4 @@
-// The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete.
-
+// The compare-and-delete loop, and the unsafe deletion of objects that cannot be read. Source: etcd3/store.go Delete.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type { Commit, CommitResult, Engine, KeyValue } from './engine.ts';
@@ -49,7 +48,7 @@ export class DeleteLoop<T extends KubernetesObject> {
       if (refusal !== undefined) {
         if (isCurrent) throw refusal.error;
         const fresh = await this.#read();
-        // The state was not out of date after all, so the answer stands.
+        // The state was up to date after all, so the refusal stands.
         if (fresh.revision === stored.revision) throw refusal.error;
         stored = fresh;
       } else {
@@ -87,7 +86,7 @@ export class DeleteLoop<T extends KubernetesObject> {
   }
 }
 
-/** Removes what nobody can decode, and refuses to remove anything else. */
+/** Removes an object that cannot be decoded, and refuses to remove any other. */
 export async function deleteUnreadable<T extends KubernetesObject>(
   context: DeleteContext<T>,
   call: { readonly key: string; readonly options: UnreadableDeleteOptions },

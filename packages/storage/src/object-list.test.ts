@@ -1,4 +1,4 @@
-// Lists that meet errors which are none of the stored objects' fault, beside corrupt ones.
+// Lists that meet corrupt objects and other errors.
 import type { StatusError } from '@kapstan/api';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { ObjectStore } from './object-store.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
 
-/** Objects whose name begins with "odd" fail to be read in a way that does not tell that they are corrupt. */
+/** Reading an object whose name begins with "odd" fails with an error other than corruption. */
 const bench = new StorageBench(async () => {
   const clock = new VirtualClock();
   const engine = new MemoryEngine({ clock });
@@ -23,7 +23,7 @@ const bench = new StorageBench(async () => {
   return { storage, engine, clock, isCached: false, dispose };
 });
 
-/** Puts an object there that nobody could create, for it cannot be read. */
+/** Stores an object that cannot be created normally, because it cannot be read. */
 async function put(name: string): Promise<void> {
   await bench.create('source');
   await bench.overwrite(name, (await bench.rawText('source')).replace('"name":"source"', `"name":"${name}"`));

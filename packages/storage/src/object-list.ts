@@ -19,20 +19,20 @@ import type { Stored } from './stored.ts';
 import { TurnBudget } from './turn-budget.ts';
 import { listVersion, plainNumber, requireNotOlder } from './versioner.ts';
 
-/** Most keys asked of an engine at once, unless a client asks for more. Source: etcd3/store.go maxLimit. */
+/** Most keys requested from an engine at once, unless a client asks for more. Source: etcd3/store.go maxLimit. */
 const maxPageSize = 10_000;
 
 export interface ObjectListContext<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly coder: ObjectCoder<T>;
   readonly resource: GroupResource;
-  /** As in the options of the store. */
+  /** See the option of the same name in ObjectStoreOptions. */
   readonly namesUnreadable: boolean;
   readonly counters: StoreCounters;
   readonly trace: StoreTrace;
 }
 
-/** The zero or one object at a key. Limit and continue are ignored. */
+/** Lists the zero or one object at a key. Limit and continue are ignored. */
 export async function listOne<T extends KubernetesObject>(
   context: ObjectListContext<T>,
   key: string,
@@ -62,7 +62,7 @@ export async function listOne<T extends KubernetesObject>(
   return { resourceVersion: listVersion(position.pinned || read.revision), items, continue: '' };
 }
 
-/** All objects under a prefix, or one page of them. */
+/** Lists all objects under a prefix, or one page of them. */
 export async function listPrefix<T extends KubernetesObject>(
   context: ObjectListContext<T>,
   prefix: string,
@@ -77,7 +77,7 @@ export async function listPrefix<T extends KubernetesObject>(
   }
 }
 
-/** One walk over the pages of a range. */
+/** Reads one list, page by page of the engine. */
 class PrefixList<T extends KubernetesObject> {
   readonly #context: ObjectListContext<T>;
   readonly #prefix: string;
@@ -143,7 +143,7 @@ class PrefixList<T extends KubernetesObject> {
     );
   }
 
-  /** Takes what matches until the list is full. True when entries of the page remain. */
+  /** Adds matching objects until the list is full. Returns true when entries of the page remain. */
   async #take(kvs: readonly KeyValue[]): Promise<boolean> {
     for (const kv of kvs) {
       if (this.#isFull) return true;
@@ -182,7 +182,7 @@ class PrefixList<T extends KubernetesObject> {
   }
 }
 
-/** An object whose attributes cannot be read is left out without an error. Source: etcd3/store.go appendListItem. */
+/** Leaves out an object whose attributes cannot be read, without an error. Source: etcd3/store.go appendListItem. */
 function matchesQuietly<T extends KubernetesObject>(predicate: SelectionPredicate<T>, stored: Stored<T>): boolean {
   try {
     return matches(predicate, stored.object);
@@ -192,7 +192,7 @@ function matchesQuietly<T extends KubernetesObject>(predicate: SelectionPredicat
   }
 }
 
-/** Runs a read of the engine, with the API's answers for revisions that are gone or still to come. */
+/** Runs a read of the engine. Turns revisions that are gone or still to come into the API's answers. */
 async function translated<T extends KubernetesObject, R>(
   context: ObjectListContext<T>,
   at: { readonly position: ListPosition; readonly prefix: string },

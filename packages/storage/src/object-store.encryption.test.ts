@@ -36,7 +36,7 @@ function store(transformer: Transformer): ObjectStore<TestPod> {
   return storage;
 }
 
-/** A server that has just started: with a seed of its own, and no key of others. */
+/** Returns the store of a server that has just started: it has its own seed and no key of another server. */
 async function server(): Promise<ObjectStore<TestPod>> {
   const dataKey = new DataKey({ providerName: 'kms', service, clock, logger: silentLogger });
   closers.push(() => dataKey.close());
@@ -90,7 +90,7 @@ describe('an ObjectStore whose keys come from a key service', () => {
     expect(service.calls.filter((call) => call.startsWith('decrypt'))).toEqual(['decrypt key-1']);
   });
 
-  it('takes the state that beat an update, under a key that it does not know', async () => {
+  it("retries an update on another writer's state, sealed under a key that it does not know", async () => {
     const [one, two] = [await server(), await server()];
     let round = 0;
     const label = (value: string) => (pod: TestPod | undefined) => ({
@@ -159,7 +159,7 @@ describe('a watch whose keys come from a key service', () => {
     expect(recorder.changes.at(-1), 'at once, now that nothing waits').toBe('ADDED c@4');
   });
 
-  it('fetches the key of the state before, where that decides or is shown', async () => {
+  it('fetches the key of the previous state when that decides or is shown', async () => {
     await watch('x=1');
     open();
     await theirs.create(keyOf('a'), podOf('a', { labels: { x: '1' } }));

@@ -49,7 +49,7 @@ describe('lists of an ObjectStore', () => {
     await Promise.all(
       Array.from({ length: 1_000 }, (_, i) => bench.create(`p${i}`, i === 999 ? { labels: { rare: 'yes' } } : {})),
     );
-    // 1 + 2 + 4 + … + 512 objects.
+    // Pages of 1 + 2 + 4 + … + 512 objects.
     expect(await rangesOf(() => bench.list({ limit: 1, labels: 'rare=yes' }))).toBe(10);
   });
 
@@ -170,7 +170,7 @@ describe('watches of an ObjectStore', () => {
     expect([error.code, error.details?.retryAfterSeconds]).toEqual([504, 3]);
   });
 
-  it('leave it to the reader what an unreachable engine means', async () => {
+  it('leave it to their reader how to handle an unreachable engine', async () => {
     const watch = bench.watch();
     await settle();
     engine.breakWatches(new StorageError({ code: 'Unreachable' }));
@@ -286,7 +286,7 @@ describe('changes of an ObjectStore', () => {
 describe('a get by who knows the object already', () => {
   const open = (transformer: Transformer) => new ObjectStore<TestPod>({ ...podStoreOptions(engine), transformer });
 
-  it('answers what is known while the store still has it, and reads it else', async () => {
+  it('returns the known object while the store still has it, and reads it otherwise', async () => {
     const storage = open(identityTransformer);
     const known = await storage.create(keyOf('a'), podOf('a'));
     expect(await storage.get(keyOf('a'))).not.toBe(known);
@@ -299,7 +299,7 @@ describe('a get by who knows the object already', () => {
     await storage.close();
   });
 
-  it('says at once that it is the newest, where the engine can, and asks for nothing then', async () => {
+  it('says at once that it is the newest, if the engine can tell, and reads nothing then', async () => {
     const asked: [string, number][] = [];
     const state = { newest: 0 };
     const knowing = Object.assign(engine, {
@@ -333,7 +333,7 @@ describe('a get by who knows the object already', () => {
     await Promise.all([plain.close(), encrypted.close()]);
   });
 
-  it('keeps to the version that it asks for', async () => {
+  it('keeps to the requested version', async () => {
     const storage = open(identityTransformer);
     const known = await storage.create(keyOf('a'), podOf('a'));
     const resourceVersion = String(known.revision + 5);
@@ -342,7 +342,7 @@ describe('a get by who knows the object already', () => {
     await storage.close();
   });
 
-  it('reads what is encrypted: its key may be gone', async () => {
+  it('reads an encrypted value, because its key may be gone', async () => {
     const storage = open({
       toStorage: (plain) => Buffer.concat([Buffer.from('k:'), plain]),
       fromStorage: (value) => ({ bytes: value.subarray(2), isStale: false }),

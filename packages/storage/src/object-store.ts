@@ -1,5 +1,5 @@
-// ObjectStore: objects over any Engine, what etcd3/store.go is. Below: an Engine; above: the cacher or the registry.
-
+// ObjectStore keeps objects in any Engine, as etcd3/store.go does in etcd. Below it is an Engine, above it the cacher
+// or the registry.
 import {
   type Clock,
   type GroupResource,
@@ -46,39 +46,47 @@ import { largeObjectBytes } from './work-turns.ts';
 import { WriteTurns } from './write-turns.ts';
 
 export interface ObjectStoreOptions<T extends KubernetesObject> {
-  /** Shared by the stores of all resources; closing the store does not close it. */
+  /** The stores of all resources share it; closing a store does not close it. */
   readonly engine: Engine;
   readonly codec: Codec<T>;
-  /** What all keys begin with (`--etcd-prefix`). Default "/registry". */
+  /** Prefix of all keys (`--etcd-prefix`). Default "/registry". */
   readonly keyPrefix?: string;
-  /** What the keys of this resource go on with: "/pods". */
+  /** Prefix of this resource's keys below `keyPrefix`: "/pods". */
   readonly resourcePrefix: string;
   /** Named in errors and traces. */
   readonly groupResource: GroupResource;
-  /** What the objects are, named in traces. Default: nothing. */
+  /** Kind of the objects, named in traces. Default: none. */
   readonly kind?: string;
   /** Encryption at rest. Default: {@link identityTransformer}. */
   readonly transformer?: Transformer;
   /** Freezes all objects that are handed out, for tests of I6. Default false. */
   readonly freeze?: boolean;
-  /** Source of time for the sharing of leases, for traces and metrics; the engine's. Default {@link systemClock}. */
+  /** Clock for lease sharing, traces and metrics; must be the engine's. Default {@link systemClock}. */
   readonly clock?: Clock;
-  /** Told, at level info, of every call that takes more than 500 ms, with the time of its steps. Default: nobody. */
+  /**
+   * Logs, at level info, every call that takes more than 500 ms, with the time of its steps. Default: nothing is
+   * logged.
+   */
   readonly logger?: Logger;
-  /** `--lease-reuse-duration-seconds`: longest extra life of a lease so that keys can share it. 0 = no sharing. Default 60. */
+  /**
+   * `--lease-reuse-duration-seconds`: longest extra lifetime of a lease so that keys can share it. 0 = no sharing.
+   * Default 60.
+   */
   readonly leaseReuseSeconds?: number;
-  /** Most keys to share a lease, at least 1. Default 1 000. */
+  /** Most keys that share a lease, at least 1. Default 1 000. */
   readonly leaseMaxObjects?: number;
-  /** Random numbers in [0, 1), for retry times. Default Math.random. */
+  /** Source of random numbers in [0, 1), for retry times. Default Math.random. */
   readonly random?: () => number;
   /**
-   * True: after a conflict, readers of the newest state of that key are let through one by one, so that no writer loses again and
-   * again (decision 0020). Default: true with the system's clock, false with one of a test, which may stand still while they wait.
+   * True: after a conflict, readers of that key's newest state are let through one by one, so that no writer loses
+   * again and again (decision 0020). Default: true with the system's clock; false with another, which may stand still
+   * while they wait.
    */
   readonly queuesReaders?: boolean;
   /**
-   * True: a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default false: the
-   * first one refuses it with its own error, as while the feature gate AllowUnsafeMalformedObjectDeletion is off.
+   * True: a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default
+   * false: the first one refuses the list with its own error, as while the feature gate
+   * AllowUnsafeMalformedObjectDeletion is off.
    */
   readonly namesUnreadable?: boolean;
 }
@@ -92,7 +100,7 @@ interface ReadingContext<T extends KubernetesObject> {
   readonly turns: WriteTurns;
 }
 
-/** Objects of one resource type, in the engine. Always ready; holds no state but its open watches. */
+/** Keeps the objects of one resource in the engine. Always ready; its only state is its open watches. */
 export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly keys: KeySpace;
   readonly #engine: Engine;
@@ -104,7 +112,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly #kind: string;
   readonly #resource: GroupResource;
   readonly #random: () => number;
-  /** What every part of this store reads with. */
+  /** The parts that every operation reads with. */
   readonly #reading: ReadingContext<T>;
   readonly #turns: WriteTurns;
   readonly #watches = new Set<ObjectWatch<T>>();
@@ -156,9 +164,9 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     return this.#tracer.run({ name: 'Get etcd3', attributes }, (trace) => this.#get(key, options, trace));
   }
 
-  /** A get in metrics and traces when it is true; else nothing has happened yet. */
+  /** Counts as a get in metrics and traces when the answer is true; otherwise nothing is recorded. */
   isNewest(known: Stored<T>, options: StorageCallOptions = {}): boolean {
-    // What is encrypted has to be read: its key may be gone.
+    // An encrypted value has to be read, because its key may be gone.
     if (this.#isClosed || !this.#coder.isPlain || this.#engine.isNewest === undefined) return false;
     const { key, revision, storedBytes } = known;
     if (this.#turns.has(key)) return false;
@@ -252,12 +260,12 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     return this.#engine.compactRevision();
   }
 
-  /** What this store has counted so far, for metrics. */
+  /** Returns what this store has counted so far, for metrics. */
   inspect(): StoreInspection {
     return this.#counters.inspect();
   }
 
-  /** Ends all watches silently and refuses further calls. The engine stays open. */
+  /** Ends all watches without an error and refuses further calls. The engine stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const watch of this.#watches) watch.close();
@@ -322,7 +330,10 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   }
 }
 
-/** Whether the store still has what is known. Of an encrypted value the size differs: whether it can be read has to be found out. */
+/**
+ * Returns whether the store still has the known object. The length of an encrypted value differs, so it is always read:
+ * its key may be gone.
+ */
 function isStill<T extends KubernetesObject>(kv: KeyValue, known: Stored<T> | undefined): known is Stored<T> {
   return known?.revision === kv.modRevision && known.storedBytes === kv.value.length;
 }

@@ -1,5 +1,4 @@
-// The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate.
-
+// The compare-and-set loop of updates. Source: etcd3/store.go GuaranteedUpdate.
 import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
 import { copyInSlices } from '@kapstan/api/internal';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
@@ -89,7 +88,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     }
   }
 
-  /** Undefined: the callback refused a state that was out of date; try again. */
+  /** Calls the callback. Undefined: it refused a state that was out of date, so the update is tried again. */
   async #call(): Promise<UpdateResult<T> | undefined> {
     const { stored, revision } = this.#state;
     const isLarge = stored !== undefined && stored.storedBytes >= largeObjectBytes;
@@ -114,7 +113,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     return error;
   }
 
-  /** The stored object when the update changes nothing, decided on what is stored now. */
+  /** Returns the stored object when the update changes nothing, compared with what is stored now. */
   async #unchanged(plain: Uint8Array, object: T): Promise<Stored<T> | 'changed' | 'retry'> {
     if (this.#state.isStale || !(await this.#hasContent(plain, object))) return 'changed';
     if (!this.#isCurrent) {
@@ -127,10 +126,10 @@ export class UpdateLoop<T extends KubernetesObject> {
   #hasContent(plain: Uint8Array, object: T): boolean | Promise<boolean> {
     const { stored, plain: present } = this.#state;
     if (stored === undefined) return false;
-    // The same content has the same length: most changes are told by it.
+    // Equal content has equal length, so the length alone reveals most changes.
     if (stored.storedBytes !== 0 && stored.storedBytes !== plain.length) return false;
     if (plain.length >= largeObjectBytes) return this.#isSameLarge(plain);
-    // A look at both objects is cheaper than encoding the present one, which tells the rest.
+    // Comparing the objects costs less than encoding the present one, which is needed only if they seem equal.
     if (present === undefined && surelyDiffer(withoutVersion(stored.object as T), withoutVersion(object))) return false;
     return this.#coder.isSameContent(plain, this.#coder.plainOf(this.#state));
   }
@@ -141,7 +140,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     return this.#coder.isSameLargeContent(plain, present);
   }
 
-  /** Undefined: someone else wrote; their state is the new one. */
+  /** Returns undefined when another writer came first; that writer's state is now the one to update. */
   async #write(plain: Uint8Array, ttlSeconds: number | undefined): Promise<Stored<T> | undefined> {
     const { key, options } = this.#update;
     const { signal } = options;
@@ -167,7 +166,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     return stored;
   }
 
-  /** The state was out of date, or may have been. */
+  /** Reads the state again, because it was or may have been out of date. */
   async #refresh(): Promise<void> {
     await this.#read();
     this.#trace.step('Retry value restored');
@@ -191,5 +190,5 @@ export class UpdateLoop<T extends KubernetesObject> {
   }
 }
 
-/** Fits every type of object: it has none. */
+/** Has no object, so it fits every type. */
 const absent: ReadState<never> = { revision: 0 as Revision, isStale: false };

@@ -1,4 +1,4 @@
-// The initial events of a watch over more objects than one page holds.
+// A watch whose initial events do not fit into one page.
 import { isExpired, type Revision } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { ObjectStore } from './object-store.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podStoreOptions, StorageBench } from './testing/storage-fixture.ts';
 
-/** A store that hands out two objects a page, whatever it is asked for. */
+/** An engine that returns two objects per page, whatever the limit. */
 class TwoAPage extends MemoryEngine {
   readonly asked: { readonly start: string; readonly revision: number }[] = [];
   beforePage: (page: number) => Promise<void> = async () => undefined;

@@ -1,6 +1,5 @@
-// Watches of an ObjectStore: the present state if asked for, then the engine's events against the selector.
-// Source: apiserver storage/etcd3/watcher.go.
-
+// Watches of an ObjectStore: the present state if requested, then the engine's events that match the selector. Source:
+// apiserver storage/etcd3/watcher.go.
 import { type GroupResource, type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { expired, internalError, tooLargeResourceVersion } from '@kapstan/api/errors';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -27,13 +26,13 @@ export interface ObjectWatchContext<T extends KubernetesObject> {
 
 export interface ObjectWatchCall<T extends KubernetesObject> {
   readonly range: KeyRange;
-  /** The asked version; 0 for "" and "0". */
+  /** The requested version; 0 for "" and "0". */
   readonly after: Revision;
   readonly options: StorageWatchOptions<T>;
   readonly sink: StorageWatchSink<T>;
 }
 
-/** One watch. Ends once: with one error, or silently when it is closed. */
+/** One watch. It ends once, with one error, or without one when it is closed. */
 export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
   readonly #context: ObjectWatchContext<T>;
   readonly #call: ObjectWatchCall<T>;
@@ -81,7 +80,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     this.#follow(revision);
   }
 
-  /** Sends what exists, page by page at one revision, which it resolves to. */
+  /** Sends all existing objects page by page, all at one revision. Resolves to that revision. */
   async #sendState(): Promise<Revision> {
     const { counters, engine, random } = this.#context;
     const { range, after } = this.#call;
@@ -135,7 +134,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     if (this.#isClosed) this.#engineWatch.close();
   }
 
-  /** What must be fetched before these events can be read. */
+  /** Fetches what is needed to read these events. Undefined when nothing is. */
   #needs(events: readonly EngineEvent[]): Promise<unknown> | undefined {
     const needs: Promise<void>[] = [];
     const { coder } = this.#context;
@@ -171,7 +170,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
       this.#emit({ type: isCreated ? 'ADDED' : 'MODIFIED', stored });
       return;
     }
-    // `previous` is there unless the key was created: checked above.
+    // `previous` is present unless the key was created; see the check above.
     const old = isCreated || event.previous === undefined ? undefined : this.#context.coder.read(event.previous);
     this.#emitTransition(old, stored);
   }
@@ -208,11 +207,11 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
   }
 }
 
-/** What the one ERROR event of a watch says. */
+/** Returns the error for the watch's one ERROR event. */
 function watchError(error: unknown): Error {
   if (error instanceof StatusError) return error;
   if (isStorageError(error, 'Compacted')) return expired('The resourceVersion for the provided watch is too old.');
-  // What is wrong with the engine is for the reader to judge: a cache goes on later, HTTP answers 500.
+  // The receiver decides about errors of the engine: a cache retries later, HTTP answers 500.
   if (isStorageError(error) && error.code !== 'Corrupt') return error;
   return internalError(error);
 }

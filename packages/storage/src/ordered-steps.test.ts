@@ -11,7 +11,7 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open };
 }
 
-it('runs at once what needs nothing, while nothing waits', async () => {
+it('runs a step without a need at once, while nothing waits', async () => {
   const done: number[] = [];
   const steps = new OrderedSteps(() => expect.fail());
   const first = gate();
@@ -39,7 +39,7 @@ it('keeps the order whatever is ready first', async () => {
   expect(done).toEqual([1, 2, 3]);
 });
 
-it('tells what a late step threw and goes on', async () => {
+it('reports what a late step threw and goes on', async () => {
   const errors: unknown[] = [];
   const done: number[] = [];
   const steps = new OrderedSteps((error) => errors.push(error));

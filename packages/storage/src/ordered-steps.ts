@@ -1,8 +1,11 @@
-// OrderedSteps: what a watch does with its events, in the order in which they came, though some must wait for a key to be
-// fetched. Nothing waits while nothing needs to: then a step runs at once. Used by object-watch.ts.
+// OrderedSteps runs the steps of a watch in the order of its events, though some must wait until a key is fetched. If
+// nothing waits, a step runs at once. Used by object-watch.ts.
 import { StorageError } from './storage-error.ts';
 
-/** Steps that may wait. Keys are few and come within seconds, so more than this means that the key service is lost. */
+/**
+ * Most steps that may wait. Keys are few and arrive within seconds, so more than this means that the key service is
+ * lost.
+ */
 const maxWaiting = 10_000;
 
 export class OrderedSteps {
@@ -10,12 +13,14 @@ export class OrderedSteps {
   #tail: Promise<unknown> | undefined;
   #waiting = 0;
 
-  /** Told of what a step threw that had to wait, and once more than 10,000 do. */
+  /**
+   * `onError` receives what a step threw after it had to wait, and an error for each step beyond 10,000 waiting ones.
+   */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
   }
 
-  /** Runs a step when its need is met and all steps before it have run. */
+  /** Runs a step after all steps before it, once its need is met. */
   run(need: Promise<unknown> | undefined, step: () => void): void {
     if (need === undefined && this.#tail === undefined) return step();
     if (this.#waiting >= maxWaiting) {

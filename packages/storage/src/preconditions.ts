@@ -1,10 +1,12 @@
-// Preconditions of updates and deletes, with the texts of the Go library. Source: apiserver storage/interfaces.go (Check).
-
+// Preconditions of updates and deletes, with the error texts of the Go library. Source: apiserver storage/interfaces.go
+// (Check).
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { Preconditions } from '@kapstan/api/internal';
 import { StorageError } from './storage-error.ts';
 
-/** Throws `InvalidObject`. An absent precondition holds; an absent object satisfies all. */
+/**
+ * Throws `InvalidObject` when a precondition fails. Absent preconditions hold; an absent object satisfies all of them.
+ */
 export function checkPreconditions(
   key: string,
   preconditions: Preconditions | undefined,

@@ -1,11 +1,11 @@
-// Whether two JSON values are the same but for the order of their members. Used by codec.ts and object-update.ts.
+// Compares two JSON values regardless of the order of their members. Used by codec.ts and object-update.ts.
 import { isDeepStrictEqual } from 'node:util';
 import { fitsOneSlice, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 
 /**
- * True only if the JSON of two values cannot be the same: both have a text, number or boolean in one place that is not the other's.
- * False is no answer: members that one of them lacks, and values that JSON writes in a form of its own, are left to a comparison of
- * the encodings.
+ * Returns true only if the two values cannot have the same JSON: in some place both have a text, number or boolean, and
+ * these differ. False leaves it open: members that one side lacks, and values that JSON writes in another form, need a
+ * comparison of the encodings.
  */
 export function surelyDiffer(a: unknown, b: unknown): boolean {
   if (a === b) return false;
@@ -17,7 +17,7 @@ export function surelyDiffer(a: unknown, b: unknown): boolean {
   return false;
 }
 
-/** JSON writes -0 as 0, and what is not finite as null. */
+/** Returns whether JSON writes two numbers differently. It writes -0 as 0, and infinities and NaN as null. */
 function isOtherNumber(a: unknown, b: unknown): boolean {
   return Number.isFinite(a) && Number.isFinite(b) && Number(a) !== Number(b);
 }

@@ -1,11 +1,11 @@
-// What a list or watch selects, parsed once at the edge and passed down.
-// Source: apiserver storage/selection_predicate.go.
+// SelectionPredicate says which objects a list or watch selects. The edge parses it once and passes it down. Source:
+// apiserver storage/selection_predicate.go.
 import type { DeepReadonly, FieldSelector, KubernetesObject, LabelSelector } from '@kapstan/api';
 
-/** The texts of an object that selectors look at. */
+/** The labels and fields of an object, as selectors see them. */
 export interface Attributes {
   readonly labels: Readonly<Record<string, string>>;
-  /** Field name → value, as a field selector names it: "metadata.name", "spec.nodeName". */
+  /** Field name → value, named as in a field selector: "metadata.name", "spec.nodeName". */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -22,7 +22,7 @@ export interface SelectionPredicate<T extends KubernetesObject> {
   readonly allowWatchBookmarks: boolean;
 }
 
-/** True when nothing is filtered out. */
+/** Returns true when nothing is filtered out. */
 export function isEverything<T extends KubernetesObject>(predicate: SelectionPredicate<T>): boolean {
   return predicate.labels.isEmpty && predicate.fields.isEmpty;
 }
@@ -43,12 +43,14 @@ export function matchesAttributes<T extends KubernetesObject>(
   return predicate.labels.matches(attributes.labels) && predicate.fields.matches(attributes.fields);
 }
 
-/** The one name that an exact `metadata.name` requirement asks for; undefined otherwise or on a later page. */
+/**
+ * Returns the one name that an exact `metadata.name` requirement asks for. Undefined without one, and on a later page.
+ */
 export function matchesSingleName<T extends KubernetesObject>(predicate: SelectionPredicate<T>): string | undefined {
   return predicate.continue === '' ? predicate.fields.exactValue('metadata.name') : undefined;
 }
 
-/** Labels and metadata fields: what every kind can be selected by. */
+/** Returns labels and metadata fields, by which every kind can be selected. */
 export function defaultAttributes(namespaced: boolean): GetAttributes<KubernetesObject> {
   return (object) => {
     const meta = object.metadata;

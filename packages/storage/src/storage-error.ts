@@ -1,8 +1,8 @@
-// The storage stack's own error family. Never crosses HTTP: the registry turns it into a StatusError (toStatus).
+// The storage stack's own error family. It never crosses HTTP: the registry turns it into a StatusError (toStatus).
 
 const brand = Symbol.for('@kapstan/storage/StorageError');
 
-/** Append-only. What each means stands in {@link storageErrors}. */
+/** Codes are only ever added. {@link storageErrors} says what each means. */
 export type StorageErrorCode =
   | 'KeyNotFound'
   | 'KeyExists'
@@ -27,7 +27,7 @@ interface StorageErrorRow {
   readonly isRetryable: boolean;
 }
 
-/** One row a code. Texts and numbers: apiserver storage/errors.go. */
+/** One row per code. Texts and numbers: apiserver storage/errors.go. */
 export const storageErrors: Readonly<Record<StorageErrorCode, StorageErrorRow>> = {
   KeyNotFound: { number: 1, text: 'key not found', isRetryable: false },
   KeyExists: { number: 2, text: 'key exists', isRetryable: false },
@@ -48,10 +48,12 @@ export const storageErrors: Readonly<Record<StorageErrorCode, StorageErrorRow>> 
 export interface StorageErrorInit {
   readonly code: StorageErrorCode;
   readonly key?: string;
-  /** The revision the code speaks of: of the conflict, the compaction, the newest one for FutureRevision. */
+  /**
+   * The revision that the code refers to: that of the conflict or the compaction; the newest one for FutureRevision.
+   */
   readonly revision?: number;
   readonly message?: string;
-  /** For `Unreachable`: the commit may have happened. Default false. */
+  /** For `Unreachable`: true when the commit may have happened. Default false. */
   readonly maybeApplied?: boolean;
   readonly cause?: unknown;
 }
@@ -79,7 +81,7 @@ export class StorageError extends Error {
     this.maybeApplied = init.maybeApplied ?? false;
   }
 
-  /** The text of the Go library, which begins with the name already. */
+  /** Returns the text of the Go library, which already begins with the error's name. */
   override toString(): string {
     return this.message;
   }

@@ -1,9 +1,9 @@
-// StoreCounters: what an ObjectStore counts of itself. Filled by its parts, shown by store-metrics.ts. Numbers only: a store is
-// too busy for a metrics library.
+// StoreCounters counts what an ObjectStore does. The store's parts fill it, store-metrics.ts shows it. It holds plain
+// numbers, because a store is too busy for a metrics library.
 import type { Clock } from '@kapstan/api';
 import { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
 
-/** A request to the engine, under the name that kube-apiserver has for it. */
+/** A request to the engine, named as in kube-apiserver's metrics. */
 export type StoreOperation =
   | 'get'
   | 'list'
@@ -13,21 +13,21 @@ export type StoreOperation =
   | 'delete'
   | 'getCurrentResourceVersion';
 
-/** What a store has done since it was opened. Counts never go back. */
+/** Counts of a store since it was opened. They never go down. */
 export interface StoreInspection {
   readonly requests: readonly {
     readonly operation: StoreOperation;
     readonly durations: HistogramCounts;
     readonly errors: number;
   }[];
-  /** Of all watches together. */
+  /** Events received by all watches together. */
   readonly eventsReceived: number;
-  /** Reports of progress. */
+  /** Progress reports received. */
   readonly bookmarks: number;
   readonly decodeErrors: number;
-  /** Keys, attempts included, that shared a lease when it was replaced. */
+  /** How many keys shared each lease, counted when it was replaced. Failed attempts count too. */
   readonly leaseObjects: HistogramCounts;
-  /** Objects that lists read, looked at and returned. */
+  /** Objects that lists fetched, evaluated and returned. */
   readonly lists: {
     readonly fetched: number;
     readonly evaluated: number;
@@ -36,7 +36,7 @@ export interface StoreInspection {
   };
 }
 
-/** Bounds in seconds. Source: k8s.io/apiserver storage/etcd3/metrics. */
+/** Bucket bounds in seconds. Source: k8s.io/apiserver storage/etcd3/metrics. */
 const requestBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
@@ -61,7 +61,7 @@ export class StoreCounters {
     this.#clock = clock;
   }
 
-  /** Runs a request to the engine; a commit whose comparison fails is no error. */
+  /** Runs a request to the engine and counts it. A commit whose comparison fails is not an error. */
   async request<R>(operation: StoreOperation, work: () => Promise<R>): Promise<R> {
     const startMs = this.#clock.monotonicNow();
     const requests = this.#of(operation);
@@ -75,7 +75,7 @@ export class StoreCounters {
     }
   }
 
-  /** As {@link request}, of one that went well in this turn. */
+  /** Counts a request that has already succeeded in this turn. */
   requested(operation: StoreOperation, durationMs: number): void {
     this.#of(operation).durations.observe(durationMs);
   }

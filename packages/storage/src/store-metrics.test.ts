@@ -1,5 +1,5 @@
-// TestRecordDecodeError, TestRecordEtcdEvent, TestRecordEtcdBookmark, TestRecordEtcdRequest, TestUpdateStoreStats of the
-// Go library: names, labels, buckets, values.
+// Covers TestRecordDecodeError, TestRecordEtcdEvent, TestRecordEtcdBookmark, TestRecordEtcdRequest and
+// TestUpdateStoreStats of the Go library: names, labels, buckets, values.
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { formatMetrics } from './metric-family.ts';
@@ -30,7 +30,7 @@ function text(stats?: InspectedStore['stats']): string {
   return formatMetrics(storeMetrics([{ ...pods, inspection: store.inspect(), ...(stats !== undefined && { stats }) }]));
 }
 
-/** Value of the one sample whose line begins so. */
+/** Returns the value of the one sample whose line begins with this text. */
 function value(start: string): number | undefined {
   const line = text()
     .split('\n')
@@ -59,7 +59,7 @@ describe('the metrics of a store', () => {
     const counts = ['create', 'update', 'get', 'list', 'listWithCount', 'getCurrentResourceVersion', 'delete'].map(
       (operation) => requests(operation),
     );
-    // Update and delete each read first.
+    // Update and delete each begin with a read.
     expect(counts).toEqual([1, 1, 3, 1, 1, 1, 1]);
     const buckets = text().match(/etcd_request_duration_seconds_bucket\{operation="create".*/g) ?? [];
     const name = 'etcd_request_duration_seconds_bucket{operation="create",group="",resource="pods",le=';
@@ -121,7 +121,7 @@ describe('the metrics of a store', () => {
     const list = (name: string): string =>
       lines.find((line) => line.startsWith(`apiserver_storage_list_${name}{`)) ?? '';
     expect(list('total')).toBe(`apiserver_storage_list_total${labels} 2`);
-    // Pages of 1 and 2, and then one key.
+    // The lists read pages of 1 and 2 keys, and then one key.
     expect(list('fetched_objects_total')).toMatch(/ 4$/);
     expect(list('evaluated_objects_total')).toMatch(/ 3$/);
     expect(list('returned_objects_total')).toMatch(/ 2$/);

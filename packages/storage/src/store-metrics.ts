@@ -1,17 +1,17 @@
-// The numbers of stores under the names that kube-apiserver gives them. Above: whoever serves /metrics.
-// Source: apiserver storage/etcd3/metrics/metrics.go.
+// The counters of stores under kube-apiserver's metric names, for whoever serves /metrics. Source: apiserver
+// storage/etcd3/metrics/metrics.go.
 import { formatGroupResource } from '@kapstan/api/internal';
 import type { HistogramCounts } from './histogram.ts';
 import type { MetricFamily, MetricSample } from './metric-family.ts';
 import type { StorageStats } from './storage.ts';
 import type { StoreInspection } from './store-counters.ts';
 
-/** One store at one moment. */
+/** The counters of one store at one moment. */
 export interface InspectedStore {
   readonly group: string;
   readonly resource: string;
   readonly inspection: StoreInspection;
-  /** What the last count of its objects said. Absent = not counted yet, or never. */
+  /** Result of the last count of its objects. Absent = not counted yet, or never counted. */
   readonly stats?: StorageStats | 'failed';
 }
 
@@ -21,7 +21,7 @@ type Labels = MetricSample['labels'];
 type RowHead = Omit<MetricFamily, 'samples'>;
 
 interface Row extends RowHead {
-  /** Values of one store, with all their labels. */
+  /** Returns the values of one store, with all their labels. */
   readonly read: (store: InspectedStore) => readonly (readonly [Value, Labels])[];
 }
 
@@ -29,62 +29,82 @@ const fromEtcd = { storage: 'etcd', index: '' } as const;
 
 const rows: readonly Row[] = [
   byOperation(
-    { name: 'etcd_request_duration_seconds', type: 'histogram', help: 'How long requests to the store took.' },
+    { name: 'etcd_request_duration_seconds', type: 'histogram', help: 'Duration of requests to the store in seconds.' },
     (r) => r.durations,
   ),
   byOperation(
-    { name: 'etcd_requests_total', type: 'counter', help: 'Requests to the store.' },
+    { name: 'etcd_requests_total', type: 'counter', help: 'Number of requests to the store.' },
     (r) => r.durations.count,
   ),
   byOperation(
-    { name: 'etcd_request_errors_total', type: 'counter', help: 'Requests to the store that failed.' },
+    { name: 'etcd_request_errors_total', type: 'counter', help: 'Number of requests to the store that failed.' },
     (r) => r.errors,
   ),
   {
     name: 'apiserver_storage_objects',
-    help: 'Stored objects when they were last counted, -1 = could not be. Use apiserver_resource_objects.',
+    help: 'Number of stored objects at the last count, -1 if the count failed. Use apiserver_resource_objects instead.',
     type: 'gauge',
     read: (s) => counted(s, objectsOf).map((value) => [value, { resource: formatGroupResource(s) }] as const),
   },
   {
     name: 'apiserver_resource_objects',
-    help: 'Stored objects when they were last counted, -1 = could not be.',
+    help: 'Number of stored objects at the last count, -1 if the count failed.',
     type: 'gauge',
     read: (s) => counted(s, objectsOf).map((value) => [value, resourceOf(s)] as const),
   },
   {
     name: 'apiserver_resource_size_estimate_bytes',
-    help: 'Bytes of stored objects as last seen, -1 = unknown.',
+    help: 'Estimated size of the stored objects in bytes, -1 if unknown.',
     type: 'gauge',
     read: (s) => counted(s, sizeOf).map((value) => [value, resourceOf(s)] as const),
   },
   one(
-    { name: 'apiserver_storage_events_received_total', type: 'counter', help: 'Events that the store sent.' },
+    {
+      name: 'apiserver_storage_events_received_total',
+      type: 'counter',
+      help: 'Number of events received from the store.',
+    },
     (i) => i.eventsReceived,
   ),
   one(
-    { name: 'etcd_bookmark_total', type: 'counter', help: 'Reports of progress that the store sent.' },
+    { name: 'etcd_bookmark_total', type: 'counter', help: 'Number of progress reports received from the store.' },
     (i) => i.bookmarks,
   ),
-  one({ name: 'etcd_bookmark_counts', type: 'gauge', help: 'Use etcd_bookmark_total.' }, (i) => i.bookmarks),
+  one({ name: 'etcd_bookmark_counts', type: 'gauge', help: 'Use etcd_bookmark_total instead.' }, (i) => i.bookmarks),
   one(
-    { name: 'apiserver_storage_decode_errors_total', type: 'counter', help: 'Stored values that are no objects.' },
+    {
+      name: 'apiserver_storage_decode_errors_total',
+      type: 'counter',
+      help: 'Stored values that could not be decoded.',
+    },
     (i) => i.decodeErrors,
   ),
-  list('apiserver_storage_list_total', 'Lists answered by the store.', (lists) => lists.durations.count),
-  list('apiserver_storage_list_fetched_objects_total', 'Objects that lists read.', (lists) => lists.fetched),
-  list('apiserver_storage_list_evaluated_objects_total', 'Objects that lists looked at.', (lists) => lists.evaluated),
-  list('apiserver_storage_list_returned_objects_total', 'Objects that lists returned.', (lists) => lists.returned),
+  list('apiserver_storage_list_total', 'Number of lists answered by the store.', (lists) => lists.durations.count),
+  list(
+    'apiserver_storage_list_fetched_objects_total',
+    'Number of objects read from the store for lists.',
+    (lists) => lists.fetched,
+  ),
+  list(
+    'apiserver_storage_list_evaluated_objects_total',
+    'Number of objects that lists compared with their selector.',
+    (lists) => lists.evaluated,
+  ),
+  list(
+    'apiserver_storage_list_returned_objects_total',
+    'Number of objects returned by lists.',
+    (lists) => lists.returned,
+  ),
   {
     name: 'apiserver_storage_list_duration_seconds',
-    help: 'How long lists of the store took.',
+    help: 'Duration of lists of the store in seconds.',
     type: 'histogram',
-    // Pages are used where kube-apiserver may use etcd's stream of ranges.
+    // Lists read pages, where kube-apiserver may use etcd's stream of ranges.
     read: (s) => [[s.inspection.lists.durations, { ...resourceOf(s), streamed: 'false' }]],
   },
 ];
 
-/** All families. Those without a sample are left out. */
+/** Returns all metric families that have a sample. */
 export function storeMetrics(stores: Iterable<InspectedStore>): MetricFamily[] {
   const inspected = [...stores];
   const families = rows.map(({ read, ...family }) => ({
@@ -94,17 +114,19 @@ export function storeMetrics(stores: Iterable<InspectedStore>): MetricFamily[] {
   return [...families, leaseObjects(inspected)].filter(({ samples }) => samples.length > 0);
 }
 
-/** What the store takes on disk. */
+/** Returns the metric for the size of the store on disk. */
 export function storeSizeMetric(bytes: number): MetricFamily {
   return {
     name: 'apiserver_storage_size_bytes',
-    help: 'Size of the file of the store.',
+    help: 'Size of the store on disk in bytes.',
     type: 'gauge',
     samples: [{ labels: { storage_cluster_id: 'etcd-0' }, value: bytes }],
   };
 }
 
-/** kube-apiserver does not tell by resource: nearly all leases are those of events. */
+/**
+ * Adds up the leases of all stores. kube-apiserver does not separate them by resource: nearly all are those of events.
+ */
 function leaseObjects(stores: readonly InspectedStore[]): MetricFamily {
   const all = stores.map(({ inspection }) => inspection.leaseObjects);
   const [first] = all;
@@ -116,7 +138,7 @@ function leaseObjects(stores: readonly InspectedStore[]): MetricFamily {
   };
   return {
     name: 'etcd_lease_object_counts',
-    help: 'Keys that shared a lease.',
+    help: 'Number of keys that shared a lease.',
     type: 'histogram',
     samples: value === undefined ? [] : [{ labels: {}, value }],
   };

@@ -1,4 +1,4 @@
-// Names, attributes and steps of traces, as etcd3/store.go has them.
+// Traces have the names, attributes and steps of etcd3/store.go.
 import diagnostics from 'node:diagnostics_channel';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';
@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 afterEach(() => diagnostics.unsubscribe(storeChannelName, listen));
 
-/** The engine takes so long for each call. */
+/** Makes each call of the engine take this long. */
 function slowBy(ms: number): void {
   engine.beforeOperation = () => clock.advance(ms);
 }
@@ -127,7 +127,7 @@ describe('the trace of a call', () => {
     expect(stepsOf(span)).toEqual(recursive ? ['page read', 'page decoded'] : ['value read']);
   });
 
-  it('Get etcd3 and Delete etcd3 are told in the same manner', async () => {
+  it('Get etcd3 and Delete etcd3 are reported in the same form', async () => {
     await bench.create('a');
     const got = await traced(() => bench.storage.get(keyOf('a'), { resourceVersion: '1' }));
     expect([got?.name, stepsOf(got), got?.attributes.resourceVersion]).toEqual([
@@ -142,7 +142,7 @@ describe('the trace of a call', () => {
     ]);
   });
 
-  it('Get etcd3 is told once of a state that is known, whether the engine knew it at once or was read', async () => {
+  it('Get etcd3 is reported once for a known state, whether the engine knew it at once or was read', async () => {
     const known = await bench.create('a');
     const store = bench.storage as ObjectStore<TestPod>;
     const get = async (): Promise<unknown> =>
@@ -188,7 +188,7 @@ describe('the log of slow calls', () => {
     expect(logged).toHaveLength(lines);
   });
 
-  it('has slow calls that fail', async () => {
+  it('has a line for slow calls that fail', async () => {
     await bench.create('a');
     slowBy(501);
     await expect(bench.create('a')).rejects.toThrow('key exists');

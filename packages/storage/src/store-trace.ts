@@ -1,12 +1,12 @@
-// StoreTrace: the steps of one call of an ObjectStore, or of an EnvelopeTransformer below it, with their times, told to whoever
-// listens and logged when the call was slow.
-// Names of calls and steps are those of kube-apiserver's store (etcd3/store.go), over every engine: dashboards and people search
-// for "GuaranteedUpdate etcd3", so the embedded engine does not rename them.
+// StoreTrace records the steps of one call of an ObjectStore, or of an EnvelopeTransformer below it, with their times.
+// Subscribers of the channel receive every call; slow calls are also logged. Names of calls and steps are those of
+// kube-apiserver's store (etcd3/store.go) over every engine: dashboards and people search for "GuaranteedUpdate etcd3",
+// so the embedded engine does not rename them.
 import { channel } from 'node:diagnostics_channel';
 import type { Clock, Logger } from '@kapstan/api';
 import { isStorageError } from './storage-error.ts';
 
-/** Name of the channel of `node:diagnostics_channel` on which every finished call is published, as a {@link StoreSpan}. */
+/** Name of the `node:diagnostics_channel` channel on which every finished call is published as a {@link StoreSpan}. */
 export const storeChannelName = 'kapstan:storage';
 
 export type StoreStep =
@@ -25,7 +25,7 @@ export type StoreStep =
   | 'page decoded'
   | EnvelopeStep;
 
-/** Source: value/encrypt/envelope/kmsv2/envelope.go. */
+/** Steps of an envelope transformer. Source: value/encrypt/envelope/kmsv2/envelope.go. */
 type EnvelopeStep =
   | 'About to encrypt data using DEK'
   | 'Data encryption succeeded'
@@ -41,39 +41,43 @@ type EnvelopeStep =
 
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
-/** A finished call. Holds keys and sizes, never values; a failure is told by its code, as texts may quote what was stored. */
+/**
+ * A finished call. It holds keys and sizes, never values. A failure is named by its code, since texts may quote stored
+ * data.
+ */
 export interface StoreSpan {
   /**
-   * "Create etcd3", "GuaranteedUpdate etcd3", "List(recursive=true) etcd3", "Get etcd3", "Delete etcd3",
-   * "TransformFromStorage with envelopeTransformer", "TransformToStorage with envelopeTransformer".
+   * One of "Create etcd3", "GuaranteedUpdate etcd3", "List(recursive=true) etcd3", "List(recursive=false) etcd3", "Get
+   * etcd3", "Delete etcd3", "TransformFromStorage with envelopeTransformer", "TransformToStorage with
+   * envelopeTransformer".
    */
   readonly name: string;
   /**
-   * What of these is known: audit-id, key, type, resource, resourceVersion, resourceVersionMatch, limit, continue; of an
-   * envelope transformer transformer.provider.name.
+   * Attributes that are known: of a store's call audit-id, key, type, resource, resourceVersion, resourceVersionMatch,
+   * limit and continue; of an envelope transformer transformer.provider.name alone.
    */
   readonly attributes: SpanAttributes;
-  /** Milliseconds on the monotonic clock of the store. */
+  /** Start of the call, in milliseconds on the store's monotonic clock. */
   readonly startMs: number;
   readonly durationMs: number;
-  /** `atMs` counts from the start. `len`: bytes of an object, keys of a page. */
+  /** `atMs` counts from the start. `len` is in bytes for an object, in keys for a page. */
   readonly steps: readonly { readonly name: StoreStep; readonly atMs: number; readonly len?: number }[];
-  /** Code of a StorageError, reason of a Status, else the name of the error. Absent = the call succeeded. */
+  /** Code of a StorageError, reason of a Status, else the error's name. Absent = the call succeeded. */
   readonly error?: string;
 }
 
 export interface TracedCall {
   readonly name: string;
-  /** Asked for only when somebody will read them. */
+  /** Called only when somebody will read the attributes. */
   readonly attributes: () => SpanAttributes;
 }
 
 interface MadeCall extends Pick<StoreSpan, 'startMs' | 'durationMs'> {
-  /** Asked for only when somebody will read them. */
+  /** Called only when somebody will read the steps. */
   readonly steps: () => StoreSpan['steps'];
 }
 
-/** Calls that take longer are logged. Source: etcd3/store.go. */
+/** Calls that take longer than this are logged. Source: etcd3/store.go. */
 const slowCallMs = 500;
 
 const finished = channel(storeChannelName);
@@ -82,7 +86,7 @@ const finished = channel(storeChannelName);
 export class StoreTrace {
   readonly startMs: number;
   readonly #clock: Clock;
-  /** Name, time and length of each step, in turn: nothing else is made of them unless they are read. */
+  /** Name, time and length of each step, flattened. They become objects only when somebody reads them. */
   readonly #marks: (StoreStep | number)[] = [];
 
   constructor(clock: Clock) {
@@ -90,7 +94,7 @@ export class StoreTrace {
     this.startMs = clock.monotonicNow();
   }
 
-  /** `len`: bytes or keys that the step was about. */
+  /** Records a step. `len`: the bytes or keys that it handled. */
   step(name: StoreStep, len = -1): void {
     this.#marks.push(name, this.#clock.monotonicNow(), len);
   }
@@ -127,7 +131,7 @@ export class StoreTracer {
     }
   }
 
-  /** As {@link run}, in this turn. */
+  /** Does what {@link run} does for synchronous work. */
   runNow<R>(call: TracedCall, work: (trace: StoreTrace) => R): R {
     const trace = new StoreTrace(this.#clock);
     try {
@@ -145,7 +149,9 @@ export class StoreTracer {
     this.made(call, { startMs: trace.startMs, durationMs, steps: () => trace.steps() }, error);
   }
 
-  /** A call that is over; what is not told costs nothing. */
+  /**
+   * Publishes a finished call, and logs it when it was slow. Costs almost nothing when nobody listens and it was fast.
+   */
   made(call: TracedCall, { startMs, durationMs, steps }: MadeCall, error?: unknown): void {
     const isSlow = durationMs > slowCallMs;
     if (!isSlow && !finished.hasSubscribers) return;

@@ -51,7 +51,7 @@ it('makes an encoding once while the object is held', () => {
   expect(stored.encoded(nameOnly)).toBe(bytes);
 });
 
-it('keeps of a released object its JSON alone, whatever it is asked for', () => {
+it('keeps only the JSON of a released object, whatever encoding is requested', () => {
   const { stored, parses } = storedWithParser();
   const held = stored.encoded(nameOnly);
   stored.release();
@@ -122,14 +122,14 @@ it('stays released when it is asked for at another revision', () => {
   expect([stored.object.metadata?.resourceVersion, parses()]).toEqual(['7', 2]);
 });
 
-it('cannot be made again at another revision where it could not before', () => {
+it('cannot be parsed again at another revision when it could not before', () => {
   const deleted = new Stored('/things/a', revision, object()).atRevision(9 as Revision);
   const seen = deleted.object;
   deleted.release();
   expect(deleted.object).toBe(seen);
 });
 
-it('is frozen at another revision where it was', () => {
+it('is frozen at another revision when it was before', () => {
   const frozen = new Stored('/things/a', revision, Object.freeze(object()));
   const { object: copy } = frozen.atRevision(9 as Revision);
   expect([Object.isFrozen(copy), Object.isFrozen(copy.metadata)]).toEqual([true, true]);

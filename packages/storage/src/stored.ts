@@ -1,5 +1,4 @@
-// Stored<T>: one object at one revision with its encodings, made once and shared by every reader and watcher.
-
+// Stored<T>: one object at one revision with its encodings. They are made once and shared by every reader and watcher.
 import { type DeepReadonly, type KubernetesObject, type Revision, stringifyJson } from '@kapstan/api';
 import { formatRevision } from '@kapstan/api/internal';
 
@@ -9,16 +8,16 @@ export interface Encoding<T extends KubernetesObject> {
   encode(stored: Stored<T>): Uint8Array;
 }
 
-/** The wire JSON of the object, as it is held. */
+/** Encodes the object as its wire JSON. */
 export const jsonEncoding: Encoding<KubernetesObject> = {
   name: 'json',
   encode: (stored) => encodeText(stringifyJson(stored.object)),
 };
 
 /**
- * One object at one revision. The object carries its resourceVersion and is never changed (I6): copy with
- * structuredClone first. Encodings are computed on first use. The wire JSON is kept for as long as this value lives, the
- * others for as long as the object is.
+ * One object at one revision. The object carries its resourceVersion and is never changed (I6): copy it with
+ * structuredClone first. Encodings are made on first use. The wire JSON is kept as long as this value lives, the others
+ * as long as the object is.
  */
 export class Stored<T extends KubernetesObject> {
   readonly key: string;
@@ -28,10 +27,12 @@ export class Stored<T extends KubernetesObject> {
   #object: DeepReadonly<T> | undefined;
   #parse: (() => DeepReadonly<T>) | undefined;
   #parseInTurns: (() => Promise<DeepReadonly<T>>) | undefined;
-  // Apart from the others: nearly every value has it and no other, and a Map is larger than an object.
+  // Not in the Map: nearly every value has the JSON and no other encoding, and a Map is larger than a field.
   #json: Uint8Array | undefined;
   #encodings: Map<string, Uint8Array> | undefined;
-  /** Long encodings of a released object, for as long as somebody else holds them: many who read at once share one. */
+  /**
+   * Long encodings of a released object, kept while somebody else holds them, so that simultaneous readers share one.
+   */
   #borrowed: Map<string, WeakRef<Uint8Array>> | undefined;
 
   constructor(key: string, revision: Revision, object: DeepReadonly<T>) {
@@ -40,20 +41,23 @@ export class Stored<T extends KubernetesObject> {
     this.#object = object;
   }
 
-  /** Always equal; the same one between two calls of {@link release}. */
+  /** The object, parsed anew after {@link release}. Always equal, and the same one between two releases. */
   get object(): DeepReadonly<T> {
     // Invariant: without an object there is a parser.
     this.#object ??= (this.#parse as () => DeepReadonly<T>)();
     return this.#object;
   }
 
-  /** How to make the object anew; with it {@link release} can let go of the object. */
+  /** Sets how to parse the object anew, which allows {@link release} to drop it. */
   rememberParser(parse: () => DeepReadonly<T>, parseInTurns?: () => Promise<DeepReadonly<T>>): void {
     this.#parse = parse;
     this.#parseInTurns = parseInTurns;
   }
 
-  /** Makes a large object anew, in several turns, if it was released: what looks at {@link object} next need not parse it in one. */
+  /**
+   * Parses a large object in several turns if it was released, so that the next use of {@link object} need not parse it
+   * in one.
+   */
   async restore(): Promise<void> {
     if (this.#object !== undefined || this.#parseInTurns === undefined) return;
     const object = await this.#parseInTurns();
@@ -61,8 +65,9 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * Keeps the JSON alone, where the object can be made anew. A parsed object is several times its bytes, and the
-   * garbage collector walks it: what many hold and few look at is better kept so (decision 0013).
+   * Drops the object and keeps only its JSON, if the object can be parsed anew. A parsed object takes several times its
+   * bytes and costs the garbage collector time, so objects that are held but rarely read are kept this way (decision
+   * 0013).
    */
   release(): void {
     if (this.#parse === undefined) return;
@@ -70,7 +75,10 @@ export class Stored<T extends KubernetesObject> {
     this.#encodings = undefined;
   }
 
-  /** Lets `look` see the object, and lets go of it again if it was released before. For passes over many objects. */
+  /**
+   * Calls `look` with the object and drops the object afterwards if it was released before. For passes over many
+   * objects.
+   */
   view<R>(look: (object: DeepReadonly<T>) => R): R {
     const wasReleased = this.#object === undefined;
     try {
@@ -80,14 +88,14 @@ export class Stored<T extends KubernetesObject> {
     }
   }
 
-  /** Bytes in the given encoding. Shared: do not write into them. */
+  /** Returns the bytes in the given encoding. They are shared: do not write into them. */
   encoded(encoding: Encoding<T>): Uint8Array {
     const known = this.#known(encoding.name);
     if (known !== undefined) return known;
     const wasReleased = this.#object === undefined;
     const bytes = encoding.encode(this);
     if (wasReleased) this.release();
-    // Of a released object the next reader is far: keeping more than one form would keep the whole cache twice.
+    // A released object is rarely read, and keeping a second form of each would keep the whole cache twice.
     if (!wasReleased || encoding.name === jsonEncoding.name) this.rememberEncoded(encoding.name, bytes);
     else if (bytes.length >= longBytes) {
       this.#borrowed ??= new Map();
@@ -101,12 +109,12 @@ export class Stored<T extends KubernetesObject> {
     return this.#encodings?.get(name) ?? this.#borrowed?.get(name)?.deref();
   }
 
-  /** The wire JSON where it is at hand: asking makes nothing. */
+  /** The wire JSON if it exists already; never made for this. */
   get knownJson(): Uint8Array | undefined {
     return this.#json;
   }
 
-  /** Puts bytes that are known already, as those spliced from the stored value. */
+  /** Sets bytes that are already known, such as JSON spliced from the stored value. */
   rememberEncoded(name: string, bytes: Uint8Array): void {
     if (name === jsonEncoding.name) {
       this.#json = bytes;
@@ -117,8 +125,8 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * The same object at another revision: what a deletion shows (last state, revision of the deletion). It can be released
-   * where this one can, and this one stays released if it was.
+   * Returns the same object at another revision; a deletion shows the last state at its own revision. The copy can be
+   * released if this one can, and this one stays released if it was.
    */
   atRevision(revision: Revision): Stored<T> {
     const twin = new Stored<T>(
@@ -133,7 +141,7 @@ export class Stored<T extends KubernetesObject> {
   }
 }
 
-/** A copy with that version, which shares all the rest; frozen where the object is. */
+/** Returns a copy with that version that shares everything else, frozen if the object is. */
 function versioned<T extends KubernetesObject>(object: DeepReadonly<T>, revision: Revision): DeepReadonly<T> {
   const copy = { ...object, metadata: { ...object.metadata, resourceVersion: formatRevision(revision) } };
   if (Object.isFrozen(object)) {
@@ -143,7 +151,7 @@ function versioned<T extends KubernetesObject>(object: DeepReadonly<T>, revision
   return copy as DeepReadonly<T>;
 }
 
-/** From this size on a copy for each reader costs more than the reference that avoids it. */
+/** Above this size, an extra copy per reader costs more than the reference that lets them share one. */
 const longBytes = 16_384;
 
 const encoder = new TextEncoder();

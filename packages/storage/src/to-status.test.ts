@@ -25,7 +25,7 @@ describe('StorageError', () => {
 });
 
 describe('toStatus', () => {
-  // By error and verb.
+  // Expected answers by verb and error.
   it.each<[StorageVerb, Partial<Record<StorageErrorCode, string>>]>([
     [
       'get',
@@ -73,7 +73,8 @@ describe('toStatus', () => {
       expect(answer(verb, code as StorageErrorCode), code).toBe(expected);
   });
 
-  // TooLarge is on purpose not as in kube-apiserver: a 500 without a reason, with the words of etcd or of its client.
+  // TooLarge differs from kube-apiserver on purpose, which answers 500 without a reason in the words of etcd or of its
+  // client.
   it.each<[StorageErrorCode, string]>([
     ['TooLarge', '413 RequestEntityTooLarge'],
     ['Full', '507 InsufficientStorage'],
@@ -97,7 +98,7 @@ describe('toStatus', () => {
     );
   });
 
-  it('tells nobody under which key an object is stored when something is wrong inside', () => {
+  it('does not reveal the key of an object in an internal error', () => {
     for (const code of ['Corrupt', 'InvalidKey', 'Timeout'] as const) {
       const error = new StorageError({ code, key: '/registry/secrets/ns/one', message: 'details' });
       const status = toStatus(error, { verb: 'get', resource, name: 'one' }) as StatusError;

@@ -1,4 +1,5 @@
-// How a storage error is answered: one row a verb, as registry/rest and storage/errors of the Go library.
+// Turns storage errors into the API's answers, one row per verb, as registry/rest and storage/errors of the Go library
+// do.
 import type { GroupResource } from '@kapstan/api';
 import {
   alreadyExists,
@@ -60,9 +61,10 @@ const rows: Readonly<Record<StorageVerb, Partial<Record<StorageErrorCode, Answer
 };
 
 /**
- * Codes that say the same whatever the verb. TooLarge differs from kube-apiserver on purpose: there it is a 500 without a reason
- * that says "etcdserver: request is too large" or, above 2 MiB, "rpc error: code = ResourceExhausted desc = trying to send message
- * larger than max (2662615 vs. 2097152)", which reads as a fault of the server. It is the client's, and its object has to shrink.
+ * Answers that do not depend on the verb. TooLarge differs from kube-apiserver on purpose. There it is a 500 without a
+ * reason that says "etcdserver: request is too large" or, above 2 MiB, "rpc error: code = ResourceExhausted desc =
+ * trying to send message larger than max (2662615 vs. 2097152)". That reads as a fault of the server, but it is the
+ * client's object that has to shrink.
  */
 const anyVerb: Partial<Record<StorageErrorCode, Answer>> = {
   TooLarge: (error) => requestEntityTooLarge(error.detail || error.message),
@@ -72,14 +74,14 @@ const anyVerb: Partial<Record<StorageErrorCode, Answer>> = {
   InvalidKey: (error) => badRequest(`an object of this name cannot be stored: ${error.detail}`),
 };
 
-/** The StatusError for a failure of storage. What is no StorageError passes unchanged. */
+/** Returns the StatusError for a storage failure. Any error that is not a StorageError is returned unchanged. */
 export function toStatus(error: unknown, context: ToStatusContext): unknown {
   if (!isStorageError(error)) return error;
   const answer = rows[context.verb][error.code] ?? anyVerb[error.code];
   return answer === undefined ? internalError(withoutKey(error)) : answer(error, context);
 }
 
-/** Where objects are stored is nothing for clients, and a key may be as long as they like. */
+/** Removes the key: clients should not see where objects are stored, and a key may be of any length. */
 function withoutKey({ message, key, cause }: StorageError): Error {
   const text = key === '' ? message : message.replace(`Key: ${key}, `, '');
   return new Error(text, { cause });

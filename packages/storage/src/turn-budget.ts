@@ -1,11 +1,12 @@
-// TurnBudget: lets long loops over objects give way to the event loop. Counts bytes, not time, so it needs no clock.
+// TurnBudget tells long loops over objects when to yield to the event loop. It counts bytes, not time, so it needs no
+// clock.
 
 // JSON.parse runs at 100 to 200 MB/s, so this is about 3 ms of work.
 const bytesPerTurn = 256 * 1024;
-// What an object costs beside its bytes: selectors, allocation.
+// Cost of an object apart from its bytes: selectors, allocation.
 const bytesPerObject = 512;
 
-/** Work done since the event loop last ran. Ask {@link isSpent} after each object, then await {@link nextTurn}. */
+/** Work done since the event loop last ran. Check {@link isSpent} after each object, then await {@link nextTurn}. */
 export class TurnBudget {
   #spent = 0;
 

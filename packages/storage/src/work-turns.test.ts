@@ -21,7 +21,7 @@ beforeEach(() => {
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Work of so many steps of a millisecond each, which writes down its name at each. */
+/** Returns work of `steps` steps of a millisecond each, which logs its name at each step. */
 function* work(name: string, steps: number, log: string[] = []): SlicedWork<string> {
   for (let step = 0; step < steps; step++) {
     nowMs += 1;
@@ -48,17 +48,17 @@ describe('WorkTurns', () => {
     expect(await result).toBe('a done');
   });
 
-  it('shares the time of a turn among all, and each gets on', async () => {
+  it('shares the time of a turn among all, and each makes progress', async () => {
     const log: string[] = [];
     const results = ['a', 'b', 'c'].map((name) => turns.run(work(name, 16, log)));
-    // Each makes its first step to find out whether it is small.
+    // Each makes its first step at once, to find out whether it is small.
     expect(nowMs).toBeLessThan(12);
     expect(await Promise.all(results)).toEqual(['a done', 'b done', 'c done']);
     expect(log.indexOf('c')).toBeLessThan(log.lastIndexOf('a'));
     expect(log.lastIndexOf('b')).toBeGreaterThan(log.lastIndexOf('a') - 20);
   });
 
-  it('gives half of each turn to what must not wait, however much other work there is, and the rest to that', async () => {
+  it('gives half of each turn to work that must not wait, however much other work there is, and the rest to the other', async () => {
     const log: string[] = [];
     const others = Array.from({ length: 50 }, (_, index) => turns.run(work(`other ${index}`, 40, log)));
     const before = log.length;

@@ -1,15 +1,14 @@
-// WorkTurns: runs SlicedWork in turns of the event loop. Everybody's work shares the few milliseconds that one turn has for it,
-// so a hundred large objects at once hold the loop no longer than one. Used by object-store.ts and by all of apiserver.
-
+// WorkTurns runs SlicedWork in turns of the event loop. All work shares the few milliseconds that a turn has for it, so
+// a hundred large objects hold up the loop no longer than one. Used by object-store.ts and throughout apiserver.
 import { type Clock, systemClock } from '@kapstan/api';
 import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
 
-/** Longest stretch of such work in one turn, in milliseconds: what else a turn does is added to it. */
+/** Longest stretch of sliced work in one turn, in milliseconds. The turn's other work comes on top. */
 const turnMs = 8;
 
 interface Waiting {
   readonly work: SlicedWork<unknown>;
-  /** Of who waits for it. */
+  /** Signal of the caller that waits for the work. */
   readonly signal: CallSignal | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -17,10 +16,10 @@ interface Waiting {
 
 export class WorkTurns {
   readonly #clock: Clock;
-  /** What everybody waits for: events on their way into a cache, objects that are read. */
+  /** Work that many wait for: events on their way into a cache, objects being read. */
   readonly #first: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  /** When the first work of this turn was asked to stop; undefined before. */
+  /** Start of the first work in this turn that took longer than one slice; undefined before. */
   #beganMs: number | undefined;
 
   constructor(clock: Clock) {
@@ -28,15 +27,18 @@ export class WorkTurns {
   }
 
   /**
-   * Returns the result when the work is done within this turn's share, and else a promise of it. Small work is through before its
-   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws. Work whose signal
-   * aborts is given up when its turn comes, and rejects with the signal's reason.
+   * Returns the result when the work ends within this turn's share, else a promise of it. Small work ends before its
+   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws.
+   * When `signal` aborts, waiting work is dropped at its next turn and rejects with the signal's reason.
    */
   run<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
     return this.#run(work, { queue: this.#others, signal });
   }
 
-  /** As {@link run}, for work that must not wait behind the bodies of requests, however many there are: it gets half of each turn. */
+  /**
+   * Does what {@link run} does for work that must not wait behind request bodies, however many there are: it gets half
+   * of each turn.
+   */
   runFirst<T>(work: SlicedWork<T>): T | Promise<T> {
     return this.#run(work, { queue: this.#first, signal: undefined });
   }
@@ -71,7 +73,10 @@ export class WorkTurns {
     while (this.#others.length > 0 && this.#hasTime()) this.#advance(this.#others, turnMs);
   }
 
-  /** Goes on with the work that has waited longest, until it is done or its time is over; then it waits behind the others. */
+  /**
+   * Resumes the work that has waited longest until it is done or its time is over. Then it goes to the end of the
+   * queue.
+   */
   #advance(queue: Waiting[], shareMs: number): void {
     const longest = queue.shift();
     if (longest === undefined) return;
@@ -88,24 +93,26 @@ export class WorkTurns {
   }
 }
 
-/** The generator is ended, so that its `finally` runs. */
+/** Ends the generator, so that its `finally` runs, and rejects with the signal's reason. */
 function giveUp({ work, reject }: Waiting, { reason }: CallSignal): void {
   work.return(undefined);
   reject(reason);
 }
 
-/** Objects whose encoded form is longer are worked on in slices: each stage of a write takes a millisecond or more for them. */
+/**
+ * Objects with a longer encoded form are worked on in slices: each stage of writing one takes a millisecond or more.
+ */
 export const largeObjectBytes: number = 32 * 1024;
 
-/** There is one event loop, and so one budget for all servers and stores of this process. */
+/** A thread has one event loop, so all its servers and stores share one budget. */
 const turnsOfThread = new WorkTurns(systemClock);
 
-/** {@link WorkTurns.run} with the budget of this thread. */
+/** Calls {@link WorkTurns.run} with this thread's budget. */
 export function runInTurns<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
   return turnsOfThread.run(work, signal);
 }
 
-/** {@link WorkTurns.runFirst} with the budget of this thread. */
+/** Calls {@link WorkTurns.runFirst} with this thread's budget. */
 export function runFirstInTurns<T>(work: SlicedWork<T>): T | Promise<T> {
   return turnsOfThread.runFirst(work);
 }

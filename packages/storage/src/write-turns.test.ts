@@ -1,4 +1,5 @@
-// Who waits for whom when several clients read and write one key. The engine's commits are held by the test; time is virtual.
+// Several clients read and write one key; the tests check who waits for whom. They hold the engine's commits; time is
+// virtual.
 import { conflict } from '@kapstan/api/errors';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -11,7 +12,7 @@ const key = keyOf('a');
 let clock: VirtualClock;
 let engine: MemoryEngine;
 let store: ObjectStore<TestPod>;
-/** Lets the commits that are held go on, in order; an argument makes the first of them fail. */
+/** Lets the held commits continue, in order. With an argument, the first one fails with it. */
 let held: ((error?: Error) => void)[];
 let first: Stored<TestPod>;
 
@@ -36,7 +37,7 @@ async function letGo(error?: Error): Promise<void> {
   await settle();
 }
 
-/** A PUT of the version that its client read; it conflicts with any other. */
+/** Sends a PUT with the version that its client read; it conflicts with any other version. */
 function put(read: Stored<TestPod> | undefined, label: string, signal?: AbortSignal): Promise<Stored<TestPod>> {
   const update = (_existing: TestPod | undefined, { revision }: { readonly revision: number }) => {
     if (revision !== read?.revision)
@@ -47,7 +48,7 @@ function put(read: Stored<TestPod> | undefined, label: string, signal?: AbortSig
   return store.guaranteedUpdate(key, update, { ...hint, ...(signal && { signal }) });
 }
 
-/** What became of a promise so far. */
+/** Records the outcome of a promise. */
 function watched<T>(promise: Promise<T>): { value?: T; error?: unknown; readonly isDone: boolean } {
   const outcome: { value?: T; error?: unknown; isDone: boolean } = { isDone: false };
   promise.then(
@@ -59,7 +60,7 @@ function watched<T>(promise: Promise<T>): { value?: T; error?: unknown; readonly
 
 const labelOf = (read: { value?: Stored<TestPod> | undefined }): unknown => read.value?.object.metadata?.labels?.label;
 
-/** A conflict, so that from now on readers take turns; answers the state after it. */
+/** Causes a conflict, so that readers take turns from now on. Resolves to the state after it. */
 async function conflictError(): Promise<Stored<TestPod>> {
   const winner = await put(first, 'winner');
   await expect(put(first, 'loser')).rejects.toThrow('the object has been modified');
@@ -90,7 +91,7 @@ describe('a commit under way', () => {
     await letGo();
   });
 
-  it('that fails leaves the read with the truth', async () => {
+  it('that fails lets the read find the true state', async () => {
     holdCommits();
     const write = watched(put(first, 'new'));
     await settle();
@@ -228,7 +229,7 @@ describe('after a conflict', () => {
   });
 });
 
-it('a reader waits for no other one under the clock of a test, which may stand still', async () => {
+it("a reader never waits for another one under a test's clock, which may stand still", async () => {
   const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), clock });
   const refused = () => {
     throw conflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');

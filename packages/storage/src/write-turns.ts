@@ -1,17 +1,19 @@
-// WriteTurns: lets clients that read a key in order to write it take turns, so that none of them loses again and again. Part of
-// object-store.ts. Why it is so: docs/decisions/0020-writers-take-turns.md.
-
+// WriteTurns makes clients that read a key in order to write it take turns, so that none of them loses again and again.
+// Part of object-store.ts. Reasons: docs/decisions/0020-writers-take-turns.md.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
 import type { CommitResult } from './engine.ts';
 
-/** Time that a reader of a contended key has for its write before others may read. Longer than a round trip on a network of one site. */
+/**
+ * Time that a reader of a contended key has for its write before others may read: longer than a round trip within one
+ * site.
+ */
 const turnMs = 25;
 /** Longest wait in the queue of a contended key. */
 const maxQueueMs = 250;
-/** Longest wait for a commit. A disk or a cluster that takes longer holds up its writers, not its readers. */
+/** Longest wait for a commit. A slow disk or cluster then delays its writers, not its readers. */
 const maxCommitMs = 1_000;
-/** A key stays contended for so long after the last conflict, or the last wait for a turn. */
+/** Time for which a key stays contended after the last conflict or the last wait for a turn. */
 const contendedMs = 1_000;
 
 interface Reader {
@@ -20,47 +22,48 @@ interface Reader {
   readonly release: () => void;
 }
 
-/** One key while a commit of it is under way, or while it is contended. */
+/** The state of one key while a commit of it is under way, or while it is contended. */
 interface Turns {
-  /** A commit is under way. */
+  /** True while a commit is under way. */
   isCommitting: boolean;
-  /** The key counts as contended until then, on the monotonic clock. 0 = it is not. */
+  /** Time on the monotonic clock until which the key counts as contended. 0 = it does not. */
   contendedUntilMs: number;
-  /** Somebody read the present state of a contended key and may be about to replace it. */
+  /** True when somebody has read the present state of a contended key and may be about to replace it. */
   isTaken: boolean;
-  /** Ends the wait for a commit or for the write of whose turn it is, or forgets an idle key. */
+  /** Cancels the timer that ends the wait for a commit, ends the present reader's turn, or forgets an idle key. */
   cancelTimer: CancelTimer | undefined;
-  /** In the order in which they came. */
+  /** Waiting readers, in order of arrival. */
   readonly readers: Set<Reader>;
 }
 
 /**
- * A read of the newest state waits while a commit of its key is under way: the state before is as good as gone, and a write based on
- * it would conflict. After a conflict, the readers of that key are let through one by one, each when the one before has written,
- * until somebody reads without writing. Every wait is bounded, and what is read is always the truth at the time of the answer.
+ * Makes a read of the newest state wait while a commit of its key is under way: the old state is about to go, and a
+ * write based on it would conflict. After a conflict, readers of that key are let through one by one, each when the one
+ * before has written, until somebody reads without writing. Every wait is bounded, and every read returns the state at
+ * the time of its answer.
  */
 export class WriteTurns {
   readonly #clock: Clock;
   readonly #hasQueues: boolean;
   readonly #byKey = new Map<string, Turns>();
 
-  /** `hasQueues`: false = a read waits for a commit that is under way, but never for another reader. */
+  /** `hasQueues` false: a read waits for a commit that is under way, but never for another reader. */
   constructor({ clock, hasQueues }: { readonly clock: Clock; readonly hasQueues: boolean }) {
     this.#clock = clock;
     this.#hasQueues = hasQueues;
   }
 
-  /** False: a read of the key need not wait. */
+  /** Returns whether a read of the key may have to wait. */
   has(key: string): boolean {
     return this.#byKey.has(key);
   }
 
-  /** Sends a commit of the key. */
+  /** Sends a commit of the key, and lets readers wait for it. */
   async commit(key: string, send: () => Promise<CommitResult>): Promise<CommitResult> {
     const turns = this.#of(key);
     if (!turns.isCommitting) {
       turns.isCommitting = true;
-      // Whoever has the turn has used it.
+      // A commit uses up the turn of whichever reader had it.
       this.#cancel(turns);
       if (turns.readers.size > 0) this.#limitCommit(key, turns);
     }
@@ -71,7 +74,7 @@ export class WriteTurns {
     }
   }
 
-  /** A write of the key was refused because it was based on an older state: for some time its readers take turns. */
+  /** Notes a write that was refused because its state was too old. For some time the key's readers take turns. */
   contended(key: string): void {
     if (!this.#hasQueues) return;
     const turns = this.#of(key);
@@ -79,7 +82,7 @@ export class WriteTurns {
     if (!turns.isCommitting && !turns.isTaken) this.#rest(key, turns);
   }
 
-  /** Resolves when the key may be read, also when the signal aborts. Undefined: now. */
+  /** Resolves when the key may be read, or when the signal aborts. Undefined: it may be read now. */
   wait(key: string, signal: CallSignal | undefined): Promise<void> | undefined {
     const turns = this.#byKey.get(key);
     if (turns === undefined || signal?.aborted === true) return undefined;
@@ -102,7 +105,7 @@ export class WriteTurns {
     });
   }
 
-  /** Lets all go on who wait. */
+  /** Releases all waiting readers. */
   close(): void {
     for (const [key, turns] of this.#byKey) this.#forget(key, turns);
   }
@@ -122,8 +125,8 @@ export class WriteTurns {
   }
 
   /**
-   * The engine has answered a commit. Others that are still under way are not waited for: they expect the state before it, and
-   * who sends one commit after the other must not hold readers back.
+   * Runs when the engine has answered a commit. Other commits under way are not waited for: they expect the state
+   * before it, and a client that sends one commit after the other must not hold readers back.
    */
   #committed(key: string, turns: Turns): void {
     const { contendedUntilMs, readers } = turns;
@@ -136,7 +139,7 @@ export class WriteTurns {
     this.#releaseNext(next);
   }
 
-  /** The first in the queue, and all who have waited for long enough. */
+  /** Releases the first reader in the queue, and all that have waited long enough. */
   #releaseNext({ readers }: Turns): void {
     const longAgoMs = this.#clock.monotonicNow() - maxQueueMs;
     let isFirst = true;
@@ -147,7 +150,7 @@ export class WriteTurns {
     }
   }
 
-  /** A reader has the turn. One that does not write ends the turns of all: it shows that not all readers are writers. */
+  /** Gives a reader the turn. If it does not write, the turns of all end: not every reader is a writer. */
   #take(key: string, turns: Turns): void {
     turns.isTaken = true;
     this.#arm(turns, turnMs, () => this.#forget(key, turns));

@@ -61,7 +61,7 @@ function configMap(name: string, data: Record<string, string> = {}): V1ConfigMap
   return { metadata: { name, labels: { part: name } }, data };
 }
 
-/** The status code and reason of a call that must be refused. */
+/** Returns the status code and reason of a call that must be refused. */
 async function refusal(call: Promise<unknown>): Promise<{ code: number; reason: unknown }> {
   const error = await call.then(
     () => new Error('it was not refused'),

@@ -1,6 +1,6 @@
-// A real kube-apiserver and `kapstan serve` on one etcd: each reads what the other wrote as if it were its own, down to the
-// bytes: an update that changes nothing writes nothing, which needs every byte to be the same.
-// Needs KAPSTAN_KUBE_APISERVER, a kube-apiserver of 1.36, and an etcd.
+// A real kube-apiserver and `kapstan serve` share one etcd. Each reads what the other wrote as if it were its own, and
+// its update without a change writes nothing, which requires every byte to be the same. Needs KAPSTAN_KUBE_APISERVER, a
+// kube-apiserver of 1.36, and an etcd.
 import { delay, systemClock } from '@kapstan/api';
 import { type EtcdProcess, findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const etcdBinary = findEtcd() ?? '';
 const missing =
   kubeBinary === '' ? 'KAPSTAN_KUBE_APISERVER names no kube-apiserver' : etcdBinary === '' ? howToInstall : '';
 
-/** Controllers of the kube-apiserver write these conditions into their status. */
+/** Controllers of the kube-apiserver write these conditions into the status of these objects. */
 const controlled: readonly (readonly [collection: string, conditions: readonly string[]])[] = [
   ['/apis/apiextensions.k8s.io/v1/customresourcedefinitions', ['NamesAccepted', 'Established']],
   ['/apis/apiregistration.k8s.io/v1/apiservices', ['Available']],
@@ -26,7 +26,7 @@ let serve: ServeProcess;
 let kapstan: Server;
 
 describe('a kube-apiserver on the same etcd', () => {
-  // One test that says why, rather than a hundred and more that are skipped.
+  // One skipped test states the reason, instead of more than a hundred.
   if (missing !== '') {
     it('reads and writes as Kapstan does', ({ skip }) => skip(missing));
     return;
@@ -94,7 +94,7 @@ describe('a kube-apiserver on the same etcd', () => {
     expect([ours.kind, ours.apiVersion]).toEqual([theirs.kind, theirs.apiVersion]);
   });
 
-  it('has its changes applied on those of Kapstan and the other way round, without a conflict or a loss', async () => {
+  it('merges its changes with those of Kapstan in both directions, without a conflict or a loss', async () => {
     const path = '/api/v1/namespaces/facts/configmaps/counter';
     await objectFrom(
       requestJson(kapstan, 'POST', '/api/v1/namespaces/facts/configmaps', { metadata: { name: 'counter' } }),
@@ -127,7 +127,7 @@ function definitionOf(plural: string): object {
   };
 }
 
-/** Adds a key with optimistic locking, as often as it takes. */
+/** Adds a key with optimistic locking, and retries on conflict. */
 async function change(server: Server, path: string, key: string): Promise<void> {
   for (;;) {
     const present = await get(server, path);
@@ -142,24 +142,32 @@ function ofEach(suffix: string): (readonly [string, Sample])[] {
   return samples(suffix).map((sample) => [sample.name, sample]);
 }
 
-/** Would stand in the way of what is written next. */
+/** Deleted after use, because these objects would block later writes. */
 const intercepting = '/apis/admissionregistration.k8s.io/';
-/** What these have by default comes when they are read, and goes to the store with the next update, also a kube-apiserver's own. */
+/**
+ * Defaults of these objects are added when they are read, and stored with the next update, even a kube-apiserver's own.
+ */
 const completedOnRead = ['/jobs/job-b', '/jobs/jobindexed-b', '/persistentvolumeclaims/persistentvolumeclaim-b'];
 
-/** Both servers answer the same, and an update through `other`, who did not write it, finds nothing to change. */
+/**
+ * Expects that both servers answer the same, and that an update through `other`, which did not write it, changes
+ * nothing.
+ */
 async function bothHold(path: string, other: Server): Promise<void> {
   const kinds = controlled.find(([collection]) => path.startsWith(collection));
   if (kinds !== undefined) await eventually(() => withConditions(path, kinds[1]));
   const [ours, updated] = await updatedInPeace(path, other);
   if (path.startsWith(intercepting)) await requestJson(kube, 'DELETE', path);
-  // Whole objects, so that a failure tells what was written.
+  // Whole objects are compared, so that a failure shows what was written.
   if (completedOnRead.some((end) => path.endsWith(end))) {
     expect(updated.metadata.resourceVersion).not.toBe(ours.metadata.resourceVersion);
   } else expect(updated).toEqual(ours);
 }
 
-/** What both servers answer, and what `other` makes of its update. A controller may write in between: then all begins anew. */
+/**
+ * Returns what both servers answer, and the result of the update through `other`. A controller may write in between;
+ * then it starts again.
+ */
 async function updatedInPeace(path: string, other: Server): Promise<readonly [ApiObject, ApiObject]> {
   for (let tries = 1; ; tries++) {
     const [ours, theirs] = await Promise.all([get(kapstan, path), get(kube, path)]);
@@ -167,14 +175,14 @@ async function updatedInPeace(path: string, other: Server): Promise<readonly [Ap
     const mayRetry = isControlled && tries < 20;
     if (mayRetry && ours.metadata.resourceVersion !== theirs.metadata.resourceVersion) continue;
     expect(ours).toEqual(theirs);
-    // The update names the version that it is of, so a write of somebody else since is a conflict and not our doing.
+    // The update names its version, so another writer's change since then is a conflict and not the server's fault.
     const answer = await requestJson(other, 'PUT', path, ours);
     if (mayRetry && answer.code === 409) continue;
     return [ours, await objectFrom(Promise.resolve(answer))];
   }
 }
 
-/** The object, once its controller has said all that it has to say. */
+/** Returns the object once its controller has written all its conditions. */
 async function withConditions(path: string, wanted: readonly string[]): Promise<ApiObject> {
   const object = await get(kube, path);
   const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly { readonly type: string }[] };
@@ -187,7 +195,7 @@ function get(server: Server, path: string): Promise<ApiObject> {
   return objectFrom(requestJson(server, 'GET', path));
 }
 
-/** What another server wrote comes into a cache a little later. */
+/** Retries, because another server's write reaches a cache a little later. */
 async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; tries < 100; tries++) {
     const result = await attempt().catch(() => undefined);

@@ -1,5 +1,5 @@
-// A real kube-apiserver on an etcd that another server uses too, for etcd-kube-apiserver.test.ts. Not built here: see
-// KAPSTAN_KUBE_APISERVER in that file.
+// Starts a real kube-apiserver on an etcd that another server uses too, for etcd-kube-apiserver.test.ts. It is not
+// built here: see KAPSTAN_KUBE_APISERVER in that file.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';

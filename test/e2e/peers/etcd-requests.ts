@@ -1,4 +1,4 @@
-// Requests in JSON to a server of the etcd tests, and what they write: an object of every kind.
+// JSON requests to a server of the etcd tests, and the objects that they write: one of every kind.
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 
@@ -14,11 +14,11 @@ export interface ApiObject {
 
 export interface Answer {
   readonly code: number;
-  /** The object, or a Status, or nothing of an answer that is no JSON. */
+  /** The object or a Status; undefined when the answer is not JSON. */
   readonly body: ApiObject;
 }
 
-/** The certificate is not looked at. */
+/** Sends a request without verifying the certificate. */
 export function requestJson(server: Server, method: string, path: string, body?: unknown): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = { Authorization: `Bearer ${server.token}`, 'Content-Type': 'application/json' };
@@ -40,7 +40,7 @@ function parsed(text: string): ApiObject {
   return (text.startsWith('{') ? JSON.parse(text) : { metadata: {} }) as ApiObject;
 }
 
-/** The object, or an error that says what was answered instead. */
+/** Resolves to the object, or rejects with what was answered instead. */
 export async function objectFrom(answer: Promise<Answer>): Promise<ApiObject> {
   const { code, body } = await answer;
   if (code >= 200 && code < 300) return body;
@@ -49,14 +49,14 @@ export async function objectFrom(answer: Promise<Answer>): Promise<ApiObject> {
 
 export interface Sample {
   readonly name: string;
-  /** Of the collection. */
+  /** Path of the collection. */
   readonly path: string;
   readonly object: Record<string, unknown> & { readonly metadata: Record<string, unknown> };
 }
 
 const recorded = new URL('../../../packages/kubernetes/fixtures/defaults.json', import.meta.url);
 
-/** An object of every built-in kind, several of some. Their namespace is "facts". */
+/** Returns an object of every built-in kind, of some kinds several. Their namespace is "facts". */
 export function samples(suffix: string): readonly Sample[] {
   const { cases } = JSON.parse(readFileSync(recorded, 'utf8')) as {
     readonly cases: Record<string, { readonly path: string; readonly request: Sample['object'] }>;
@@ -68,5 +68,5 @@ export function samples(suffix: string): readonly Sample[] {
   });
 }
 
-/** Kinds whose names say what is in them: written by one of the servers only. */
+/** Kinds whose names follow from their content, so only one of the servers writes them. */
 const fixedNames: ReadonlySet<string> = new Set(['APIService', 'CustomResourceDefinition', 'IPAddress']);

@@ -1,5 +1,5 @@
-// What Kapstan stores in etcd, held against Kubernetes' own Go types: ./etcd-values makes random objects of every kind with
-// their stored bytes, and reads what `kapstan serve` wrote. Needs Go; the second part an etcd.
+// Compares what Kapstan stores in etcd with Kubernetes' own Go types: ./etcd-values makes random objects of every kind
+// with their stored bytes, and reads what `kapstan serve` wrote. Needs Go; the second part also needs an etcd.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -30,7 +30,7 @@ beforeEach((context) => {
 interface GoSample {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The object as a client sends it, its stored bytes in base64, and what is read from these. */
+  /** The object as a client sends it, its stored bytes in base64, and the object read from them. */
   readonly sent: UnstructuredObject;
   readonly value: string;
   readonly read: UnstructuredObject;
@@ -56,7 +56,7 @@ describe('the codec of stored objects', () => {
     }
     expect(wrong).toEqual([]);
     expect(seen.size).toBeGreaterThan(80);
-    // What a kube-apiserver with stock settings does not serve.
+    // Kinds that a kube-apiserver with default settings does not serve.
     expect([...unknown].filter((name) => !/alpha|beta|^v1 (PodStatusResult|RangeAllocation)$/.test(name))).toEqual([]);
   });
 });
@@ -98,7 +98,7 @@ describe('what kapstan serve writes to etcd', () => {
   });
 });
 
-/** Lines of the program's output. Rejects with what it says on standard error when it fails. */
+/** Runs the program and returns its lines of output. Rejects with its standard error when it fails. */
 async function run(args: readonly string[], input: readonly string[]): Promise<string[]> {
   const child = spawn(program, args, { stdio: 'pipe' });
   let errors = '';

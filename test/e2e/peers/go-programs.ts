@@ -1,5 +1,5 @@
-// Builds the Go programs that test the server: ours in ./client-go, and the Go sample-controller, unmodified.
-// Modules, objects and binaries stay in one folder below the system's temporary one, so a second run builds nothing.
+// Builds the Go programs that test the server: ours in ./client-go, and the Go sample-controller, unmodified. Modules,
+// objects and binaries stay in one folder below the system's temporary one, so a second run builds nothing.
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,11 +18,14 @@ export const buildTimeoutMs = 600_000;
 export interface GoPrograms {
   readonly peers: string;
   readonly sampleController: string;
-  /** Where the sample-controller's own manifests are. */
+  /** Path of the sample-controller's own manifests. */
   readonly manifests: string;
 }
 
-/** A string says why there are none: no Go of the version in go.mod, or its modules cannot be had. Rejects when a build fails. */
+/**
+ * Builds the programs. A string says why it cannot: there is no Go of the version in go.mod, or its modules cannot be
+ * fetched. Rejects when a build fails.
+ */
 export async function buildGoPrograms(): Promise<GoPrograms | string> {
   const go = await goIn(module);
   if (typeof go === 'string') return go;
@@ -35,7 +38,7 @@ export async function buildGoPrograms(): Promise<GoPrograms | string> {
   };
 }
 
-/** Builds the program of the module in a folder, and gives its path. Else as {@link buildGoPrograms}. */
+/** Builds the program of the module in a folder and returns its path. Otherwise works like {@link buildGoPrograms}. */
 export async function buildGoProgram(folder: URL, name: string): Promise<{ readonly path: string } | string> {
   const go = await goIn(fileURLToPath(folder));
   if (typeof go === 'string') return go;
@@ -46,7 +49,7 @@ export async function buildGoProgram(folder: URL, name: string): Promise<{ reado
 
 type Go = (...args: string[]) => Promise<{ readonly stdout: string }>;
 
-/** The go command in a module whose dependencies are here, or why there is none. */
+/** Returns the go command for a module whose dependencies are available, or the reason why there is none. */
 async function goIn(folder: string): Promise<Go | string> {
   const env = {
     ...process.env,

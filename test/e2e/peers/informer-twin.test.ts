@@ -1,5 +1,6 @@
-// client-go's shared informer and ours, side by side on one server, while ConfigMaps are made, changed and deleted at random
-// and connections break: the same cache in the end, and for each object the same versions in the same order. Needs Go.
+// client-go's shared informer and ours, side by side on one server, while ConfigMaps are created, changed and deleted
+// at random and connections break. They must end with the same cache, and see each object's versions in the same order.
+// Needs Go.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { DeepReadonly } from '@kapstan/api';
@@ -17,10 +18,10 @@ import { randomOf } from '../../reliability/write-history.ts';
 import { objectFrom, requestJson } from './etcd-requests.ts';
 import { buildGoProgram, buildTimeoutMs } from './go-programs.ts';
 
-/** "add NAME VERSION", "update …", "delete …", or "tombstone …" with the version that was known last. */
+/** "add NAME VERSION", "update …", "delete …", or "tombstone …" with the last known version. */
 type Notes = Map<string, string[]>;
 
-/** An informer that is held against the others. */
+/** An informer that is compared with the others. */
 interface Twin {
   readonly name: string;
   readonly notes: Notes;
@@ -68,7 +69,7 @@ describe('client-go’s informer and ours', () => {
     for (const { name, notes } of twins) expect(textOf(notes), name).toEqual(textOf(written));
   });
 
-  it('are told the same through connections that break: both watch on from the last version', async () => {
+  it('see the same through connections that break: both resume from the last version', async () => {
     const written = await followWrites();
     const twins = await startTwins();
     for (let round = 0; round < 4; round++) {
@@ -92,7 +93,7 @@ describe('client-go’s informer and ours', () => {
     }
   });
 
-  it('tell of what vanished while they could not see', async () => {
+  it('report what vanished while they were cut off', async () => {
     const written = await followWrites();
     const twins = await startTwins();
     const make = (name: string) => client.create(ConfigMap, { metadata: { namespace, name } });
@@ -115,7 +116,7 @@ describe('client-go’s informer and ours', () => {
   });
 });
 
-/** What happens meanwhile no watch can tell later: history ends behind it. */
+/** Cuts the informers off while `meanwhile` runs, then ends the history, so that no watch can deliver what happened. */
 async function outage(twins: readonly Twin[], meanwhile: () => Promise<void>): Promise<void> {
   for (const { proxy } of twins) {
     proxy.stopListening();
@@ -134,7 +135,7 @@ function clientOf(url: string): Client {
   return made;
 }
 
-/** All that happens, by a watch that nothing disturbs. */
+/** Records all changes, through a watch that nothing disturbs. */
 async function followWrites(): Promise<Notes> {
   const written: Notes = new Map();
   const { resourceVersion } = await client.listPage(ConfigMap, { namespace });
@@ -222,7 +223,7 @@ function statesOf(all: readonly DeepReadonly<ConfigMap>[]): readonly string[] {
   return all.map(({ metadata }) => `${metadata?.name}=${metadata?.resourceVersion}`).sort();
 }
 
-/** One write after the other, on few objects. */
+/** Makes one random write after the other, on few objects. */
 async function write({ seed, count }: { readonly seed: number; readonly count: number }): Promise<void> {
   const random = randomOf(seed);
   const present = new Set((await client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata?.name ?? ''));
@@ -239,7 +240,7 @@ async function write({ seed, count }: { readonly seed: number; readonly count: n
   }
 }
 
-/** Waits until all have what the server has. */
+/** Waits until all caches have what the server has. */
 async function sameCaches(twins: readonly Twin[]): Promise<void> {
   const present = statesOf(await client.list(ConfigMap, { namespace }));
   for (const { name, cache } of twins)
@@ -251,13 +252,13 @@ const textOf = (notes: Notes): readonly string[] =>
 
 const countOf = (notes: Notes): number => [...notes.values()].reduce((sum, own) => sum + own.length, 0);
 
-/** Versions that nobody wrote or that come late; what is told ends as the writes do. */
+/** Returns versions that nobody wrote or that came late. What an informer saw must end as the writes do. */
 function problemsOf(notes: Notes, written: Notes): string[] {
   const names = new Set([...notes.keys(), ...written.keys()]);
   return [...names].flatMap((name) => {
     const [own, truth] = [notes.get(name) ?? [], written.get(name) ?? []];
     const versions = new Set(truth.map(versionOf));
-    // A tombstone tells the last state that was known once more.
+    // A tombstone shows the last known state once more.
     const told = own.filter((one) => kindOf(one) !== 'tombstone').map(versionOf);
     const isRising = told.every((version, index) => index === 0 || version > (told[index - 1] ?? 0));
     const isKnown = told.every((version) => versions.has(version));

@@ -1,5 +1,5 @@
-// kubectl's everyday commands beyond those of ../kubectl.test.ts: rollouts, nodes, files of every shape, and clear errors
-// for what needs a node or a metrics server. Needs a kubectl of 1.27 or later on the PATH.
+// kubectl's everyday commands beyond those of ../kubectl.test.ts: rollouts, nodes, files of every shape, and clear
+// errors for what needs a node or a metrics server. Needs a kubectl of 1.27 or later on the PATH.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -34,14 +34,14 @@ function run(
 
 const target = (): string[] => ['--kubeconfig', server.kubeconfig, '--cache-dir', join(work, 'cache')];
 
-/** Words are split at spaces. Fails the test when kubectl fails. */
+/** Runs kubectl with these words, split at spaces. Fails the test when kubectl fails. */
 async function kubectl(line: string, input?: { readonly stdin?: string; readonly editor?: string }): Promise<string> {
   const outcome = await run([...target(), ...line.split(' ')], input);
   expect(outcome.code, `kubectl ${line}\n${outcome.text}`).toBe(0);
   return outcome.text;
 }
 
-/** What kubectl says when it must fail. */
+/** Returns what kubectl prints when it must fail. */
 async function refusal(line: string): Promise<string> {
   const outcome = await run([...target(), ...line.split(' ')]);
   expect(outcome.code, `kubectl ${line} should fail\n${outcome.text}`).toBe(1);

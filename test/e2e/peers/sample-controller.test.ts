@@ -1,4 +1,5 @@
-// The Go sample-controller, unmodified, against `kapstan serve`: its own manifests, a Foo becomes a Deployment. Needs Go.
+// The Go sample-controller, unmodified, against `kapstan serve`: with its own manifests, a Foo becomes a Deployment.
+// Needs Go.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -49,7 +50,7 @@ function startController(): void {
   });
 }
 
-/** Ends it as a user does; its exit code. */
+/** Stops the controller as a user does. Resolves to its exit code. */
 async function stopController(): Promise<number | null> {
   if (controller === undefined || controller.exitCode !== null) return controller?.exitCode ?? null;
   controller.kill('SIGTERM');

@@ -1,6 +1,6 @@
-// One table of programs written with the SDK, run against `kapstan serve` and against a real kube-apiserver: what a program
-// sees must be the same. Where the two differ, the kube-apiserver is right.
-// Needs KAPSTAN_KUBE_APISERVER, a kube-apiserver of 1.36, and an etcd for the second half.
+// Runs one table of SDK programs against `kapstan serve` and against a real kube-apiserver. A program must see the same
+// on both; where they differ, the kube-apiserver is right. The second half needs KAPSTAN_KUBE_APISERVER, a
+// kube-apiserver of 1.36, and an etcd.
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type ApiServer, apiServers } from './sdk/api-server.ts';
 import { applyPrograms } from './sdk/apply-programs.ts';
@@ -23,7 +23,7 @@ const programs = {
 };
 
 describe.each(apiServers)('the SDK against $name', ({ missing, start }) => {
-  // One test that says why, rather than one for each program that is skipped.
+  // One skipped test states the reason, instead of one for each program.
   if (missing !== undefined) {
     it('shows the same behaviour', ({ skip }) => skip(missing));
     return;

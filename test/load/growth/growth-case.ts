@@ -1,61 +1,67 @@
-// GrowthCase: a request that grows, as data. Listed in cases/, measured by growth.test.ts.
+// GrowthCase describes a request that grows, as data. cases/ lists them, growth.test.ts measures them.
 
 export interface GrowthRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With its query. */
+  /** Path with its query. */
   readonly path: string;
   /** Default: application/json. */
   readonly contentType?: string;
   /** Default: application/json. */
   readonly accept?: string;
-  /** A text or bytes as they are; anything else is written as JSON. */
+  /** Texts and bytes are sent as they are; anything else as JSON. */
   readonly body?: unknown;
 }
 
 export interface GrowthCase {
-  /** A sentence part, unique: what `--grep` finds. */
+  /** Part of a sentence, unique. `--grep` searches it. */
   readonly name: string;
-  /** The largest n: its request has almost what one may have (3 MiB), unless something else bounds it before. */
+  /** The largest n. Its request is almost as large as allowed (3 MiB), unless another limit is lower. */
   readonly full: number;
-  /** Requests that are made before each measurement, in order, and not measured. Each has to succeed. */
+  /** Returns requests that are sent before each measurement, in order, and not measured. Each has to succeed. */
   readonly prepare?: (n: number) => readonly GrowthRequest[];
-  /** What is measured. Any answer will do, but 5xx. */
+  /** Returns the measured request. Any answer but 5xx is accepted. */
   readonly request: (n: number) => GrowthRequest;
   /** Codes that the answer may have. Absent: any below 500. */
   readonly codes?: readonly number[];
-  /** 'schema': one of hundreds that are made from schemas; the short run takes them at one size, with a bound of its own. */
+  /**
+   * 'schema' marks one of hundreds of cases made from schemas. The short run takes them at one size, with its own
+   * limit.
+   */
   readonly tags?: readonly 'schema'[];
-  /** Paths of what the request or its preparation made, deleted afterwards; what is not there is no fault. */
+  /**
+   * Paths of objects that the request or its preparation created. They are deleted afterwards; a missing one is no
+   * error.
+   */
   readonly made?: readonly string[];
 }
 
-/** The same path for all: what a case makes is deleted before the next. */
+/** All cases use the same path, since each one's objects are deleted before the next. */
 const namespacePath = '/api/v1/namespaces/default';
 export const configMaps: string = `${namespacePath}/configmaps`;
 export const pods: string = `${namespacePath}/pods`;
 
-/** So many values: `times(3, (i) => i)` is [0, 1, 2]. */
+/** Returns `count` values: `times(3, (i) => i)` is [0, 1, 2]. */
 export function times<T>(count: number, of: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => of(index));
 }
 
-/** An object of so many members. */
+/** Returns an object of `count` members. */
 export function members<T>(count: number, of: (index: number) => T, name = 'k'): Record<string, T> {
   return Object.fromEntries(times(count, (index) => [`${name}${index}`, of(index)]));
 }
 
-/** A ConfigMap of that name with more members. */
+/** Returns a ConfigMap of the case's name with more members. */
 export function configMap(more: object, metadata: object = {}): object {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'growth', ...metadata }, ...more };
 }
 
-/** A valid pod of that name with more members in its spec. */
+/** Returns a valid pod of the case's name with more members in its spec. */
 export function pod(spec: object, metadata: object = {}): object {
   const containers = [{ name: 'c', image: 'i' }];
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'growth', ...metadata }, spec: { containers, ...spec } };
 }
 
-/** A case that creates an object in a collection, and deletes it again. */
+/** Returns a case that creates an object in a collection and deletes it again. */
 export function creates(
   name: string,
   { path, full, body, codes }: { path: string; full: number; body: (n: number) => object; codes?: readonly number[] },

@@ -1,4 +1,5 @@
-// GrowthServer: the measured process, and requests to it with what they cost its main thread. Used by growth.test.ts.
+// GrowthServer runs the measured process, and sends it requests whose cost to its main thread it returns. Used by
+// growth.test.ts.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -12,20 +13,20 @@ import type { GrowthRequest } from './growth-case.ts';
 export interface Answer {
   readonly status: number;
   readonly bytes: number;
-  /** At most so many characters of it as a failed assertion shows. */
+  /** The answer's first characters, as shown by a failed assertion. */
   readonly start: string;
 }
 
 export interface Cost {
-  /** Of the main thread, until the server is idle again. */
+  /** CPU of the main thread until the server is idle again. */
   readonly cpuMs: number;
-  /** The most that one turn of the event loop took. */
+  /** CPU of the longest turn of the event loop. */
   readonly turnMs: number;
 }
 
 const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts';
 
-/** A server that takes longer is taken for one that does not come back. */
+/** A server that takes longer than this counts as hanging. */
 const answerWithinMs = 120_000;
 
 export class GrowthServer {
@@ -58,13 +59,13 @@ export class GrowthServer {
     const [ready] = (await Promise.race([once(child, 'message'), failed])) as [Record<string, string>];
     failed.catch(() => undefined);
     const server = new GrowthServer(child, folder, ready);
-    // Pods want it, and the loop that makes it does not run here.
+    // Pods need this account, and the loop that creates it does not run here.
     await server.send({ method: 'POST', path: serviceAccounts, body: { metadata: { name: 'default' } } });
     await server.#installDefinition();
     return server;
   }
 
-  /** Resolves when its resources are served. */
+  /** Resolves when the definition's resources are served. */
   async #installDefinition(): Promise<void> {
     const { status, start } = await this.send(customDefinition);
     if (status !== 201) throw new Error(`the definition was not created: ${status} ${start}`);

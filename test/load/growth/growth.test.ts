@@ -1,7 +1,8 @@
-// Growth: no request holds the loop. Each case of cases/ is sent in growing sizes to a real server: CPU of the main thread grows by less
-// than n^1.2, no turn is long, answers are bounded, and the memory comes back. CPU is counted by the kernel, so a busy machine changes
-// little of it; what is over a bound is measured again, and the least of all runs counts.
-//   npm run test:growth                     up to what a request may have, with a table
+// No request may hold the event loop. Each case of cases/ is sent in growing sizes to a real server: CPU of the main
+// thread grows by less than n^1.2, no turn is long, answers are bounded, and the memory comes back. The kernel counts
+// CPU, so a busy machine changes it little. A result above its bound is measured again, and the least of all runs
+// counts.
+//   npm run test:growth                     up to the largest allowed request, with a table
 //   npm run test:growth -- --grep volumes   the cases with that in their names
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { growthCases } from './cases/index.ts';
@@ -10,17 +11,17 @@ import { type Answer, type Cost, GrowthServer } from './growth-server.ts';
 
 const isWhole = process.env.KAPSTAN_GROWTH === 'whole';
 const grep = process.env.KAPSTAN_GROWTH_GREP ?? '';
-/** Largest size of the short run, of `full`. */
+/** Largest size of the short run, as a part of `full`. */
 const shortPart = 1 / 8;
-/** The short run leaves room for the noise of what runs beside it; a stage that is quadratic comes to 1.5 and more. */
+/** The short run allows for the noise of what runs beside it; a quadratic stage reaches 1.5 and more. */
 const mostExponent = isWhole ? 1.2 : 1.35;
-/** Below it the noise of collections and compilations is larger than what grows, in milliseconds. */
+/** Below this CPU time, in milliseconds, the noise of collections and compilations exceeds what grows. */
 const leastCpuMs = 100;
-/** For a turn of any request, in milliseconds. */
+/** Longest turn that any request may cause, in milliseconds. */
 const mostTurnMs = 50;
 const mostAnswerBytes = 8 * 1024 * 1024;
 const mostRuns = 4;
-/** What caches and the history of watches may grow by in a second round. */
+/** Growth that caches and the history of watches may cause in a second round. */
 const mostHeapGrowthMb = 64;
 const mergePatch = 'application/merge-patch+json';
 
@@ -63,7 +64,7 @@ async function run(growing: GrowthCase, n: number): Promise<{ readonly answer: A
   return measured;
 }
 
-/** The least of several runs at one size: what is more than that came from elsewhere. */
+/** Keeps the least of several runs at one size, since anything above it came from elsewhere. */
 class Size {
   readonly n: number;
   answer: Answer = { status: 0, bytes: 0, start: '' };
@@ -90,7 +91,10 @@ function exponentOf(sizes: readonly Size[]): number {
   return Math.min(...exponents);
 }
 
-/** What is wrong with the growth of a case; nothing when all is well. `parts`: sizes, of `full`, the largest last. */
+/**
+ * Returns what is wrong with the growth of a case; empty when all is well. `parts` are sizes as parts of `full`, the
+ * largest last.
+ */
 async function faultsOf(growing: GrowthCase, parts: readonly number[]): Promise<readonly string[]> {
   const most = Math.max(4, growing.full * (isWhole ? 1 : shortPart));
   const sizes = parts.map((part) => new Size(Math.floor(most * part)));

@@ -1,4 +1,4 @@
-// npm run test:growth: the whole growth test. `-- --grep X` runs the cases with X in their names.
+// npm run test:growth runs the whole growth test. `-- --grep X` runs the cases with X in their names.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

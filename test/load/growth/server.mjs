@@ -1,12 +1,12 @@
-// The measured server: a control plane from sources in a process of its own, which tells what its main thread has cost. Started
-// with source-hooks by growth-server.ts; `begin` and `end` are the marks of one measurement, `heap` collects first.
+// The measured server: a control plane from sources in its own process, which reports the cost of its main thread.
+// growth-server.ts starts it with source-hooks. `begin` and `end` mark one measurement; `heap` collects garbage first.
 import { startControlPlane } from '@kapstan/control-plane';
 import { threadCpuMs } from '../../../bench/parts/turns.mjs';
 import { TurnProfile } from './turn-profile.mjs';
 
-/** Time between two looks: each counts as a turn what came since the one before. */
+/** Time between two looks. The CPU between two looks counts as one turn. */
 const lookMs = 1;
-/** How long others (writes on their way, answers) may still cost something after the answer, in turns of the event loop. */
+/** Turns of the event loop for which work may continue after the answer, such as writes and answers under way. */
 const turnsToSettle = 4;
 
 const [dataDir] = process.argv.slice(2);
@@ -16,7 +16,9 @@ let last = threadCpuMs();
 let began = last;
 let turnMs = 0;
 let timer;
-/** Turns that took as much are printed with what ran in them. It costs some of the time which it measures. */
+/**
+ * Turns that cost at least this much are printed with what ran in them. This costs some of the time that it measures.
+ */
 const leastPrintedMs = Number(process.env.KAPSTAN_GROWTH_PROFILE ?? 0);
 const profile = leastPrintedMs > 0 ? new TurnProfile() : undefined;
 
@@ -29,7 +31,7 @@ function look() {
 
 const messages = {
   begin: () => {
-    // A young collection: an old one takes longer than most requests.
+    // A young collection only: an old one takes longer than most requests.
     globalThis.gc({ type: 'minor' });
     turnMs = 0;
     profile?.start();

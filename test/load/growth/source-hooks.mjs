@@ -1,4 +1,5 @@
-// Hooks of source.mjs: @kapstan/* are their sources, written down to what the oldest Node that is supported reads: `using` is newer.
+// Hooks of source.mjs: resolve @kapstan/* to their sources, compiled down to what the oldest supported Node reads, as
+// `using` is newer.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';

@@ -1,4 +1,4 @@
-// Preloaded in the measured server: it runs from sources, so that no build is needed first.
+// Preloaded in the measured server, which then runs from sources without a build.
 import { register } from 'node:module';
 
 register('./source-hooks.mjs', import.meta.url);

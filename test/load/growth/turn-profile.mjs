@@ -1,8 +1,8 @@
-// TurnProfile: what ran in the longest turn of a measurement. With KAPSTAN_GROWTH_PROFILE=1 server.mjs prints it.
+// TurnProfile finds what ran in the longest turn of a measurement. server.mjs prints it with KAPSTAN_GROWTH_PROFILE=1.
 import { Session } from 'node:inspector';
 
 const sampleUs = 200;
-/** Frames with a smaller part of the turn are left out. */
+/** Frames that took a smaller part of the turn are left out. */
 const leastPart = 0.12;
 
 export class TurnProfile {
@@ -21,7 +21,7 @@ export class TurnProfile {
     this.#looks.push({ atUs: nowUs(), cpuMs });
   }
 
-  /** Prints the turn if it took more CPU than that, in milliseconds. */
+  /** Prints the turn if it took more CPU than this, in milliseconds. */
   stop(leastMs) {
     this.#session.post('Profiler.stop', (error, result) => {
       if (error) throw error;

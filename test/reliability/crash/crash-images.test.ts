@@ -1,5 +1,5 @@
-// Power loss, simulated: a workload under strace, the data file as it could be after a crash at any moment, opened and checked
-// against what had been acknowledged by then (I10). The seed is printed; KAPSTAN_SEED sets it.
+// Simulates power loss. A workload runs under strace; the data file, as a crash at any moment could leave it, is opened
+// and checked against what had been acknowledged by then (I10). The seed is printed; KAPSTAN_SEED sets it.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const seed = Number(process.env.KAPSTAN_SEED ?? Math.floor(Math.random() * 1e9))
 const imageCount = 240;
 let folder = '';
 
-// The writer runs what is built.
+// The writer runs the built packages.
 beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
 
 beforeAll(() => {
@@ -58,7 +58,10 @@ async function problemsOf(
   return { images, problems };
 }
 
-/** Acknowledged writes that are not there. Of each writer one commit may be there that nobody was told of. */
+/**
+ * Returns acknowledged writes that are missing. Each writer may have one commit that is there without having been
+ * acknowledged.
+ */
 function lostIn({ states, revision }: FoundStore, { said }: CrashImage): string[] {
   const stored = new Map(states.map((state) => [state.key, state]));
   const last = new Map(said.map((line) => [line.split(' ')[1] as string, line.trim()]));
@@ -82,7 +85,7 @@ function lostIn({ states, revision }: FoundStore, { said }: CrashImage): string[
   return problems;
 }
 
-/** As crash-writer.mjs made it. */
+/** Returns whether the value is as crash-writer.mjs wrote it. */
 function isWhole({ key, value }: FoundStore['states'][number]): boolean {
   const [name, , size, rest] = value.split(' ');
   return name === key && rest === 'x'.repeat(Number(size));
@@ -101,7 +104,7 @@ describe('the data file after a crash', { timeout: 180_000 }, () => {
     expect(problems, `seed ${seed}`).toEqual([]);
   });
 
-  it('would not with an engine that does not wait for the disk: this test finds it', async () => {
+  it('loses writes with an engine that does not wait for the disk, which this test notices', async () => {
     const { images, problems } = await problemsOf(await run('noSync'));
     console.log(`seed ${seed}: without sync ${problems.length} of ${images} images have problems`);
     expect(problems.length).toBeGreaterThan(images / 10);

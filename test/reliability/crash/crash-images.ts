@@ -1,23 +1,26 @@
-// The data file as a crash could have left it: what was synced is there, of what was written since any part may be. From
-// system-calls.ts; opened by crash-images.test.ts.
+// Makes images of the data file as a crash could leave it: what was synced is there, and any part of what was written
+// since may be. Built from system-calls.ts; opened by crash-images.test.ts.
 import type { SystemCall } from './system-calls.ts';
 
 export interface CrashImage {
-  /** What the disk holds. */
+  /** Content of the disk. */
   readonly bytes: Buffer;
-  /** Lines that the program had said before. */
+  /** Lines that the program had printed before. */
   readonly said: readonly string[];
-  /** Where in the trace, and how much of what was not synced is there. */
+  /** The point in the trace, and how much of the unsynced data is there. */
   readonly name: string;
 }
 
 type Write = Extract<SystemCall, { type: 'write' }>;
 
 const sectorBytes = 512;
-/** Chance that a write that was not synced is there. */
+/** Chances that an unsynced write is there. */
 const chances = [0, 0.5, 0.9, 1] as const;
 
-/** Images at random points of the run; at each point what was written since the last sync is there whole, cut, or not at all. */
+/**
+ * Yields images at random points of the run. At each point, what was written since the last sync is there whole, cut,
+ * or not at all.
+ */
 export function* crashImages(calls: readonly SystemCall[], count: number, random: () => number): Generator<CrashImage> {
   const moments = [...new Set(calls.flatMap(({ began, ended }) => [began, ended]))].sort((a, b) => a - b);
   const disk = new Disk(calls);
@@ -50,12 +53,12 @@ class Disk {
     return this.#pending.length;
   }
 
-  /** Before the file was made. */
+  /** True before the file was created. */
   get isEmpty(): boolean {
     return this.#certain.length === 0 && this.#pending.length === 0;
   }
 
-  /** Takes in what began before the moment, and what ended at or before it. */
+  /** Moves on to the moment: adds the writes that began by then, and applies the calls that ended by then. */
   advance(moment: number): void {
     for (;;) {
       const begin = this.#begins[this.#nextBegin];
@@ -70,7 +73,7 @@ class Disk {
     }
   }
 
-  /** The certain part, and each write that may be there with this chance; one in four of those is cut. */
+  /** Returns the certain part, and each uncertain write with this chance; one in four of those is cut. */
   image(chance: number, random: () => number): Buffer {
     let image: Buffer = Buffer.from(this.#certain);
     for (const { offset, bytes } of this.#pending) {

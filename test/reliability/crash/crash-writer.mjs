@@ -1,5 +1,6 @@
-// Child of crash-images.test.ts: 8 writers create, update and delete keys of their own, and say with one system call each what
-// was acknowledged. Ends without closing the store. Runs the built package. With "noSync" LMDB never waits for the disk.
+// Child of crash-images.test.ts: 8 writers create, update and delete their own keys, and print each acknowledgement
+// with one system call. Ends without closing the store. Runs the built package. With "noSync" LMDB never waits for the
+// disk.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { register } from 'node:module';
 
@@ -17,7 +18,7 @@ const random = () => {
 const told = openSync(acknowledgements, 'w');
 const engine = await openLmdbEngine({ dataDir });
 
-/** A value that says what it is, with a pattern that a torn page breaks. */
+/** Returns a value that names itself, with a pattern that a torn page breaks. */
 function selfTelling(key, count) {
   const size = Math.floor(random() ** 3 * 12_000);
   return Buffer.from(`${key} ${count} ${size} ${'x'.repeat(size)}`);
@@ -34,7 +35,7 @@ async function writer(number) {
     if (!succeeded) throw new Error(`${key} was refused`);
     states.set(key, change.type === 'put' ? revision : 0);
     writeSync(told, `${change.type} ${key} ${count} ${revision}\n`);
-    // Compacting frees pages that later commits use again.
+    // Compacting frees pages that later commits reuse.
     if (number === 0 && count % 8 === 0) await engine.compact(revision - 5);
   }
 }

@@ -1,9 +1,9 @@
-// StoreReader: opens stores in a process that may die of them. Parent of crash-reader.mjs.
+// StoreReader opens stores in a process that may die of them. Parent of crash-reader.mjs.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** What a store holds, or why it could not be opened. */
+/** The content of a store, or why it could not be opened. */
 export interface FoundStore {
   readonly problems: readonly string[];
   readonly revision: number;
@@ -16,7 +16,7 @@ export class StoreReader {
   #child: ChildProcess | undefined;
   #lines: Interface | undefined;
 
-  /** Opens, checks and reads the store in a directory; one at a time. */
+  /** Opens, checks and reads the store in a directory. Call it for one store at a time. */
   async read(dataDir: string): Promise<FoundStore | 'died'> {
     const { child, lines } = this.#process();
     const answer = new Promise<FoundStore | 'died'>((resolve) => {
@@ -37,7 +37,7 @@ export class StoreReader {
 
   #process(): { readonly child: ChildProcess; readonly lines: Interface } {
     if (this.#child !== undefined && this.#lines !== undefined) return { child: this.#child, lines: this.#lines };
-    // What LMDB says before it ends the process would look like trouble in the report of a run that is well.
+    // LMDB's output before it ends the process would look like a failure in the report of a successful run.
     const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'ignore'] });
     const lines = createInterface({ input: child.stdout });
     child.stdin.on('error', () => undefined);

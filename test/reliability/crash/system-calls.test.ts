@@ -1,4 +1,4 @@
-// What is read out of a trace, by lines written by hand: those that a run of crash-images.test.ts hardly ever has.
+// Reads hand-written lines of a trace that a run of crash-images.test.ts hardly ever has.
 import { expect, it } from 'vitest';
 import { readTrace } from './system-calls.ts';
 
@@ -15,7 +15,7 @@ async function read(...lines: string[]): Promise<unknown[]> {
   });
 }
 
-it('takes of a short write what was written, and goes on after it', async () => {
+it('takes the written part of a short write, and goes on after it', async () => {
   const calls = await read(
     `7 pwrite64(20, "${hex('abcdef')}", 6, 4096) = 4`,
     `7 pwrite64(20, "${hex('ef')}", 2, 4100) = 2`,
@@ -31,11 +31,11 @@ it('takes of a short write what was written, and goes on after it', async () => 
   ]);
 });
 
-it('takes a short line as far as it was said', async () => {
+it('takes a short line as far as it was written', async () => {
   expect(await read(`7 write(22, "${hex('put a-1')}", 7) = 5`)).toEqual(['put a']);
 });
 
-it('puts together what another thread cut in two, and leaves out what failed', async () => {
+it('joins a call that another thread interrupted, and leaves out one that failed', async () => {
   const calls = await read(
     `7 pwrite64(21, "${hex('abcd')}", 4, 0 <unfinished ...>`,
     `8 write(22, "${hex('x')}", 1) = 1`,

@@ -1,10 +1,12 @@
-// What a program did to one file and said in another, as strace saw it. For crash-images.ts.
+// Reads from strace what a program did to one file and wrote to another. For crash-images.ts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** One system call on the data file, or one line of the acknowledgements, with the lines of the trace where it began and ended. */
+/**
+ * One system call on the data file, or one acknowledgement, with the lines of the trace at which it began and ended.
+ */
 export type SystemCall = { readonly began: number; readonly ended: number } & (
   | { readonly type: 'write'; readonly offset: number; readonly bytes: Buffer; readonly isSynchronous: boolean }
   | { readonly type: 'sync' }
@@ -21,7 +23,7 @@ export interface TraceOptions {
 
 const calls = 'openat,lseek,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,ftruncate,msync,mmap';
 
-/** Runs a program under strace. Throws for a call that the crash images would have to know and do not. */
+/** Runs a program under strace. Throws for a call that the crash images do not handle but would have to. */
 export async function traceSystemCalls(options: TraceOptions): Promise<SystemCall[]> {
   const { command, dataFile, saidFile, traceFile } = options;
   const filters = ['-f', '-xx', '-s', '1000000', '-e', `trace=${calls}`, '-P', dataFile, '-P', saidFile];
@@ -35,7 +37,7 @@ export async function traceSystemCalls(options: TraceOptions): Promise<SystemCal
   return readTrace(createInterface({ input: createReadStream(traceFile) }), dataFile);
 }
 
-/** The calls in the lines that strace wrote with the filters above. */
+/** Reads the calls from the lines that strace wrote with the filters above. */
 export async function readTrace(
   lines: AsyncIterable<string> | Iterable<string>,
   dataFile: string,
@@ -54,7 +56,7 @@ class TraceReader {
   readonly calls: SystemCall[] = [];
   readonly #dataFile: string;
   readonly #unfinished: Map<string, Unfinished> = new Map();
-  /** Descriptor → what is known of it. */
+  /** Descriptor → what is known of its file. */
   readonly #open: Map<string, { readonly isData: boolean; readonly isSynchronous: boolean; position: number }> =
     new Map();
   #line = 0;
@@ -89,7 +91,7 @@ class TraceReader {
     else if (name === 'fsync' || name === 'fdatasync') this.calls.push({ ...times, type: 'sync' });
     else if (!/^p?writev?(64)?$/.test(name)) throw new Error(`a call that no crash image knows: ${text.slice(0, 200)}`);
     else {
-      // A short write takes less than it was given.
+      // A short write writes less than it was given.
       const bytes = bytesIn(args).subarray(0, Number(result));
       if (!file.isData) this.calls.push({ ...times, type: 'said', line: bytes.toString() });
       else this.#onWrite({ name, args, bytes, file, times });
@@ -116,7 +118,7 @@ class TraceReader {
   }
 }
 
-/** The strings of a call, joined: each byte is written as \xnn. */
+/** Returns the strings of a call, joined. Each byte is written as \xnn. */
 function bytesIn(args: string): Buffer {
   const texts = [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?/g)];
   if (texts.some(([, , isCut]) => isCut !== undefined)) throw new Error('strace cut a string');

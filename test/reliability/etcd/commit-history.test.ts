@@ -37,7 +37,7 @@ it('finds nothing in a history that is right', () => {
   expect(problemsOf(good)).toEqual([]);
 });
 
-it('lets a watch not know the state before a change that is compacted, and of no other', () => {
+it('accepts a missing previous state for a compacted change, and for no other', () => {
   const { previousRevision: _forgotten, ...told } = put(4, 'a', 'c3', 2);
   const watches = [{ name: 'w', after: 3, seen: [told, log[3]!] }];
   expect(problemsOf({ ...good, watches, compactedTo: 4 })).toEqual([]);

@@ -1,5 +1,5 @@
-// CommitHistory: what writers asked of an engine, what they were answered, what readers and watchers saw, and whether all of it
-// is one history. Filled by commit-load.ts; read by the tests of this folder.
+// CommitHistory holds what writers sent to an engine, how they were answered, and what readers and watchers saw, and
+// checks that all of it is one history. Filled by commit-load.ts; read by the tests of this folder.
 
 /** A commit and its fate: acknowledged at a revision, refused, or unknown because no answer came. */
 export interface CommitRecord {
@@ -13,23 +13,23 @@ export interface CommitRecord {
     | { readonly type: 'refused' | 'unknown' };
 }
 
-/** A change as a watch tells it. */
+/** A change as a watch reports it. */
 export interface SeenChange {
   readonly revision: number;
   readonly key: string;
   readonly type: 'put' | 'delete';
-  /** Of a put. */
+  /** Present for a put. */
   readonly id?: string;
-  /** Revision of the state before; 0 = there was none; absent = the store no longer knows. */
+  /** Revision of the previous state. 0 = there was none; absent = the store no longer knows. */
   readonly previousRevision?: number;
 }
 
-/** What one watch saw from a revision on, over all reconnections beneath it. */
+/** The changes that one watch saw after a revision, over all reconnections beneath it. */
 export interface WatchRecord {
   readonly name: string;
   readonly after: number;
   readonly seen: readonly SeenChange[];
-  /** A watch that ended, and why; its part of the history is that before. */
+  /** The error with which the watch ended, if it did. Only the history before it applies. */
   readonly error?: Error;
 }
 
@@ -45,16 +45,16 @@ export interface CommitHistory {
   readonly commits: readonly CommitRecord[];
   readonly watches: readonly WatchRecord[];
   readonly reads: readonly ReadRecord[];
-  /** All changes, as a new watch from the beginning tells them when everything is over. */
+  /** All changes, as a new watch from the beginning reports them when everything is over. */
   readonly log: readonly SeenChange[];
-  /** Of changes up to this revision a watch may not be told the state before. Default: none. */
+  /** Changes up to this revision may lack their previous state in a watch. Default: none. */
   readonly compactedTo?: number;
 }
 
 /**
- * Problems of a history; empty when there are none. Acknowledged = in the log at its revision, refused = not there, unknown =
- * either; nothing twice; every compare held; every read is of a state that was, and not an old one; every watch saw every
- * revision once, in order.
+ * Returns the problems of a history; empty when there are none. An acknowledged commit must be in the log at its
+ * revision, a refused one must not be, an unknown one may be. Nothing happens twice, and every compare held. Every read
+ * shows a state that existed, and not an outdated one. Every watch saw every revision once, in order.
  */
 export function problemsOf(history: CommitHistory): string[] {
   return [
@@ -104,14 +104,14 @@ function problemsOfCommits({ log, commits }: CommitHistory): string[] {
     if (outcome.type === 'acknowledged' && revisions[0] !== outcome.revision) {
       return [`${id} was acknowledged at ${outcome.revision} and is at ${revisions[0] ?? 'no revision'}`];
     }
-    // Of two deletes of one state another may be the one that happened.
+    // When two deletes of one state were sent, the other one may have happened.
     if (outcome.type === 'refused' && revisions.length > 0 && !notRefused.has(trace))
       return [`${id} was refused and happened`];
     return [];
   });
 }
 
-/** A put is known by its value, a delete by the state that it ended. */
+/** Identifies a commit: a put by its value, a delete by the state that it ended. */
 function traceOfCommit({ type, key, id, expectedRevision }: CommitRecord): string {
   return traceOf(type, key, type === 'put' ? id : expectedRevision);
 }

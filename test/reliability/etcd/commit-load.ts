@@ -1,25 +1,26 @@
-// CommitLoad: writers, readers and watchers on engines over one store, who note what they are answered. See commit-history.ts.
+// CommitLoad runs writers, readers and watchers on engines over one store, and records their answers. See
+// commit-history.ts.
 import type { Revision } from '@kapstan/api';
 import { type Engine, type EngineEvent, type EngineWatch, isStorageError } from '@kapstan/storage';
 import type { CommitHistory, CommitRecord, ReadRecord, SeenChange, WatchRecord } from './commit-history.ts';
 
 export interface CommitLoadOptions {
-  /** Shared out among the writers; watches are on the first unless they name one. */
+  /** Distributed among the writers. Watches use the first one unless they name another. */
   readonly engines: readonly [Engine, ...Engine[]];
   readonly random: () => number;
-  /** Writers at work at a time. Each reads the key that it writes, now and then. */
+  /** Number of concurrent writers. From time to time, each reads the key that it writes. */
   readonly writers: number;
   readonly keys: number;
-  /** Under which the keys are. Ends in "/". */
+  /** Prefix of the keys. Ends in "/". */
   readonly prefix: string;
-  /** Least size of a value. Default: as few as tell it from others. */
+  /** Least size of a value. Default: just enough to make it unique. */
   readonly valueBytes?: number;
 }
 
 export interface LoadWatchOptions {
   /** Default: from now on. */
   readonly after?: number;
-  /** Default: the first. */
+  /** Default: the first engine. */
   readonly engine?: Engine;
 }
 
@@ -76,7 +77,7 @@ export class CommitLoad {
     );
   }
 
-  /** A watch that is part of the history. */
+  /** Starts a watch that becomes part of the history. */
   watch(name: string, options: LoadWatchOptions = {}): void {
     const { after = this.#acknowledged, engine = this.#options.engines[0] } = options;
     const seen: SeenChange[] = [];
@@ -97,13 +98,13 @@ export class CommitLoad {
     this.#watches.push(open);
   }
 
-  /** Resolves when so many more commits were acknowledged. */
+  /** Resolves when this many more commits were acknowledged. */
   acknowledges(count: number): Promise<void> {
     const goal = this.counts.acknowledged + count;
     return this.#until(() => this.counts.acknowledged >= goal);
   }
 
-  /** Resolves when the watch has all that is acknowledged now, or with its error when it ended. */
+  /** Resolves when the watch has received everything acknowledged so far, or to its error when it ended. */
   async delivered(name: string): Promise<Error | undefined> {
     const open = this.#watches.find((each) => each.name === name);
     if (open === undefined) throw new Error(`no watch is called ${name}`);
@@ -111,20 +112,20 @@ export class CommitLoad {
     return open.error;
   }
 
-  /** Resolves when so many more commits had any fate. */
+  /** Resolves when this many more commits had any outcome. */
   answers(count: number): Promise<void> {
     const goal = this.#commits.length + count;
     return this.#until(() => this.#commits.length >= goal);
   }
 
   /**
-   * Ends the writers, waits until every watch has all, and tells the whole history. The log is what a new watch from the
-   * beginning sees, or where that is compacted, what the watch of this name saw.
+   * Ends the writers, waits until every watch has everything, and returns the whole history. The log is what a new
+   * watch from the beginning sees; where that is compacted, it is what the named watch saw.
    */
   async stop({ log: nameOfLog }: { readonly log?: string } = {}): Promise<CommitHistory> {
     this.#isStopped = true;
     await Promise.all(this.#writing);
-    // The last write makes an end that every watch must reach, whatever the lost commits did.
+    // The last write is an end that every watch must reach, whatever became of the lost commits.
     const key = `${this.#options.prefix}end`;
     const [engine] = this.#options.engines;
     const end = await this.#commit(key, { engine, id: this.#nextId(), expectedRevision: 0 });
@@ -179,7 +180,7 @@ export class CommitLoad {
       return note({ type: 'acknowledged', revision: result.revision });
     } catch (error) {
       if (!isStorageError(error, 'Unreachable')) throw error;
-      // What became of it, the next refusal tells.
+      // The next refusal tells what became of it.
       return note({ type: error.maybeApplied ? 'unknown' : 'refused' });
     }
   }

@@ -1,4 +1,4 @@
-// The etcd binaries that the tests of this folder run on: that of the machine, Debian's 3.4, and the 3.6 line, built from its
+// The etcd binaries for the tests of this folder: the machine's own (Debian's 3.4), and the 3.6 line, built from its
 // module.
 import { findEtcd, howToInstall } from '@kapstan/storage-etcd/testing';
 import { buildGoProgram } from '../../e2e/peers/go-programs.ts';
@@ -6,7 +6,7 @@ import { buildGoProgram } from '../../e2e/peers/go-programs.ts';
 export interface EtcdBinary {
   readonly title: string;
   readonly path?: string;
-  /** Why there is no path. */
+  /** The reason why there is no path. */
   readonly missing?: string;
 }
 

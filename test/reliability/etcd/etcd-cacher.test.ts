@@ -1,5 +1,5 @@
-// The storage suite on a cacher over etcd, of both kinds: the 3.6 line, which tells a watch's progress when it is asked, and
-// the etcd of the machine, Debian's 3.4.23, which cannot be asked.
+// The storage suite on a cacher over both kinds of etcd: the 3.6 line, which reports a watch's progress on request, and
+// the machine's etcd, Debian's 3.4.23, which cannot.
 import { execFileSync } from 'node:child_process';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Cacher } from '@kapstan/cacher';
@@ -19,7 +19,7 @@ import { EtcdSpare, findEtcd, howToInstall } from '@kapstan/storage-etcd/testing
 import { afterAll, it, vi } from 'vitest';
 import { buildGoProgram } from '../../e2e/peers/go-programs.ts';
 
-// Thousands of calls to other processes, on whatever machine this is.
+// The suite makes thousands of calls to other processes, on a machine of any speed.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const built = await buildGoProgram(new URL('etcd-server/', import.meta.url), 'etcd-3.6');
@@ -28,7 +28,7 @@ const found = findEtcd();
 async function openCacher(spare: EtcdSpare, supportsProgressRequests: boolean): Promise<StorageFixture> {
   const members = await spare.take();
   const clock = new VirtualClock();
-  // Without the clock: etcd answers in real time, and what the engine has to ask again it asks in real time.
+  // The engine uses real time: etcd answers in real time, so the engine's repeated requests need it too.
   const engine = await openEtcdEngine({ endpoints: [members[0].endpoint], compactionIntervalMs: 0 });
   const store = new ObjectStore(podStoreOptions(engine));
   const options = { resourcePrefix: '/pods', getAttributes: podAttributes, indexedFields: ['spec.nodeName'] };
@@ -51,8 +51,8 @@ async function openCacher(spare: EtcdSpare, supportsProgressRequests: boolean): 
 }
 
 /**
- * Resolves when etcd has made the cacher's watch. A test that compacts before would end it, and the list that follows waits
- * for a clock that stands still.
+ * Resolves when etcd has created the cacher's watch. A test that compacts earlier would end it, and the relist would
+ * wait for a clock that stands still.
  */
 async function hearsChanges(storage: Storage<TestPod>): Promise<void> {
   const key = keyOf('probe');
@@ -72,7 +72,7 @@ function spareOf(binary: string): EtcdSpare {
   return spare;
 }
 
-/** Why the etcd of the machine is not the one that is needed here; undefined when it is. */
+/** Returns why the machine's etcd is not the old version needed here; undefined when it is. */
 function whyNotOld(): string | undefined {
   if (found === undefined) return `no etcd found; ${howToInstall}`;
   const [, version = 'unknown'] = /^etcd Version: (\S+)/.exec(execFileSync(found, ['--version']).toString()) ?? [];

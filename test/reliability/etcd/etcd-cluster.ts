@@ -8,28 +8,28 @@ export interface Member {
   readonly index: number;
   readonly etcd: EtcdProcess;
   readonly proxy: ByteProxy;
-  /** Grows when bytes go through the proxy. */
+  /** Returns a number that grows when bytes go through the proxy. */
   activity(): number;
 }
 
 export interface EtcdCluster extends AsyncDisposable {
   readonly members: readonly Member[];
-  /** Knows all of them. */
+  /** An engine that knows all members. */
   readonly engine: EtcdEngine;
-  /** The member that leads, as the members say. */
+  /** Resolves to the leader, according to the members. */
   leader(): Promise<Leader>;
-  /** An engine that knows these. */
+  /** Opens an engine that knows these members. */
   open(members: readonly Member[]): Promise<EtcdEngine>;
-  /** An engine that reaches the members past the proxies. */
+  /** Opens an engine that bypasses the proxies. */
   openDirect(): Promise<EtcdEngine>;
 }
 
 interface Leader extends Member {
-  /** As etcd writes it, in hexadecimal. */
+  /** Id in hexadecimal, as etcd writes it. */
   readonly id: string;
 }
 
-/** With links, what the members tell each other goes through these. */
+/** Starts the cluster. With `links`, traffic between the members goes through them. */
 export async function startEtcdCluster(binary: string, links?: PeerLinks): Promise<EtcdCluster> {
   const advertisePeer = links && ((port: number, index: number) => links.listen(port, index));
   const processes = await startEtcd({ binary, members: 3, ...(advertisePeer && { advertisePeer }) });
@@ -78,7 +78,7 @@ async function leaderOf(members: readonly Member[]): Promise<Leader> {
   }
 }
 
-/** A member that does not answer within a second has no say. */
+/** Returns a member's status. One that does not answer within a second counts for nothing. */
 async function statusOf({ etcd }: Member): Promise<{ readonly id?: string; readonly leader?: string }> {
   try {
     const answer = await fetch(`${etcd.endpoint}/v3/maintenance/status`, {

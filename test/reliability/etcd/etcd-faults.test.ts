@@ -1,6 +1,6 @@
-// Clusters of three members that are killed, frozen and cut off under load; a history checker decides whether anything was lost,
-// made up, repeated or missed. The seed is printed; KAPSTAN_SEED repeats a choice of keys, not the timing of a cluster.
-// etcd-partition.test.ts has what takes more than one engine.
+// Kills, freezes and cuts off members of three-member clusters under load. A history checker decides whether anything
+// was lost, invented, repeated or missed. The seed is printed; KAPSTAN_SEED repeats the choice of keys, not a cluster's
+// timing. etcd-partition.test.ts has the faults that need more than one engine.
 import { describe, expect, it } from 'vitest';
 import { randomOf } from '../write-history.ts';
 import { type CommitHistory, problemsOf } from './commit-history.ts';
@@ -15,7 +15,7 @@ interface Trial {
   readonly load: CommitLoad;
 }
 
-/** Load before, during and after the fault; then the whole history is held against what was asked and seen. */
+/** Runs load before, during and after the fault, then checks the whole history against what was requested and seen. */
 async function underLoad(binary: string, fault: (trial: Trial) => Promise<void>): Promise<CommitHistory> {
   await using cluster = await startEtcdCluster(binary);
   const engines = [cluster.engine] as const;
@@ -67,14 +67,14 @@ describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as c
       });
     });
 
-    it('tells commits without an answer apart while most members hang, and loses no watch', async () => {
+    it('reports commits without an answer as unknown while most members hang, and loses no watch', async () => {
       const history = await underLoad(path, async ({ cluster, load }) => {
         const [, second, third] = cluster.members as readonly [Member, Member, Member];
         second.etcd.freeze();
         third.etcd.freeze();
         const before = load.counts;
         await load.answers(40);
-        // Before the members noticed each other's silence, some may have been committed.
+        // Some commits may have succeeded before the members noticed each other's silence.
         expect(load.counts.unknown).toBeGreaterThan(before.unknown);
         second.etcd.thaw();
         third.etcd.thaw();
@@ -103,7 +103,7 @@ describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as c
   },
 );
 
-/** The engine has a connection to every member and sends its calls to one. */
+/** Returns the member to which the engine sends its calls; it has a connection to every member. */
 function mostUsed({ members }: EtcdCluster): Member {
   return [...members].sort((a, b) => b.activity() - a.activity())[0] as Member;
 }

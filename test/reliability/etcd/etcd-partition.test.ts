@@ -1,5 +1,5 @@
-// Clusters of three members whose network is cut in one place: between a watch and everybody while history is compacted, and
-// between a leader and its followers while clients reach both. Judged as etcd-faults.test.ts is.
+// Cuts the network of three-member clusters in one place: between a watch and everybody while history is compacted, and
+// between a leader and its followers while clients reach both. Checked as in etcd-faults.test.ts.
 
 import { toRevision } from '@kapstan/api';
 import { isStorageError, type StorageError } from '@kapstan/storage';
@@ -20,17 +20,20 @@ function loadOn(options: Pick<CommitLoadOptions, 'engines' | 'valueBytes'>): Com
 
 interface Lag {
   readonly cluster: EtcdCluster;
-  /** Commits while nothing gets through to the watch. */
+  /** Number of commits while nothing reaches the watch. */
   readonly commits: number;
   readonly valueBytes?: number;
-  /** Whether the connections are reset in the end. Default: what was held gets through. */
+  /** True: the connections are reset at the end. Default: what was held back is delivered. */
   readonly isReset?: boolean;
 }
 
 const toldDirectly = 'a watch past the proxies';
 const lagging = 'a watch that hears nothing for a while';
 
-/** A watch is open and current; its network holds all bytes, while history is compacted far past it. How it ended, if it did. */
+/**
+ * Holds back all bytes to a current watch while history is compacted far past it. Resolves to the watch's error, if it
+ * ended.
+ */
 async function lag({ cluster, commits, valueBytes = 0, isReset = false }: Lag): Promise<Error | undefined> {
   const direct = await cluster.openDirect();
   const load = loadOn({ engines: [direct], valueBytes });
@@ -53,7 +56,7 @@ async function lag({ cluster, commits, valueBytes = 0, isReset = false }: Lag): 
   expect(problemsOf({ ...history, compactedTo }), `seed ${seed}`).toEqual([]);
   const [all, some] = history.watches.map(({ seen }) => seen.length) as [number, number];
   console.log(`seed ${seed}: ${some} of ${all} changes, then ${error?.message ?? 'no end'}`);
-  // It was current, so it has what was before the silence.
+  // The watch was current, so it has everything from before the silence.
   expect(some).toBeGreaterThanOrEqual(100);
   if (error === undefined) expect(some).toBe(all);
   return error;
@@ -91,7 +94,7 @@ describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as c
       await using cluster = await startEtcdCluster(path, links);
       const leader = await cluster.leader();
       const followers = cluster.members.filter(({ index }) => index !== leader.index);
-      // So that all begins on the leader.
+      // Both engines start on the leader.
       for (const { proxy } of followers) proxy.blackhole();
       const free = await cluster.open([leader, ...followers]);
       const bound = await cluster.open([leader]);

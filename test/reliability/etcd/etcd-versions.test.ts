@@ -1,11 +1,11 @@
-// The engine suite and random programs on the 3.6 line of etcd, built from its Go module, and on a cluster of three members of
-// it. The etcd of the machine, Debian's 3.4, is what the tests beside the engine use.
+// The engine suite and random programs on the 3.6 line of etcd, built from its Go module, on one member and on three.
+// The tests beside the engine use the machine's etcd, Debian's 3.4.
 import { engineConformance, enginePrograms } from '@kapstan/storage/testing';
 import { EtcdForPrograms, EtcdSpare, openEtcdFixture } from '@kapstan/storage-etcd/testing';
 import { afterAll, describe, it, vi } from 'vitest';
 import { etcd36 } from './etcd-binaries.ts';
 
-// Thousands of calls to other processes, on whatever machine this is.
+// The suite makes thousands of calls to other processes, on a machine of any speed.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const { path: binary, missing } = await etcd36();
@@ -25,7 +25,7 @@ if (binary === undefined) {
     });
 
     engineConformance(`EtcdEngine on ${title}`, () => openEtcdFixture(spare));
-    // Most of their time is etcd's, and spent waiting.
+    // Run concurrently, because they mostly wait for etcd.
     describe.concurrent('random programs', () => {
       enginePrograms(quick.conditions, () => quick.open(), { programs, timeoutMs: 120_000 });
       enginePrograms(real.conditions, () => real.open(), { programs: 4, timeoutMs: 120_000 });

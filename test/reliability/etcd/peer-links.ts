@@ -1,17 +1,17 @@
-// The connections by which the members of an etcd cluster reach each other, so that one can be cut off from the others, both
-// ways, while clients still reach it. Members know each other by one address each: who calls stands in the request.
+// The connections between the members of an etcd cluster, through which one can be cut off from the others, in both
+// directions, while clients still reach it. Each member has one address for all callers; the request says who calls.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 interface Link {
   readonly to: number;
-  /** Id of the member that calls, as it names itself; undefined until it does. */
+  /** Id of the calling member, as it names itself; undefined until it does. */
   from: string | undefined;
   readonly sockets: readonly [caller: Socket, called: Socket];
 }
 
 export interface LinkedMember {
   readonly index: number;
-  /** In hexadecimal, as etcd writes it. */
+  /** Id in hexadecimal, as etcd writes it. */
   readonly id: string;
 }
 
@@ -20,7 +20,7 @@ export class PeerLinks implements AsyncDisposable {
   readonly #links = new Set<Link>();
   #isolated: LinkedMember | undefined;
 
-  /** Listens for those who call the member, and gives the port. */
+  /** Listens for callers of the member. Resolves to the port. */
   async listen(peerPort: number, index: number): Promise<number> {
     const server = createServer((caller) => this.#accept(caller, { peerPort, index }));
     this.#servers.push(server);
@@ -28,13 +28,13 @@ export class PeerLinks implements AsyncDisposable {
     return (server.address() as AddressInfo).port;
   }
 
-  /** Forwards nothing to the member and from it, and closes nothing, until {@link heal}. */
+  /** Stops forwarding to and from the member, without closing anything, until {@link heal}. */
   isolate(member: LinkedMember): void {
     this.#isolated = member;
     for (const link of this.#links) this.#hold(link);
   }
 
-  /** Resets what was held. New connections get through. */
+  /** Resets the connections that were held. New ones get through. */
   heal(): void {
     const held = [...this.#links].filter((link) => this.#isHeld(link));
     this.#isolated = undefined;
@@ -53,12 +53,12 @@ export class PeerLinks implements AsyncDisposable {
     this.#links.add(link);
     caller.on('data', (bytes: Buffer) => {
       link.from ??= /^X-Server-From: ([0-9a-f]+)\r$/im.exec(bytes.toString('latin1'))?.[1];
-      // What comes too late is lost with the connection, when that is reset.
+      // Bytes that come too late are lost when the connection is reset.
       if (!this.#hold(link)) called.write(bytes);
     });
     called.on('data', (bytes: Buffer) => caller.write(bytes));
     for (const socket of link.sockets) {
-      // The other end hears of it by the close.
+      // The close below tells the other end.
       socket.on('error', () => undefined);
       socket.once('close', () => {
         this.#links.delete(link);

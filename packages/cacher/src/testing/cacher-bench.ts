@@ -1,5 +1,5 @@
-// A Cacher over an ObjectStore over a MemoryEngine, for the tests of this package: the storage suites' bench with the parts
-// below it in reach.
+// A Cacher over an ObjectStore over a MemoryEngine, for this package's tests: the storage suites' bench, with access to
+// the parts below it.
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { ObjectStore, StorageError } from '@kapstan/storage';
 import { MemoryEngine, podAttributes, podStoreOptions, StorageBench } from '@kapstan/storage/testing';
@@ -12,19 +12,19 @@ interface CacherParts {
   readonly cacher: Cacher<TestPod>;
   /** Starts the cacher and resolves when it is ready. */
   start(): Promise<void>;
-  /** From now on the engine refuses watches, so that the cache hears of nothing any more. Those that run are broken. */
+  /** Breaks the engine's watches and refuses new ones, so that the cache gets no more events or progress. */
   loseProgress(): void;
-  /** Makes the cache list anew; resolves when it has. */
+  /** Makes the cache list again; resolves when it has. */
   relist(): Promise<void>;
 }
 
 interface CacherBench {
   readonly bench: StorageBench;
-  /** Those of the running test. */
+  /** Returns the parts of the running test. */
   readonly parts: () => CacherParts;
 }
 
-/** To be called where tests are defined: opens everything before each test and closes it afterwards. */
+/** Registers hooks that open everything before each test and close it afterwards. Call it where tests are defined. */
 export function openCacherBench(options: Partial<CacherOptions<TestPod>> = {}): CacherBench {
   let parts: CacherParts | undefined;
   const bench = new StorageBench(async () => {
@@ -80,7 +80,7 @@ function open(options: Partial<CacherOptions<TestPod>>): CacherParts {
     relist: async () => {
       engine.breakWatches(new StorageError({ code: 'Compacted', revision: 1 }));
       await settle();
-      // Later and later when lists failed before.
+      // Pauses grow with each failed list.
       for (let attempt = 0; attempt < 100 && cacher.readiness() !== undefined; attempt++) await clock.advance(200);
       await cacher.waitUntilReady();
     },

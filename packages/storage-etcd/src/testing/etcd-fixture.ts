@@ -1,12 +1,14 @@
-// Engines over a real etcd as the suites of @kapstan/storage/testing take them. Used by the conformance tests of this package,
-// and with other versions and more members by those of test/reliability/etcd.
+// Engines over a real etcd, as the suites of @kapstan/storage/testing need them. Used by the conformance tests of this
+// package, and with other versions and more members by those of test/reliability/etcd.
 import { systemClock, toRevision } from '@kapstan/api';
 import type { EngineFixture } from '@kapstan/storage/testing';
 import { type EtcdEngine, openEtcdEngine } from '../etcd-engine.ts';
 import type { EtcdMembers } from './etcd-process.ts';
 import { type EtcdSpare, removeKeys } from './etcd-spare.ts';
 
-/** For engineConformance: an etcd without keys, never compacted. Its leases run in real time. */
+/**
+ * Opens a fixture for engineConformance: an etcd without keys that was never compacted. Its leases run in real time.
+ */
 export async function openEtcdFixture(spare: EtcdSpare): Promise<EngineFixture> {
   const members = await spare.take();
   const connection = await connectTo(members);
@@ -21,12 +23,12 @@ export async function openEtcdFixture(spare: EtcdSpare): Promise<EngineFixture> 
 }
 
 /**
- * "quick": leases are revoked, which in etcd is the transaction that ends one that ran out; programs are many. "real": leases of
- * a few seconds run out, and all members are killed and started again before an engine is opened again; programs are few.
+ * "quick": leases are revoked, which etcd does by the same transaction as expiry; many programs run. "real": leases of
+ * a few seconds expire, and all members are killed and restarted before an engine is reopened; few programs run.
  */
 type EtcdProgramsMode = 'quick' | 'real';
 
-/** For enginePrograms: one etcd for program after program, each of which finds no keys, but a past. */
+/** For enginePrograms: one etcd that serves one program after the other. Each finds no keys, but earlier revisions. */
 export class EtcdForPrograms {
   readonly #spare: EtcdSpare;
   readonly #mode: EtcdProgramsMode;
@@ -37,7 +39,7 @@ export class EtcdForPrograms {
     this.#mode = mode;
   }
 
-  /** For the name of the test: what is done in place of which steps, and which are left out. */
+  /** Text for the test's name: how steps are replaced, and which are left out. */
   get conditions(): string {
     return this.#mode === 'real'
       ? 'with leases that run out, etcd killed before each reopening, no crash under a commit'
@@ -56,7 +58,7 @@ export class EtcdForPrograms {
         return connection.engine;
       },
       ...(isReal ? { leaseSeconds: 3 } : {}),
-      // Who lets leases run out waits for what follows from it.
+      // The step waits for the effects of expiry itself.
       elapse: () => (isReal ? Promise.resolve() : revokeLeases(connection.engine, members[0].endpoint)),
       reopen: async () => {
         if (isReal) await restart(members);
@@ -92,7 +94,7 @@ async function connectTo(members: EtcdMembers): Promise<Connection> {
   };
 }
 
-/** etcd does not tell a compaction to revision 1 from none. */
+/** Writes and deletes a key, because etcd does not tell a compaction to revision 1 from none. */
 async function makePast(engine: EtcdEngine): Promise<void> {
   const key = '/past';
   const expectedRevision = toRevision(0);

@@ -1,5 +1,5 @@
-// Real etcd servers for tests: found or installed, started on free ports of the loopback in a temporary folder, ended.
-// Used by the tests of this package and of those above it.
+// Real etcd servers for tests: finds or installs etcd, and runs it on free loopback ports in a temporary folder. Used
+// by the tests of this package and of those above it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,10 +8,13 @@ import { delimiter, join } from 'node:path';
 
 const install = ['apt-get', 'install', '-y', 'etcd-server'] as const;
 
-/** How to get etcd where it is missing. */
+/** Text that says how to get etcd where it is missing. */
 export const howToInstall: string = `set KAPSTAN_ETCD to an etcd binary, or run: ${install.join(' ')}`;
 
-/** Path of an etcd binary: $KAPSTAN_ETCD, or on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it. */
+/**
+ * Returns the path of an etcd binary: $KAPSTAN_ETCD, or one on PATH, or one installed now if CI or KAPSTAN_TEST_INSTALL
+ * asks for it.
+ */
 export function findEtcd(): string | undefined {
   const named = process.env.KAPSTAN_ETCD;
   if (named !== undefined && named !== '') {
@@ -21,12 +24,12 @@ export function findEtcd(): string | undefined {
   const found = onPath();
   if (found !== undefined || !mayInstall()) return found;
   try {
-    // A machine that never ran the first of the two knows no packages.
+    // Without `apt-get update`, a fresh machine knows no packages.
     for (const args of [['update', '-q'], install.slice(1)]) {
       execFileSync(install[0], args, { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
     }
   } catch (error) {
-    // No etcd is to be had here: the tests skip and say how to get one.
+    // etcd is not available here: the tests skip and say how to get it.
     process.emitWarning(`etcd could not be installed: ${error instanceof Error ? error.message : String(error)}`);
   }
   return onPath();
@@ -46,11 +49,11 @@ function mayInstall(): boolean {
 export interface EtcdProcess {
   readonly endpoint: string;
   readonly dataDir: string;
-  /** Ends it without grace; its data stay until {@link remove}. */
+  /** Kills the member at once. Its data stay until {@link remove}. */
   kill(): Promise<void>;
-  /** Starts it again on the same data and ports. */
+  /** Starts the member again on the same data and ports. */
   start(): void;
-  /** Stops and continues it, as a machine that hangs. */
+  /** Stops the process, like a machine that hangs; {@link thaw} continues it. */
   freeze(): void;
   thaw(): void;
   remove(): Promise<void>;
@@ -60,17 +63,17 @@ export interface EtcdProcessOptions {
   readonly binary: string;
   /** Number of members. Default 1. */
   readonly members?: number;
-  /** The certificate is its own authority: fixtures/client/cert.pem in the data folder. Default "http". */
+  /** With https the certificate is its own authority: fixtures/client/cert.pem in the data folder. Default "http". */
   readonly scheme?: 'http' | 'https';
   readonly flags?: readonly string[];
-  /** Gives the port at which the others are told to reach a member's peer port. Default: that port. */
+  /** Returns the port under which the other members reach this member's peer port. Default: that port. */
   readonly advertisePeer?: (peerPort: number, index: number) => Promise<number>;
 }
 
 /** The members of a cluster. */
 export type EtcdMembers = readonly [EtcdProcess, ...EtcdProcess[]];
 
-/** Starts a cluster. Its members are not ready yet: openEtcdEngine waits for them. */
+/** Starts a cluster. Its members are not ready yet; openEtcdEngine waits for them. */
 export async function startEtcd(options: EtcdProcessOptions): Promise<EtcdMembers> {
   const { members = 1, scheme = 'http', advertisePeer = async (port) => port } = options;
   const ports = await freePorts(2 * members);
@@ -100,7 +103,7 @@ interface Member {
 }
 
 function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member: Member): EtcdProcess {
-  // Where there is memory for it: the disk's fsync is not what is tested.
+  // Data are kept in memory where possible: the disk's fsync is not what is tested.
   const root = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
   const folder = mkdtempSync(join(root, 'kapstan-etcd-'));
   const args = [
@@ -118,7 +121,7 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
   ];
   const start = (): ChildProcess => spawn(binary, args, { stdio: 'ignore' });
   let child = start();
-  // A test process that is ended in the middle of a test leaves nothing running.
+  // Kill etcd when the test process ends in the middle of a test.
   const onExit = (): void => void child.kill('SIGKILL');
   process.once('exit', onExit);
   const kill = async (): Promise<void> => {
@@ -147,7 +150,7 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
   };
 }
 
-/** A signal is under way when kill returns: threads on another core may still answer. */
+/** Waits, because the signal takes effect after kill returns: threads on another core may still answer. */
 function waitUntilStopped(pid: number | undefined): void {
   const tasks = `/proc/${pid}/task`;
   const isStopped = (task: string): boolean =>

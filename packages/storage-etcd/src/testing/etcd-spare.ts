@@ -1,5 +1,5 @@
-// One etcd (or cluster) for test after test, as long as no test leaves traces that another could see; and the next one started ahead.
-// Used by conformance tests, which need an empty store each.
+// EtcdSpare reuses one etcd (or cluster) for test after test as long as a test leaves no traces for the next one, and
+// starts a fresh one otherwise. Used by conformance tests, each of which needs an empty store.
 import type { Engine } from '@kapstan/storage';
 import { type EtcdMembers, type EtcdProcessOptions, startEtcd } from './etcd-process.ts';
 
@@ -13,7 +13,7 @@ export class EtcdSpare {
     this.#options = options;
   }
 
-  /** An etcd without keys and other users, and never compacted. It may have a past. */
+  /** Returns an etcd without keys and other users that was never compacted. It may have earlier revisions. */
   async take(): Promise<EtcdMembers> {
     const taken = this.#next ?? this.#start();
     this.#next = undefined;
@@ -22,7 +22,7 @@ export class EtcdSpare {
 
   /** Closes the engine and keeps its etcd for the next test, or removes it. */
   async giveBack(etcd: EtcdMembers, engine: Engine): Promise<void> {
-    // Whatever it fails with: the test may have closed it.
+    // Any error counts as not clean, because the test may have closed the engine.
     const isClean = engine.compactRevision() === 0 && (await removeKeys(engine).catch(() => false));
     await engine.close();
     if (isClean && this.#next === undefined) {
@@ -48,7 +48,7 @@ async function removeAll(members: EtcdMembers): Promise<void> {
   await Promise.all(members.map((member) => member.remove()));
 }
 
-/** False when some are left, because they are many or others write. */
+/** Removes all keys. Returns false when some are left, because there are many or others write. */
 export async function removeKeys(engine: Engine): Promise<boolean> {
   const { kvs, more } = await engine.range(everything, { limit: 500 });
   const removals = kvs.map(({ key, modRevision }) =>

@@ -1,5 +1,5 @@
-// Members of etcd that answer what a test says: gRPC servers in this process, and a caller that reaches them. For the tests of
-// this package; etcd-process.ts starts real ones.
+// Members of etcd that answer as a test says: gRPC servers in this process, and a caller connected to them. For the
+// tests of this package; etcd-process.ts starts real ones.
 import {
   type Client,
   credentials,
@@ -15,7 +15,7 @@ import { parseEndpoints } from '../endpoint.ts';
 import { EndpointPool } from '../endpoint-pool.ts';
 import { loadWire, type RangeRequest, type TxnRequest } from '../wire.ts';
 
-/** A call as a member got it. */
+/** A call as a member received it. */
 export interface AskedCall {
   readonly member: number;
   readonly method: 'range' | 'txn' | 'authenticate';
@@ -24,15 +24,15 @@ export interface AskedCall {
 }
 
 export interface ScriptedEtcdOptions {
-  /** The answer, or a thrown {@link refusal}. A promise that does not resolve is silence. */
+  /** Returns the answer, or throws a {@link refusal}. A promise that never resolves is silence. */
   readonly answer: (call: AskedCall) => unknown;
-  /** Default 1. 0 = there is an address at which nobody listens. */
+  /** Default 1. 0 = one address at which nobody listens. */
   readonly members?: number;
   readonly clock?: Clock;
   readonly user?: EtcdUser;
   /** Default 1 000. */
   readonly callTimeoutMs?: number;
-  /** Default: any. */
+  /** Default: any size. */
   readonly maxReceiveBytes?: number;
 }
 
@@ -40,11 +40,11 @@ export interface ScriptedEtcd extends AsyncDisposable {
   readonly caller: Caller;
   /** All calls so far. */
   readonly asked: readonly AskedCall[];
-  /** Resolves when so many calls came. */
+  /** Resolves when this many calls have come. */
   askedFor(count: number): Promise<void>;
 }
 
-/** What a member throws to refuse a call. */
+/** Returns the error that a member throws to refuse a call. */
 export function refusal(code: number, details: string): Error {
   return Object.assign(new Error(details), { code, details });
 }
@@ -67,7 +67,7 @@ export async function startScriptedEtcd(options: ScriptedEtcdOptions): Promise<S
     keepAliveMs: 30_000,
     keepAliveTimeoutMs: 10_000,
   });
-  // So that the first member is the one that is asked first.
+  // Connect all members, so that the first one is asked first.
   if (members > 0) await Promise.all(pool.clients.map(connected));
   return {
     caller: new Caller({ pool, token: new AuthToken(options.user), clock, callTimeoutMs }),

@@ -1,4 +1,4 @@
-// What commits must do. Part of engine-conformance.ts.
+// The rules of the Engine port for commits, as tests. Part of engine-conformance.ts.
 import { expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { bytes, type EngineBench, revisionOf, textOf } from './engine-fixture.ts';
@@ -126,7 +126,7 @@ export function commitConformance(bench: EngineBench): void {
     expect(sorted).toEqual(Array.from({ length: 200 }, (_, index) => before + 1 + index));
   });
 
-  it('writes nothing of a commit that was aborted before, and rejects with the reason', async () => {
+  it('writes nothing for a commit that was aborted before, and rejects with the reason', async () => {
     const change = { type: 'put', value: new Uint8Array(1) } as const;
     const signal = AbortSignal.abort(new Error('gone'));
     const before = await bench.engine.currentRevision();

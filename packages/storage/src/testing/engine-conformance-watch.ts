@@ -1,4 +1,4 @@
-// The rules of the Engine port on watches, as tests. Part of engine-conformance.ts.
+// The rules of the Engine port for watches, as tests. Part of engine-conformance.ts.
 import { expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { type EngineBench, everything, numbered, revisionOf, textOf } from './engine-fixture.ts';
@@ -139,7 +139,7 @@ function orderConformance(bench: EngineBench): void {
     await recorder.received(3_000);
     await bench.engine.requestProgress();
     await recorder.until(() => recorder.progress.length > 0);
-    // That no event came after a progress above it is asserted by the recorder.
+    // The recorder asserts that no event at or below a reported progress comes after it.
     expect(recorder.progress.every((revision) => revision >= end)).toBe(true);
   });
 }

@@ -1,4 +1,4 @@
-// The rules of the Engine port as tests; every engine must pass them. Run from a test file beside each engine.
+// The rules of the Engine port as tests. Every engine must pass them; a test file beside each engine runs them.
 import { describe, expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { commitConformance } from './engine-conformance-commits.ts';
@@ -142,7 +142,7 @@ function readConformance(bench: EngineBench): void {
       const { kvs, revision } = await bench.engine.range(everything, { limit: 5 });
       expect(Math.max(0, ...kvs.map((kv) => kv.modRevision))).toBeLessThanOrEqual(revision);
       expect(await bench.engine.currentRevision()).toBeGreaterThanOrEqual(revision);
-      // An engine may read without leaving the turn; the writers need the event loop.
+      // An engine may answer reads within one turn; the writers need the event loop.
       await new Promise((resolve) => setImmediate(resolve));
     }
     await writing;
@@ -244,9 +244,9 @@ function leaseConformance(bench: EngineBench): void {
 }
 
 function lifeConformance(bench: EngineBench): void {
-  it('tells what it takes on disk', async () => {
+  it('reports its size on disk', async () => {
     await bench.create('/a', 'x'.repeat(100_000));
-    // etcd writes its file a while after it has written its log.
+    // etcd writes its data file some time after its log.
     await expect.poll(() => bench.engine.storedBytes(), { timeout: 10_000 }).toBeGreaterThanOrEqual(100_000);
   });
 

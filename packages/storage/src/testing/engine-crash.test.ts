@@ -1,4 +1,4 @@
-// The crash step must find faults: each engine here has one, and some kill shows it.
+// The crash step must find faults: each engine here has one, and a kill reveals it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Commit, CommitResult } from '../engine.ts';
@@ -9,7 +9,10 @@ import { MemoryEngine } from './memory-engine.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** An engine whose disk is a list of commits. Each takes some turns to get there, and some more until it is told of. */
+/**
+ * An engine whose disk is a list of commits. A commit takes some turns to reach it, and more turns until it is
+ * answered.
+ */
 class DiskEngine extends MemoryEngine {
   readonly disk: Commit[];
 
@@ -18,7 +21,7 @@ class DiskEngine extends MemoryEngine {
     this.disk = disk;
   }
 
-  /** What happens to a commit, in its turns. The answer is told when all of it has. */
+  /** Handles a commit in several turns. The caller hears the answer after all of them. */
   protected async process(commit: Commit): Promise<CommitResult> {
     await turn();
     this.disk.push(commit);
@@ -26,7 +29,7 @@ class DiskEngine extends MemoryEngine {
     return this.apply(commit);
   }
 
-  /** Makes it visible. */
+  /** Makes the commit visible to readers. */
   protected apply(commit: Commit): Promise<CommitResult> {
     return super.commit(commit);
   }
@@ -58,7 +61,10 @@ class ShowsBeforeItIsWritten extends DiskEngine {
   }
 }
 
-/** A commit that comes soon after another one gets to the disk before it. They are told of in order, when both are there. */
+/**
+ * Writes a commit that follows soon after another one before that one. Both are answered in order, once both are on
+ * disk.
+ */
 class WritesBackwards extends DiskEngine {
   #held: Commit | undefined;
   #told: Promise<unknown> = Promise.resolve();
@@ -123,10 +129,10 @@ function opener(Faulty: new (disk: Commit[]) => DiskEngine): OpenEngine {
 
 const step = crashStepOf(fc.constantFrom('/a', '/b', '/c'));
 
-/** So many that a seed which misses a window of a turn or two does not come up in years of runs. */
+/** Enough kills that years of runs would not see a seed that misses a window of one or two turns. */
 const kills = 250;
 
-/** One engine, killed again and again. Rejects where it differs from the model. */
+/** Kills one engine again and again. Rejects when it differs from the model. */
 async function killAgainAndAgain(open: OpenEngine, seed: number): Promise<CrashTally> {
   const fixture = await open();
   const model = new EngineModel(await fixture.engine.currentRevision(), fixture.engine.compactRevision());

@@ -1,5 +1,6 @@
-// A kill while commits are on their way: what anyone was told of must be there afterwards, and of the rest any first part may
-// be. A step of engine-programs.ts. It sees what a dead process leaves; a dead machine is for crash images.
+// Kills an engine while commits are on their way. Every acknowledged commit must be there afterwards; of the others,
+// any first part may be. A step of engine-programs.ts. It shows what a dead process leaves; crash images show what a
+// dead machine leaves.
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Commit, CommitResult } from '../engine.ts';
@@ -9,18 +10,18 @@ import { WatchRecorder } from './engine-recorder.ts';
 
 export interface CrashStep {
   readonly type: 'crash';
-  /** Asked for one after the other, without waiting for answers. */
+  /** Commits sent one after the other, without waiting for answers. */
   readonly writes: readonly CrashWrite[];
-  /** Turns of the event loop between the last of them and the kill. */
+  /** Turns of the event loop between the last commit and the kill. */
   readonly turns: number;
-  /** Then so long without a turn: what happens on other threads is not heard of any more. */
+  /** Time that the thread is then blocked, in milliseconds. Answers from other threads can no longer arrive. */
   readonly blockedMs: number;
 }
 
 interface CrashWrite {
   readonly key: string;
   readonly value: number;
-  /** Where there is something to delete. */
+  /** Delete the key, if it exists. */
   readonly isDelete: boolean;
   readonly turnsBefore: number;
 }
@@ -40,16 +41,16 @@ export function crashStepOf(key: fc.Arbitrary<string>): fc.Arbitrary<CrashStep> 
   });
 }
 
-/** What became of the commits that were on their way. Says whether the kills came at times that show anything. */
+/** Counts what became of commits that were under way, to show whether the kills hit telling moments. */
 export class CrashTally {
   crashes = 0;
-  /** Commits that were acknowledged before the kill. */
+  /** Commits acknowledged before the kill. */
   told = 0;
-  /** Commits of which nobody was told, and that are there. */
+  /** Commits that were not acknowledged and are there. */
   kept = 0;
-  /** Commits of which nobody was told, and that are not there. */
+  /** Commits that were not acknowledged and are not there. */
   lost = 0;
-  /** Kills after which a part of the untold ones was there. */
+  /** Kills after which some, not all, unacknowledged commits were there. */
   cut = 0;
 
   add(counts: { readonly all: number; readonly told: number; readonly there: number }): void {
@@ -74,7 +75,10 @@ export interface Crash {
   readonly tally: CrashTally;
 }
 
-/** Kills the engine, if its fixture can; the model is then as the engine that was opened on what is left. No watch may be open. */
+/**
+ * Kills the engine, if its fixture can, and opens another on what is left. The model then has the same state. No watch
+ * may be open.
+ */
 export async function crashWhileWriting({ fixture, model, step, tally }: Crash): Promise<void> {
   if (fixture.crash === undefined) return;
   const before = model.revision;
@@ -82,7 +86,7 @@ export async function crashWhileWriting({ fixture, model, step, tally }: Crash):
   const told: CommitResult[] = [];
   for (const write of step.writes) {
     await turns(write.turnsBefore);
-    // Whoever asks for it when the engine is dead hears nothing.
+    // A commit sent after the engine died is never answered.
     fixture.engine.commit(nextCommit(model, write)).then(
       (result) => told.push(result),
       () => undefined,
@@ -91,7 +95,7 @@ export async function crashWhileWriting({ fixture, model, step, tally }: Crash):
   await turns(step.turns);
   const shown = await fixture.engine.currentRevision();
   if (step.blockedMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, step.blockedMs);
-  // What was told up to here, and what is on disk now, in one turn.
+  // In one turn, compare what was acknowledged so far with what is on disk now.
   const answers = told.map(({ succeeded, revision }) => [succeeded, revision]);
   const seen = Math.max(before + answers.length, shown, ...witness.revisions);
   witness.close();
@@ -105,7 +109,7 @@ export async function crashWhileWriting({ fixture, model, step, tally }: Crash):
   model.forgetAfter(revision);
 }
 
-/** The commit as it will succeed after those before it; the model has it from now on. */
+/** Returns a commit that will succeed after those before it, and adds it to the model. */
 function nextCommit(model: EngineModel, { key, value, isDelete }: CrashWrite): Commit {
   const expected = model.keyAt(key, model.revision)?.modRevision ?? 0;
   const write: ModelWrite = isDelete && expected !== 0 ? { type: 'delete' } : { type: 'put', value, isLeased: false };

@@ -1,25 +1,26 @@
-// What the engine suites need from an engine besides the port, and the short words that their tests are written in.
-// Implemented beside each engine; used by engine-conformance.ts and engine-model.ts.
+// EngineFixture is what the engine suites need from an engine besides the port; EngineBench has the short calls in
+// which their tests are written. Fixtures are implemented beside each engine; engine-conformance.ts and engine-model.ts
+// use them.
 import type { Revision } from '@kapstan/api';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { Commit, CommitResult, Engine, EngineWatchOptions, KeyRange, KeyValue } from '../engine.ts';
 import { WatchRecorder } from './engine-recorder.ts';
 
-/** One engine under test, with no other user. */
+/** One engine under test that nobody else uses. */
 export interface EngineFixture {
   readonly engine: Engine;
-  /** Lets so much time pass for leases: by a virtual clock, or by waiting. Absent: tests of expiry are skipped. */
+  /** Lets this much time pass for leases, by a virtual clock or by waiting. Absent: tests of expiry are skipped. */
   elapse?(ms: number): Promise<void>;
-  /** For how long programs grant leases. Default 100; a few where leases run in real time. */
+  /** Lifetime of the leases that programs grant. Default 100; a few seconds where leases run in real time. */
   readonly leaseSeconds?: number;
-  /** Closes the engine, opens another one on the same data and puts it into `engine`. Absent where nothing is kept. */
+  /** Closes the engine, opens another one on the same data and assigns it to `engine`. Absent where nothing is kept. */
   reopen?(): Promise<void>;
   /**
-   * Opens an engine on what is on disk in the turn of the call, as after a kill, and puts it into `engine`. Absent where
-   * nothing is kept.
+   * Opens an engine on what is on disk in the turn of the call, as after a kill, and assigns it to `engine`. Absent
+   * where nothing is kept.
    */
   crash?(): Promise<void>;
-  /** Looks for contradictions inside the store and throws them. Called after every test. */
+  /** Throws when the store contradicts itself. Called after every test. */
   check?(): Promise<void>;
   /** Closes the engine and removes its data. */
   dispose(): Promise<void>;
@@ -69,7 +70,7 @@ export class EngineBench {
     return this.engine.commit(commit);
   }
 
-  /** A commit that must succeed; answers its revision. */
+  /** Makes a commit that must succeed and resolves to its revision. */
   async apply(key: string, expectedRevision: number, change: Commit['change']): Promise<Revision> {
     const result = await this.engine.commit({ key, expectedRevision: revisionOf(expectedRevision), change });
     expect(result.succeeded, `commit of ${key} at ${expectedRevision}`).toBe(true);
@@ -88,7 +89,7 @@ export class EngineBench {
     return this.apply(key, expectedRevision, { type: 'delete' });
   }
 
-  /** Keys of /k00000 upwards, all asked for at once. */
+  /** Creates the keys from /k00000 upwards, all at once. */
   createMany(count: number, value = 'v'): Promise<Revision[]> {
     return Promise.all(Array.from({ length: count }, (_, index) => this.create(numbered(index), value)));
   }

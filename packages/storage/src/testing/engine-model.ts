@@ -1,7 +1,7 @@
-// A model of the Engine port in about sixty lines: a list of changes, replayed for every question.
-// engine-programs.ts compares it with real engines.
+// A model of the Engine port in about sixty lines: a list of changes, replayed for every question. engine-programs.ts
+// compares it with real engines.
 
-/** A key as the model has it. The value is a number: what matters is which one it is. */
+/** A key in the model. Its value is a number, since only its identity matters. */
 export interface ModelKey {
   readonly key: string;
   readonly value: number;
@@ -20,13 +20,13 @@ export interface ModelChange {
 
 export type ModelWrite =
   | { readonly type: 'put'; readonly value: number; readonly isLeased: boolean }
-  /** Revision: default the next one; deletes of one transaction share theirs. */
+  /** Default: the next revision. Deletes of one transaction share one revision. */
   | { readonly type: 'delete'; readonly revision?: number };
 
 export class EngineModel {
   readonly changes: ModelChange[] = [];
   compactRevision: number;
-  /** At which there is no key. Nothing is known of what was before. */
+  /** Revision at which there are no keys. Nothing earlier is known. */
   readonly firstRevision: number;
 
   constructor(firstRevision: number, compactRevision = 0) {
@@ -38,7 +38,7 @@ export class EngineModel {
     return this.changes.at(-1)?.revision ?? this.firstRevision;
   }
 
-  /** The keys at a revision, sorted. */
+  /** Returns the keys at a revision, sorted. */
   stateAt(revision: number): ModelKey[] {
     const state = new Map<string, ModelKey>();
     for (const { key, after, revision: at } of this.changes) {
@@ -53,7 +53,7 @@ export class EngineModel {
     return this.stateAt(revision).find((entry) => entry.key === key);
   }
 
-  /** The change it makes; undefined when the compare fails. */
+  /** Commits a write. Returns its change, or undefined when the compare fails. */
   commit(key: string, expectedRevision: number, write: ModelWrite): ModelChange | undefined {
     const before = this.keyAt(key, this.revision);
     if ((before?.modRevision ?? 0) !== expectedRevision) return undefined;
@@ -68,12 +68,12 @@ export class EngineModel {
     return change;
   }
 
-  /** Takes back the changes after a revision. */
+  /** Takes back all changes after a revision. */
   forgetAfter(revision: number): void {
     while (this.revision > revision) this.changes.pop();
   }
 
-  /** What a read at a revision is answered with; undefined = it is read. */
+  /** Returns the error with which a read at a revision must fail; undefined = it succeeds. */
   refusalAt(revision: number): 'Compacted' | 'FutureRevision' | undefined {
     if (revision > this.revision) return 'FutureRevision';
     return revision !== 0 && revision < this.compactRevision ? 'Compacted' : undefined;

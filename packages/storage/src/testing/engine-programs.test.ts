@@ -1,4 +1,4 @@
-// The random programs must find faults: each engine here has one, and some program shows it.
+// The random programs must find faults: each engine here has one, and some program reveals it.
 import type { Revision } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
@@ -38,7 +38,7 @@ class ForgetsCreateRevision extends MemoryEngine {
   }
 }
 
-/** Its watches know no previous state for the first revision after the one that they begin at. */
+/** Its watches do not know the previous state for the first revision after their start. */
 class LosesFirstPrevious extends MemoryEngine {
   override watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
     const strip = ({ previous: _lost, ...event }: EngineEvent): EngineEvent => event;
@@ -60,7 +60,7 @@ class ReadsPastOneTooNew extends MemoryEngine {
   }
 }
 
-/** Keys whose lease ran out stay in the lists, until they are written again. */
+/** Its lists keep the keys of expired leases until they are written again. */
 class ListsExpired extends MemoryEngine {
   readonly #ghosts = new Map<string, KeyValue>();
   readonly #deleting = new Set<string>();
@@ -96,7 +96,7 @@ class ListsExpired extends MemoryEngine {
   }
 }
 
-/** Drops at a compaction the version that reads at its revision still need, if a later one exists. */
+/** Its compaction also drops the version that reads at the compacted revision still need, if a later one exists. */
 class CompactsTooMuch extends MemoryEngine {
   override async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
     const read = await super.get(key, options);

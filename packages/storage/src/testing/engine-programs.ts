@@ -1,5 +1,5 @@
-// Random programs over an engine and engine-model.ts side by side: every answer and every watch must agree.
-// Registered from a test file beside each engine, next to engine-conformance.ts.
+// Runs random programs on an engine and on engine-model.ts: every answer and every watch must agree. Registered from a
+// test file beside each engine, next to engine-conformance.ts.
 import { systemClock } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -12,12 +12,12 @@ import { WatchRecorder } from './engine-recorder.ts';
 import { shortestFailing } from './shortest-failing.ts';
 
 export interface EngineProgramsOptions {
-  /** How many programs to run, at least 1. Default 1 000. */
+  /** Number of programs to run, at least 1. Default 1 000. */
   readonly programs?: number;
-  /** Fewest and most steps of a program. Default 40 to 60. */
+  /** Least and largest number of steps in a program. Default 40 to 60. */
   readonly minSteps?: number;
   readonly maxSteps?: number;
-  /** Repeats the programs of a former run. Default: another one each time; it stands in the test's name. */
+  /** Seed that repeats the programs of a former run. Default: a new one each time, shown in the test's name. */
   readonly seed?: number;
   /** Time for all programs, in milliseconds. Default 300 000. */
   readonly timeoutMs?: number;
@@ -30,7 +30,7 @@ const defaults = {
   timeoutMs: 300_000,
 } as const satisfies EngineProgramsOptions;
 
-/** A revision as a program names it: so many before the newest one, or so many after. */
+/** Revision in a program, relative to the newest one: a number of revisions before or after it. */
 type Age = number;
 
 type Step =
@@ -50,7 +50,7 @@ type Step =
   | { readonly type: 'reopen' }
   | CrashStep;
 
-/** Which revision a commit expects: the right one, none, or one that is off. */
+/** The revision that a commit expects: the right one, none, or a wrong one. */
 type Expectation = 'right' | 'absent' | 'wrong';
 
 const keys = ['/a', '/a/b', '/b', '/c', '/é', '/\uffee'];
@@ -94,12 +94,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: crashStepOf(key) },
 );
 
-/** So many kills hit every moment, or are made at the wrong ones. */
+/** Crashes from which on the kills must have hit varied moments; otherwise they were made at the wrong ones. */
 const tellingCrashes = 100;
 
 /**
- * Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`, `crash`) are left out. Many crashes must have been
- * both too early for a commit and too late, or they say nothing.
+ * Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`, `crash`) are left out. If there were many
+ * crashes, some must have come before a commit was on disk and some after, or they show nothing.
  */
 export function enginePrograms(name: string, open: OpenEngine, options: EngineProgramsOptions = {}): void {
   const { programs, timeoutMs } = { ...defaults, ...options };
@@ -117,7 +117,10 @@ export function enginePrograms(name: string, open: OpenEngine, options: EnginePr
   });
 }
 
-/** Runs programs until one fails; tells which, and after how many. What became of crashes is added to the tally. */
+/**
+ * Runs programs until one fails. Resolves to the failed one and how many ran. Counts the outcome of crashes in the
+ * tally.
+ */
 export async function runEnginePrograms(
   open: OpenEngine,
   options: EngineProgramsOptions = {},
@@ -130,7 +133,7 @@ export async function runEnginePrograms(
   return fc.check(property, { ...seed, numRuns: programs, endOnFailure: true });
 }
 
-/** What failed, and the fewest steps with which it still does. */
+/** Describes the failure with the fewest steps that still fail. */
 async function reportOf(open: OpenEngine, run: fc.RunDetails<[Step[]]>): Promise<string> {
   const [program] = run.counterexample ?? [];
   const report = fc.defaultReportMessage(run) ?? '';
@@ -139,7 +142,7 @@ async function reportOf(open: OpenEngine, run: fc.RunDetails<[Step[]]>): Promise
   return `${report}\n\n${steps.length} of its steps fail too:\n${steps.map((each) => fc.stringify(each)).join('\n')}`;
 }
 
-/** Takes steps out of a program that fails. Bounded in tries and time, so there may be a shorter one. */
+/** Removes steps from a failing program. Tries and time are bounded, so a shorter one may exist. */
 export function shortestFailingProgram(open: OpenEngine, program: readonly Step[]): Promise<readonly Step[]> {
   const fails = (candidate: readonly Step[]): Promise<boolean> =>
     runProgram(open, candidate, new CrashTally()).then(
@@ -186,7 +189,7 @@ class Program {
   }
 
   async step(each: Step): Promise<void> {
-    // Where leases run in real time, none may run out in the middle of a step.
+    // No lease that runs in real time may expire in the middle of a step.
     const leasedForMs = this.#lease === 0 ? 0 : systemClock.monotonicNow() - this.#leasedAtMs;
     if (leasedForMs > this.#leaseSeconds * 500) await this.#expire();
     switch (each.type) {
@@ -210,7 +213,7 @@ class Program {
     }
   }
 
-  /** Waits for what each watch must still hear, then compares all of it. */
+  /** Waits for what each watch must still receive, then compares everything. */
   async settleWatches(): Promise<void> {
     for (const { range: within, after, recorder } of this.#watches) {
       const expected = this.#model.changesAfter(after).filter((change) => isWithin(within, change.key));
@@ -228,7 +231,7 @@ class Program {
 
   async #commit(each: Extract<Step, { type: 'put' | 'delete' }>): Promise<void> {
     const before = this.#model.keyAt(each.key, this.#model.revision);
-    // The port leaves open what deleting an absent key does when it is expected to be absent.
+    // The port leaves open what happens when an absent key is deleted and expected to be absent.
     if (each.type === 'delete' && before === undefined) return;
     const right = before?.modRevision ?? 0;
     const expected = { right, absent: 0, wrong: right + 1 }[each.expect];
@@ -285,7 +288,7 @@ class Program {
 
   async #compact(revision: number): Promise<void> {
     const { engine } = this.#fixture;
-    // A watch that has not read this far yet would end here, or not: that is no question for a model.
+    // A watch that has not read this far would end here or not, which a model cannot predict.
     if (this.#watches.some((watch) => watch.after < revision)) await this.settleWatches();
     const compacting = engine.compact(revisionOf(revision));
     if (revision > this.#model.revision) return expectRefusal(compacting, 'FutureRevision');
@@ -296,8 +299,8 @@ class Program {
   }
 
   /**
-   * In which order the keys of a lease go is not laid down, nor whether one by one or all in one transaction; the model follows
-   * the engine, if it is one of the right ways.
+   * Lets leases expire. The port does not say in which order the keys of a lease are deleted, nor in how many
+   * transactions; the model adopts the engine's way if it is an allowed one.
    */
   async #expire(): Promise<void> {
     const { engine, elapse } = this.#fixture;
@@ -331,7 +334,7 @@ class Program {
     await this.#agrees();
   }
 
-  /** All that can be asked of an engine that was just opened. */
+  /** Compares everything that can be asked of an engine that was just opened. */
   async #agrees(): Promise<void> {
     const { engine } = this.#fixture;
     expect(await engine.currentRevision()).toBe(this.#model.revision);
@@ -344,7 +347,7 @@ async function expectRefusal(work: Promise<unknown>, code: 'Compacted' | 'Future
   await expect(work).rejects.toSatisfy((error) => isStorageError(error, code));
 }
 
-// All keys of the programs sort alike by UTF-16 and by UTF-8.
+// The keys of the programs sort alike by UTF-16 and by UTF-8.
 function isWithin(within: KeyRange, candidate: string): boolean {
   return candidate >= within.start && candidate < within.end;
 }

@@ -1,4 +1,5 @@
-// WatchRecorder: an EngineWatchSink that keeps what it hears and lets a test wait for it. Used by the engine suites.
+// WatchRecorder is an EngineWatchSink that keeps what it receives and lets a test wait for it. Used by the engine
+// suites.
 import type { Revision } from '@kapstan/api';
 import { expect } from 'vitest';
 import type { Engine, EngineEvent, EngineWatch, EngineWatchOptions, EngineWatchSink, KeyRange } from '../engine.ts';
@@ -8,14 +9,17 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** Records a watch, and fails at once on nested calls, on calls after the end, and on revisions that do not rise. */
+/** Records a watch. Notes nested calls, calls after the end and revisions that do not rise. */
 export class WatchRecorder implements EngineWatchSink {
   readonly events: EngineEvent[] = [];
   readonly progress: Revision[] = [];
   error: Error | undefined;
   /** Runs inside onEvents, after the events were kept. */
   onEach: ((event: EngineEvent) => void) | undefined;
-  /** Violations; asserted on by {@link verify}, because an engine may swallow what a sink throws. */
+  /**
+   * Breaches of the rules. {@link verify} asserts that there are none, because an engine may swallow what a sink
+   * throws.
+   */
   readonly violations: string[] = [];
   readonly #waiters: Waiter[] = [];
   #depth = 0;
@@ -66,7 +70,7 @@ export class WatchRecorder implements EngineWatchSink {
     });
   }
 
-  /** Resolves when so many events have come. */
+  /** Resolves when this many events have come. */
   received(count: number): Promise<void> {
     return this.until(() => this.events.length >= count);
   }

@@ -1,15 +1,15 @@
-// FakeKeyService: a key service in memory, for tests of envelopes. Its keys are named; it seals by turning bits over.
+// FakeKeyService is a key service in memory, for tests of envelopes. Its keys have names; it seals by inverting bits.
 import type { KeyService, KeyServiceStatus, SealedKey } from '../transform/key-service.ts';
 
 export class FakeKeyService implements KeyService {
   keyId = 'key-1';
   healthz = 'ok';
   version = 'v2';
-  /** What {@link encrypt} says the key was, where that differs from the status. */
+  /** Key name that {@link encrypt} reports, if it differs from that in the status. */
   encryptsWith: string | undefined;
   annotations: ReadonlyMap<string, Uint8Array> = new Map([['v.kms.example.com', Buffer.of(7)]]);
   ciphertext: Uint8Array | undefined;
-  /** Set: every call fails with it. */
+  /** When set, every call fails with it. */
   failure: Error | undefined;
   /** Runs before each decryption. */
   beforeDecrypt: () => Promise<void> = () => Promise.resolve();

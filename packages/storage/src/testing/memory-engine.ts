@@ -1,4 +1,4 @@
-// MemoryEngine: the smallest correct Engine, for tests of what stands on one and as the model of others. Nothing is durable.
+// MemoryEngine is the smallest correct Engine. Tests build on it and compare other engines with it. Nothing is durable.
 import { type CancelTimer, type Clock, type Revision, systemClock } from '@kapstan/api';
 import type {
   Commit,
@@ -28,10 +28,10 @@ interface Watcher {
 const maxValueBytes = 1_572_864;
 const asRevision = (value: number): Revision => value as Revision;
 
-/** Keeps every event since the last compaction and replays them for reads of the past. Not for large stores. */
+/** Keeps every event since the last compaction and replays them for reads of the past. Not meant for large stores. */
 export class MemoryEngine implements Engine {
   readonly supportsProgressRequests: boolean;
-  /** Called before each operation; a test makes it throw or wait to inject a fault. */
+  /** Called before each operation. A test makes it throw or wait to inject a fault. */
   beforeOperation: (operation: 'get' | 'range' | 'commit', key: string) => void | Promise<void> = () => undefined;
   readonly #clock: Clock;
   readonly #current = new Map<string, KeyValue>();
@@ -140,7 +140,7 @@ export class MemoryEngine implements Engine {
     return this.checkHealth();
   }
 
-  /** Values alone: it has no disk. */
+  /** Returns the size of the values alone; there is no disk. */
   async storedBytes(): Promise<number> {
     await this.checkHealth();
     return [...this.#current.values()].reduce((sum, kv) => sum + kv.value.length, 0);
@@ -157,7 +157,7 @@ export class MemoryEngine implements Engine {
     for (const watcher of this.#watchers) this.#fail(watcher, error);
   }
 
-  // Atomic: one revision moves the map and the log together; watchers hear of it afterwards.
+  // Atomic: one revision changes the map and the log together; watchers are told afterwards.
   #apply(key: string, put?: { readonly value: Uint8Array; readonly lease: number }): Revision {
     const revision = asRevision(++this.#revision);
     const before = this.#current.get(key);
@@ -174,7 +174,7 @@ export class MemoryEngine implements Engine {
     return revision;
   }
 
-  // Never nested: an event written by a sink is delivered by the loop that is running.
+  // Never nested: the running loop delivers an event that a sink writes.
   #deliver(): void {
     if (this.#isDelivering) return;
     this.#isDelivering = true;
@@ -197,7 +197,7 @@ export class MemoryEngine implements Engine {
     }
   }
 
-  /** A sink that throws loses its watch; its neighbours do not notice. */
+  /** Calls a sink. One that throws loses its watch; its neighbours do not notice. */
   #call(watcher: Watcher, event: EngineEvent): void {
     try {
       watcher.sink.onEvents([event], event.revision);

@@ -1,12 +1,16 @@
-// shortestFailing: takes steps out of a failing program for as long as it fails, so that a person can read what is left. Part of
-// engine-programs.ts. fast-check's own shrinking keeps the fewest steps that programs are made with.
+// shortestFailing removes steps from a failing program as long as it still fails, so that a person can read the rest.
+// Part of engine-programs.ts. fast-check's own shrinking stops at the minimum number of steps with which programs are
+// made.
 import { systemClock } from '@kapstan/api';
 
-/** Programs to try and time for that: slow engines take a second and more for one. */
+/** Limits on tries and time: slow engines take a second and more for one program. */
 const mostTries = 300;
 const mostMs = 20_000;
 
-/** The program, if it fails, with as few steps as were found. Steps are taken out in halves, quarters, …, one by one. */
+/**
+ * Returns the program with as few failing steps as were found. Removes halves first, then quarters, down to single
+ * steps.
+ */
 export async function shortestFailing<Step>(
   program: readonly Step[],
   fails: (candidate: readonly Step[]) => Promise<boolean>,

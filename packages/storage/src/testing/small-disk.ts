@@ -1,9 +1,9 @@
-// A file system without room, a real one: a tmpfs of a few MiB, which only root may mount. For the tests of full disks.
+// A real file system without room, for tests of full disks: a tmpfs of a few MiB, which only root may mount.
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Mounts one on a folder that exists. Answers why there is none; undefined when there is. */
+/** Mounts one on an existing folder. Returns undefined, or the reason why it could not. */
 export function mountSmallDisk(folder: string, mebibytes: number): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may mount a tmpfs; run the tests as root';
   try {
@@ -18,7 +18,7 @@ export function unmountSmallDisk(folder: string): void {
   execFileSync('umount', [folder]);
 }
 
-/** Takes all its room but so many bytes (default 0), until {@link makeRoom}. */
+/** Fills the disk except for this many bytes (default 0), until {@link makeRoom}. */
 export function fillDisk(folder: string, exceptBytes = 0): void {
   const spare = join(folder, 'spare');
   writeFileSync(spare, Buffer.alloc(exceptBytes));

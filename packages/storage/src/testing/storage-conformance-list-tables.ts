@@ -1,4 +1,4 @@
-// Part of storage-conformance.ts: lists as tables, case by case those of RunTestList and its neighbours in the Go library.
+// Part of storage-conformance.ts: lists as tables, with the cases of RunTestList and its neighbours in the Go library.
 import { isTooLargeResourceVersion } from '@kapstan/api';
 import { expect, it } from 'vitest';
 import { encodeContinue } from '../continue-token.ts';
@@ -17,7 +17,10 @@ export function listTableConformance(bench: StorageBench): void {
   scopedLists(bench);
 }
 
-/** Every version that may be asked with a match: the present and the past by "" and "NotOlderThan", the past by "Exact". */
+/**
+ * Returns every version and match that can be requested: the present and the past with "" and "NotOlderThan", the past
+ * with "Exact".
+ */
 function versionCalls(...revisions: readonly number[]): ListCall[] {
   const versions = ['0', ...revisions.map(String)];
   return [
@@ -55,7 +58,7 @@ function limitsAtVersions(bench: StorageBench): void {
       const revision = isPinned(call) ? Number(call.resourceVersion) : current;
       const names = revision === old ? ['a', 'b'] : ['a', 'b', 'c'];
       expect(list.resourceVersion, what).toBe(String(revision));
-      // What need not be fresh comes from the memory of a cache, whole.
+      // A list that need not be fresh comes from a cache's memory, unpaged.
       if (bench.fixture.isCached && isFromMemory(call) && list.continue === '') {
         expect(namesOf(list), what).toEqual(names);
         continue;
@@ -181,7 +184,7 @@ function exactPrefixes(bench: StorageBench): void {
   });
 }
 
-/** Key below the root, or the key of one object; selector; what is found of four pods. */
+/** Key below the root, or the key of one object; selector; those of four pods that must be found. */
 const scopes: readonly (readonly [scope: string, fields: string, found: readonly string[]])[] = [
   ['', '', ['ns1/a', 'ns1/b', 'ns2/a', 'ns2/c']],
   ['', 'metadata.namespace=ns1', ['ns1/a', 'ns1/b']],

@@ -27,7 +27,7 @@ function versionedLists(bench: StorageBench): void {
     expect(namesOf(newest)).toEqual(['a', 'b', 'c']);
     expect(newest.resourceVersion).toBe(String(last.revision));
     expect(newest.continue).toBe('');
-    // Not the cache has answered.
+    // The list was answered by the store, so the cache may still lag behind.
     if (bench.isCacheWithoutProgress) await bench.caughtUp();
     for (const resourceVersionMatch of ['', 'NotOlderThan'] as const) {
       for (const resourceVersion of ['0', String(first?.revision), String(last.revision)]) {
@@ -71,7 +71,7 @@ function versionedLists(bench: StorageBench): void {
       const [error] = await Promise.all([asked, bench.fixture.clock.advance(3_000)]);
       expect(isTooLargeResourceVersion(error)).toBe(true);
       expect(error.message).toBe(`Timeout: Too large resource version: ${current + 5}, current: ${current}`);
-      // Who cannot hear that the future has come does not wait for an exact version, but asks below.
+      // A cache that cannot be told about progress does not wait for an exact version, but asks the store below.
       const isAskedBelow = resourceVersionMatch === 'Exact' && bench.isCacheWithoutProgress;
       const isFromCache = bench.fixture.isCached && !isAskedBelow;
       expect(error.details?.retryAfterSeconds ?? 0).toBe(isFromCache ? 1 : 0);
@@ -235,7 +235,7 @@ function corruptLists(bench: StorageBench): void {
     await bench.caughtUp();
     await bench.overwrite('a', 'garbage');
     const revision = await bench.overwrite('c', 'garbage');
-    // At an exact version every storage reads what is stored.
+    // Every storage reads an exact version from what is stored.
     const error = await refusalOf(
       bench
         .list({ resourceVersion: String(revision), resourceVersionMatch: 'Exact', limit: 3 })

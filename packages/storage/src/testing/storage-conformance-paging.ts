@@ -5,7 +5,7 @@ import { refusalOf } from './storage-conformance-lists.ts';
 import { type ListCall, namesOf, root, type StorageBench } from './storage-fixture.ts';
 
 const decoded = (token: string): unknown => JSON.parse(Buffer.from(token, 'base64url').toString());
-/** A cache begins with a slash, a store does not. */
+/** A cache's start key begins with a slash, a store's does not. */
 const startAt = (start: string): unknown => expect.toBeOneOf([start, `/${start}`]);
 const tokenOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -16,7 +16,7 @@ export function pagingConformance(bench: StorageBench): void {
   badTokens(bench);
 }
 
-/** Reads all pages; the names of each. */
+/** Reads all pages. Resolves to the names on each. */
 async function walk(bench: StorageBench, call: ListCall): Promise<string[][]> {
   const pagesSeen: string[][] = [];
   let token = '';

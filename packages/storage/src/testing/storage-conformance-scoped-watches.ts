@@ -1,5 +1,5 @@
-// Part of storage-conformance.ts: what a watch of one scope and selector hears, as RunTestClusterScopedWatch,
-// RunTestNamespaceScopedWatch and RunWatchListMatchSingle of the Go library.
+// Part of storage-conformance.ts: which events a watch of one scope and selector receives, as in
+// RunTestClusterScopedWatch, RunTestNamespaceScopedWatch and RunWatchListMatchSingle of the Go library.
 import { expect, it } from 'vitest';
 import { expectNoStreamedList } from './storage-conformance-watches.ts';
 import { keyOf, podOf, root, type StorageBench, type WatchCall } from './storage-fixture.ts';
@@ -7,12 +7,12 @@ import { keyOf, podOf, root, type StorageBench, type WatchCall } from './storage
 interface ScopeCase {
   readonly scope: string;
   readonly fields?: string;
-  /** The scope is the key of one object. */
+  /** True when the scope is the key of one object. */
   readonly isKey?: boolean;
   readonly heard: readonly string[];
 }
 
-/** Objects without a namespace: t1 on n1, t2 on n2. */
+/** Cases for objects without a namespace: t1 on n1, t2 on n2. */
 const clusterScopes: readonly ScopeCase[] = [
   { scope: '', heard: ['t1', 't2'] },
   { scope: '', fields: 'metadata.name=t1', heard: ['t1'] },
@@ -77,7 +77,7 @@ export function scopedWatchConformance(bench: StorageBench): void {
   });
 }
 
-/** One watch a case from the present on; then what `write` writes, then a last object that nobody selects away. */
+/** Starts one watch per case from now on, runs `write`, then writes a last object that every selector matches. */
 async function hears(bench: StorageBench, cases: readonly ScopeCase[], write: () => Promise<void>): Promise<void> {
   const start = String(await bench.caughtUp());
   const watches = cases.map(({ scope, fields = '', isKey = false }) => {

@@ -137,7 +137,7 @@ function conflictingUpdates(bench: StorageBench): void {
       },
       options,
     );
-    // The cacher puts its own state, which is fresh here, in the place of the suggestion.
+    // The cacher replaces the suggestion with its own state, which is fresh here.
     expect(seen).toEqual(bench.fixture.isCached ? ['1'] : ['0', '1']);
   });
 

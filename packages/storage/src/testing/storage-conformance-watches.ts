@@ -33,7 +33,7 @@ function filteredWatches(bench: StorageBench): void {
       `DELETED a@${gone.revision}`,
     ]);
     const left = watch.events[2];
-    // The last state that matched, at the version of the change that made it not match.
+    // The event has the last state that matched, at the version of the change that made it not match.
     expect(left?.type !== 'BOOKMARK' && left?.stored.object.metadata?.labels).toEqual({ app: 'web' });
   });
 
@@ -67,7 +67,7 @@ function filteredWatches(bench: StorageBench): void {
     await bench.create('ns/b');
     await bench.create('ns2/a', { node: 'n2' });
     await bench.create('ns2/c', { node: 'n1' });
-    // Two watches of one store over a network need not hear of a change at the same time.
+    // Two watches of one store over a network may hear of a change at different times.
     await everyone.received(4);
     await watch.received(expected.length);
     await settle();
@@ -131,13 +131,16 @@ function startingVersions(bench: StorageBench): void {
   });
 }
 
-/** A watch "from now" says nothing when it has read what now is; a read that begins later, of a remote store too, ends later. */
+/**
+ * Waits until a watch "from now" has read the present version. A read that begins later ends later, in a remote store
+ * too.
+ */
 async function startsFromNow(bench: StorageBench): Promise<void> {
   await settle();
   for (let round = 0; round < 3; round += 1) await bench.caughtUp();
 }
 
-/** What a cache says that cannot learn when it has everything, so that the client lists instead. */
+/** Expects the error of a cache that cannot find out when it has everything. The client then lists instead. */
 export async function expectNoStreamedList(watch: StorageRecorder<TestPod>): Promise<void> {
   const error = await watch.ended();
   if (!isStatusError(error)) return expect.fail(`ended with ${error}`);
@@ -152,7 +155,10 @@ export async function expectNoStreamedList(watch: StorageRecorder<TestPod>): Pro
   expect(watch.events).toEqual([]);
 }
 
-/** What a watch sends first, by version, initial events and bookmarks. Source: RunWatchSemantics of the Go library. */
+/**
+ * Tests what a watch sends first, by version, initial events and bookmarks. Source: RunWatchSemantics of the Go
+ * library.
+ */
 function semanticsMatrix(bench: StorageBench): void {
   const cases: [WatchCall['sendInitialEvents'], boolean, string, string][] = [];
   for (const bookmarks of [true, false]) {
@@ -310,7 +316,7 @@ function endings(bench: StorageBench): void {
     for (let i = 0; i < 150; i++) await bench.update('a', { labels: { i: String(i) } });
     await bench.caughtUp();
     await bench.engine.compact(await bench.engine.currentRevision());
-    // A cache forgets by age, so it may still know what the engine does not.
+    // A cache forgets by age, so it may still have events that the engine has dropped.
     if (bench.fixture.isCached) return;
     const watch = bench.watch({ resourceVersion: String(a.revision) });
     const error = await watch.ended();

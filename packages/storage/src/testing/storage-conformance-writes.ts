@@ -220,7 +220,7 @@ function deleteConformance(bench: StorageBench): void {
   });
 }
 
-/** A state that the caller, or the cache, had at hand and that may be old. */
+/** Tests calls with a state from the caller or the cache, which may be old. */
 function suggestionConformance(bench: StorageBench): void {
   it('deletes with a fresh suggestion', async () => {
     const cachedExisting = await bench.create('a');

@@ -1,4 +1,4 @@
-// The suite that every Storage passes, in the words of RunTest… of the Go library.
+// The suite that every Storage passes. Its tests follow RunTest… of the Go library.
 import { describe } from 'vitest';
 import { listTableConformance } from './storage-conformance-list-tables.ts';
 import { listConformance } from './storage-conformance-lists.ts';
@@ -9,7 +9,7 @@ import { watchConformance } from './storage-conformance-watches.ts';
 import { writeConformance } from './storage-conformance-writes.ts';
 import { type OpenStorage, StorageBench } from './storage-fixture.ts';
 
-/** Defines the tests for one implementation. `open` is called before each test. */
+/** Registers the tests for one implementation. `open` is called before each test. */
 export function storageConformance(name: string, open: OpenStorage): void {
   describe(`${name} as a Storage`, () => {
     const bench = new StorageBench(open);

@@ -1,5 +1,5 @@
-// What the storage suites need besides the port, and the short words that their tests are written in.
-// Implemented beside each Storage; used by the storage-conformance files.
+// StorageFixture is what the storage suites need besides the port; StorageBench has the short calls in which their
+// tests are written. Fixtures are implemented beside each Storage; the storage-conformance files use them.
 import { parseFieldSelector, parseLabelSelector, type Revision } from '@kapstan/api';
 import { pod, type TestPod, type VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, expect } from 'vitest';
@@ -12,18 +12,19 @@ import type { Stored } from '../stored.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import { StorageRecorder } from './storage-recorder.ts';
 
-/** One storage of pods under test, with no other user. */
+/** One storage of pods under test that nobody else uses. */
 export interface StorageFixture {
-  /** An ObjectStore with {@link podStoreOptions}, or what stands on one. */
+  /** An ObjectStore with {@link podStoreOptions}, or a storage built on one. */
   readonly storage: Storage<TestPod>;
   readonly engine: Engine;
   /** The clock of engine and storage. */
   readonly clock: VirtualClock;
-  /** Reads at "0" may be old and ignore the limit; watches come from a history of limited length. */
+  /** True: reads at "0" may be old and ignore the limit, and watches come from a history of limited length. */
   readonly isCached: boolean;
   /**
-   * False: the engine cannot be asked for progress, as etcd before 3.4.31. A cache then sends what must be the newest to the
-   * storage below, so it need not have it itself afterwards, and refuses streamed lists. Default true. Looked at in caches alone.
+   * False: the engine cannot be asked for progress, like etcd before 3.4.31. A cache then passes consistent reads to
+   * the storage below, so it need not be up to date itself afterwards, and refuses streamed lists. Default true. Only
+   * caches look at it.
    */
   readonly supportsProgressRequests?: boolean;
   /** Closes everything and removes its data. */
@@ -34,7 +35,7 @@ export type OpenStorage = () => Promise<StorageFixture>;
 
 export const root = '/registry/pods';
 
-/** Fields of pods that the suites select by. */
+/** Returns the labels and the fields of pods by which the suites select. */
 export const podAttributes: GetAttributes<TestPod> = ({ metadata, spec }) => ({
   labels: metadata?.labels ?? {},
   fields: {
@@ -48,7 +49,7 @@ const current = new TextEncoder().encode('enc:1:');
 const old = new TextEncoder().encode('enc:0:');
 const isPrefix = (prefix: Uint8Array, bytes: Uint8Array): boolean => prefix.every((byte, i) => bytes[i] === byte);
 
-/** Writes "enc:1:", reads that and, as out of date, "enc:0:"; all else is corrupt. */
+/** Writes "enc:1:". Reads that, and "enc:0:" as out of date; anything else is corrupt. */
 const markingTransformer: Transformer = {
   fromStorage: (bytes) => {
     if (isPrefix(current, bytes)) return { bytes: bytes.subarray(current.length), isStale: false };
@@ -58,7 +59,7 @@ const markingTransformer: Transformer = {
   toStorage: (bytes) => Buffer.concat([current, bytes]),
 };
 
-/** Options of the ObjectStore under each storage that is tested. */
+/** Returns the options of the ObjectStore under each storage that is tested. */
 export function podStoreOptions(engine: Engine): ObjectStoreOptions<TestPod> {
   return {
     engine,
@@ -142,19 +143,19 @@ export class StorageBench {
     return this.fixture.engine;
   }
 
-  /** `name` is "web" or "other/web"; the namespace is "default" if not said. */
+  /** Creates a pod. `name` is "web" or "other/web"; without a namespace it is "default". */
   create(name: string, spec: PodSpec = {}, ttlSeconds = 0): Promise<Stored<TestPod>> {
     return this.storage.create(keyOf(name), podOf(name, spec), { ttlSeconds });
   }
 
-  /** Creates one after the other. */
+  /** Creates the pods one after the other. */
   async createAll(...names: readonly string[]): Promise<Stored<TestPod>[]> {
     const created: Stored<TestPod>[] = [];
     for (const name of names) created.push(await this.create(name));
     return created;
   }
 
-  /** Sets labels and node of an object; what is not said is taken away. */
+  /** Replaces labels and node of an object; whatever is not given is removed. */
   update(name: string, spec: PodSpec): Promise<Stored<TestPod>> {
     return this.storage.guaranteedUpdate(keyOf(name), () => ({ object: podOf(name, { labels: {}, ...spec }) }));
   }
@@ -177,7 +178,7 @@ export class StorageBench {
     return recorder;
   }
 
-  /** Puts raw bytes in the place of what is stored. */
+  /** Overwrites what is stored with raw bytes. */
   async overwrite(name: string, value: Uint8Array | string): Promise<Revision> {
     const key = keyOf(name);
     const { kv } = await this.engine.get(key);
@@ -188,7 +189,7 @@ export class StorageBench {
     return outcome.revision;
   }
 
-  /** Plain text of what is stored, with its mark. */
+  /** Returns what is stored as text, with the transformer's mark. */
   async rawText(name: string): Promise<string> {
     return new TextDecoder().decode((await this.engine.get(keyOf(name))).kv?.value);
   }

@@ -1,9 +1,12 @@
-// StorageRecorder: a StorageWatchSink that keeps what it hears and lets a test wait for it. Used by the storage suites.
+// StorageRecorder is a StorageWatchSink that keeps what it receives and lets a test wait for it. Used by the storage
+// suites.
 import type { KubernetesObject } from '@kapstan/api';
 import { expect } from 'vitest';
 import type { Storage, StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink } from '../storage.ts';
 
-/** Records a watch and notes each breach of the sink's rules: nesting (I4), falling revisions (I1), calls after the end. */
+/**
+ * Records a watch and notes each breach of the sink's rules: nesting (I4), falling revisions (I1), calls after the end.
+ */
 export class StorageRecorder<T extends KubernetesObject> implements StorageWatchSink<T> {
   readonly events: StorageEvent<T>[] = [];
   readonly violations: string[] = [];
@@ -24,7 +27,7 @@ export class StorageRecorder<T extends KubernetesObject> implements StorageWatch
     options: StorageWatchOptions<T>,
   ): StorageRecorder<T> {
     const recorder = new StorageRecorder<T>();
-    // State that comes first is in the order of keys, not of revisions.
+    // Initial state comes in the order of keys, not of revisions.
     const after = options.resourceVersion ?? '';
     const startsWithState = options.sendInitialEvents ?? (after === '' || after === '0');
     recorder.#isPastInitial = !startsWithState;
@@ -58,7 +61,7 @@ export class StorageRecorder<T extends KubernetesObject> implements StorageWatch
     this.#watch?.close();
   }
 
-  /** "ADDED a@5": what came, without periodic bookmarks. */
+  /** Returns the changes, such as "ADDED a@5", without periodic bookmarks. */
   get changes(): string[] {
     return this.events.flatMap((event) => {
       if (event.type !== 'BOOKMARK')
@@ -71,7 +74,7 @@ export class StorageRecorder<T extends KubernetesObject> implements StorageWatch
     return this.events.flatMap((event) => (event.type === 'BOOKMARK' ? [event.revision] : []));
   }
 
-  /** Resolves to the changes as soon as there are so many. */
+  /** Resolves to the changes as soon as there are this many. */
   async received(count: number): Promise<string[]> {
     await this.until(() => this.changes.length >= count || this.isEnded);
     expect(this.changes.length, `changes before the end (${this.error?.message})`).toBeGreaterThanOrEqual(count);

@@ -1,5 +1,5 @@
-// AES in both of Kubernetes' forms. GCM: a random nonce, the storage key authenticated. CBC: PKCS#7, nothing authenticated.
-// Source: value/encrypt/aes. Bytes are those of a kube-apiserver.
+// AES in Kubernetes' two forms. GCM has a random nonce and authenticates the storage key; CBC has PKCS#7 and
+// authenticates nothing. Source: value/encrypt/aes. The bytes are those of a kube-apiserver.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Transformer } from './transformer.ts';
 
@@ -8,7 +8,7 @@ const gcmNonceBytes = 12;
 const gcmTagBytes = 16;
 const cbcBlockBytes = 16;
 
-/** nonce ‖ ciphertext ‖ tag. The context is authenticated: a value that is moved to another key cannot be read. */
+/** Stores nonce ‖ ciphertext ‖ tag. The context is authenticated, so a value moved to another key cannot be read. */
 export function aesGcmTransformer(key: Uint8Array): Transformer {
   const algorithm = `aes-${keyBits(key)}-gcm` as 'aes-256-gcm';
   return {
@@ -33,7 +33,7 @@ export function aesGcmTransformer(key: Uint8Array): Transformer {
   };
 }
 
-/** IV ‖ ciphertext. */
+/** Stores IV ‖ ciphertext. */
 export function aesCbcTransformer(key: Uint8Array): Transformer {
   const algorithm = `aes-${keyBits(key)}-cbc`;
   return {
@@ -59,7 +59,7 @@ function keyBits(key: Uint8Array): number {
   return key.length * 8;
 }
 
-/** Go's text, which operators search for, in place of OpenSSL's. */
+/** Go's text, which operators search for, instead of OpenSSL's. */
 const notAuthentic = 'cipher: message authentication failed';
 
 function requireAuthentic(finish: () => unknown): void {

@@ -18,7 +18,7 @@ const kinds: readonly [name: string, create: (key: Uint8Array) => Transformer][]
 ];
 
 describe('what a kube-apiserver wrote is read', () => {
-  // Ciphertexts recorded from Kubernetes, as its own tests hold them. Source: value/encrypt/aes/aes_test.go.
+  // Ciphertexts that Kubernetes wrote, from its own tests. Source: value/encrypt/aes/aes_test.go.
   it('with AES-GCM', () => {
     const stored = hex(
       '9f27c8fcea8a58c467d8e437dbf2d85955f9b4bd912f4ef967d788a0cb07797dac0a3f0a0845605ca85ac8562b4ae1',
@@ -85,7 +85,7 @@ describe.each(kinds)('%s', (name, create) => {
 
   it('does not read what another key wrote', () => {
     const stored = create(randomBytes(32)).toStorage(Buffer.from('hello'), path);
-    // CBC authenticates nothing: one time in 256 a wrong key leaves padding that looks right.
+    // CBC authenticates nothing: one wrong key in 256 leaves padding that looks right.
     if (name === 'AES-CBC') expect(reads(transformer, stored, 'hello')).toBe(false);
     else expect(() => transformer.fromStorage(stored, path)).toThrow(/authentication failed|not large enough/);
   });

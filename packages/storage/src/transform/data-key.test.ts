@@ -47,7 +47,7 @@ describe('DataKey', () => {
     const key = await started();
     expect(() => key.forReading()).toThrow('got unexpected nil transformer');
     expect(warnings).toEqual([
-      'A key service is not healthy failed to perform status section of the healthz check for KMS Provider panda, error: 14 UNAVAILABLE',
+      'key service is not healthy failed to perform status section of the healthz check for KMS Provider panda, error: 14 UNAVAILABLE',
     ]);
     service.failure = undefined;
     await pass(9_999);

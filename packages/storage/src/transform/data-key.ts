@@ -1,5 +1,5 @@
-// DataKey: the seed that new data is encrypted under, sealed by a key service, and kept in step with the key service's own
-// key. Between key-service.ts and envelope-transformer.ts. Source: encryptionconfig kmsv2PluginProbe.
+// DataKey holds the seed that encrypts new data, sealed by a key service, and replaces it when the key service changes
+// its own key. It stands between key-service.ts and envelope-transformer.ts. Source: encryptionconfig kmsv2PluginProbe.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type CancelTimer, type Clock, formatTime, type Logger } from '@kapstan/api';
 import { dekSource, keyIdError, keyIdHash, sealedKeyName, validateSealedKey } from './encrypted-object.ts';
@@ -8,20 +8,20 @@ import type { KeyService, KeyServiceStatus, SealedKey } from './key-service.ts';
 import { seedBytes, seedTransformer } from './seed-transformer.ts';
 import type { Transformer } from './transformer.ts';
 
-/** The key of the moment. Good for reading for ever, for writing until it expires. */
+/** The present key. Reading with it is always allowed, writing only until it expires. */
 export interface WriteKey {
   readonly transformer: Transformer;
   readonly sealed: SealedKey;
   readonly sourceType: number;
-  /** Of {@link sealedKeyName}. */
+  /** The key's {@link sealedKeyName}. */
   readonly name: string;
-  /** On the monotonic clock, and on the wall clock for the message. */
+  /** Expiry on the monotonic clock, and on the wall clock for the error message. */
   readonly expiresAtMs: number;
   readonly expiresAt: number;
 }
 
 export interface DataKeyOptions {
-  /** Of the provider, for errors. */
+  /** Name of the provider, for errors. */
   readonly providerName: string;
   readonly service: KeyService;
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export interface DataKeyOptions {
 
 const healthyPollMs = 60_000;
 const unhealthyPollMs = 10_000;
-/** How long writes go on while the key service fails. Three healthy polls, so that one that is lost does no harm. */
+/** How long writes continue while the key service fails: three healthy polls, so that one lost poll does no harm. */
 const writeTtlMs = 180_000;
 const healthyTtlMs = 20_000;
 const unhealthyTtlMs = 3_000;
@@ -50,12 +50,15 @@ export class DataKey {
     this.#options = options;
   }
 
-  /** Gets the first key, and from then on asks again once a minute. Resolves when the first attempt is over: a key service may come up later. */
+  /**
+   * Fetches the first key, then asks again once a minute. Resolves after the first attempt even if it failed, because a
+   * key service may come up later.
+   */
   async start(): Promise<void> {
     const error = await this.check();
     if (error !== undefined) {
       const { logger, providerName } = this.#options;
-      logger.warn('A key service is not healthy', { provider: providerName, error: error.message });
+      logger.warn('key service is not healthy', { provider: providerName, error: error.message });
     }
     if (this.#isClosed) return;
     const { clock } = this.#options;
@@ -68,7 +71,10 @@ export class DataKey {
     this.#cancelPoll();
   }
 
-  /** Undefined when the key service is healthy and there is a key. Asks it at most every 20 s, when it fails every 3 s. */
+  /**
+   * Resolves to undefined when the key service is healthy and a key exists, else to the error. Asks the service at most
+   * every 20 s, every 3 s while it fails.
+   */
   check(): Promise<Error | undefined> {
     const { clock } = this.#options;
     const last = this.#lastCheck;
@@ -82,14 +88,19 @@ export class DataKey {
     return this.#checking;
   }
 
-  /** Throws while there has been none. What is read is compared with it, so it may be expired. */
+  /**
+   * Returns the latest key; throws if there has never been one. Reads only compare against it, so it may be expired.
+   */
   forReading(): WriteKey {
-    // kube-apiserver's words for a key service that has not answered yet.
+    // This is kube-apiserver's text for a key service that has not answered yet.
     if (this.#writeKey === undefined) throw new TypeError('got unexpected nil transformer');
     return this.#writeKey;
   }
 
-  /** Throws also when the key service has been failing for three minutes. */
+  /**
+   * Returns the key for new data. Throws like {@link forReading}, and when the key service has failed for three
+   * minutes.
+   */
   forWriting(): WriteKey {
     const key = this.forReading();
     const { clock } = this.#options;
@@ -98,7 +109,7 @@ export class DataKey {
     throw new TypeError(`encryptedDEKSource with keyID hash "${keyIdHash(key.sealed.keyId)}" ${times}`);
   }
 
-  /** Never rejects. */
+  /** Asks the key service for its status. Never rejects. */
   async #ask(): Promise<Error | undefined> {
     const { service, providerName, observer } = this.#options;
     let status: KeyServiceStatus;
@@ -134,11 +145,14 @@ export class DataKey {
     return errors;
   }
 
-  /** Prolongs the key while its name stays, else takes a new one. A failure leaves the old key until it expires. */
+  /**
+   * Extends the key's life while its name stays the same, else creates a new one. After a failure the old key is kept
+   * until it expires.
+   */
   async #follow(statusKeyId: string): Promise<string[]> {
     const { clock } = this.#options;
     const old = this.#writeKey;
-    // Before the call, as the time that writes may go on is counted from what is known for sure.
+    // Read the clock before the call: the time for writes counts from the status, which is known.
     const expiry = { expiresAtMs: clock.monotonicNow() + writeTtlMs, expiresAt: clock.now() + writeTtlMs };
     if (old?.sealed.keyId === statusKeyId) {
       this.#writeKey = { ...old, ...expiry };

@@ -1,15 +1,15 @@
-// EncryptedObject: what KMS v2 stores behind its prefix, as protobuf: the data, and the sealed key that opens it.
+// EncryptedObject is what KMS v2 stores behind its prefix, as protobuf: the data and the sealed key that opens it.
 // Source: value/encrypt/envelope/kmsv2/v2 api.proto and ValidateEncryptedObject.
 import { createHash } from 'node:crypto';
 import type { SealedKey } from './key-service.ts';
 import { ProtobufReader, ProtobufWriter } from './protobuf.ts';
 
-/** What the opened key is: an AES-GCM key, or a seed from which keys are derived. */
+/** Kind of the opened key: an AES-GCM key, or a seed from which keys are derived. */
 export const dekSource = { aesGcmKey: 0, hkdfSeed: 1 } as const;
 
 export interface EncryptedObject extends SealedKey {
   readonly data: Uint8Array;
-  /** One of {@link dekSource}. */
+  /** One of the values of {@link dekSource}. */
   readonly sourceType: number;
 }
 
@@ -20,7 +20,7 @@ const maxSealedBytes = 1024;
 const field = { data: 1, keyId: 2, ciphertext: 3, annotations: 4, sourceType: 5 } as const;
 const entry = { key: 1, value: 2 } as const;
 
-/** Throws TypeError for what {@link decodeEncryptedObject} would refuse. */
+/** Encodes an object. Throws TypeError for an object that {@link decodeEncryptedObject} would refuse. */
 export function encodeEncryptedObject(object: EncryptedObject): Uint8Array {
   validateEncryptedObject(object);
   const out = new ProtobufWriter();
@@ -37,7 +37,7 @@ export function encodeEncryptedObject(object: EncryptedObject): Uint8Array {
   return out.finish();
 }
 
-/** Throws TypeError for bytes that are no message, and for one with a part that is missing or too large. */
+/** Decodes an object. Throws TypeError for malformed bytes and for parts that are missing or too large. */
 export function decodeEncryptedObject(bytes: Uint8Array): EncryptedObject {
   const object = readObject(bytes);
   validateEncryptedObject(object);
@@ -84,7 +84,7 @@ function validateEncryptedObject(object: EncryptedObject): void {
   validateSealedKey(object);
 }
 
-/** Throws TypeError when a key service gave something that may not be stored. */
+/** Throws TypeError when the key service returned something that may not be stored. */
 export function validateSealedKey({ ciphertext, keyId, annotations }: SealedKey): void {
   const sealed = sizeError('encrypted DEK source', ciphertext.length, maxSealedBytes);
   if (sealed !== undefined) throw new TypeError(`failed to validate encrypted DEK source: ${sealed}`);
@@ -96,7 +96,7 @@ export function validateSealedKey({ ciphertext, keyId, annotations }: SealedKey)
   }
 }
 
-/** What is wrong with the name of a key; undefined when nothing is. */
+/** Returns the error in a key's name, or undefined if there is none. */
 export function keyIdError(keyId: string): string | undefined {
   return sizeError('keyID', Buffer.byteLength(keyId), maxKeyIdBytes);
 }
@@ -128,10 +128,13 @@ function annotationErrors(annotations: ReadonlyMap<string, Uint8Array>): string[
   return errors;
 }
 
-/** Tells sealed keys apart in a cache: everything that a key service is asked with. Source: generateCacheKey. */
+/**
+ * Returns a name under which a sealed key is cached, made from everything that the key service needs to open it.
+ * Source: generateCacheKey.
+ */
 export function sealedKeyName(sourceType: number, { ciphertext, keyId, annotations }: SealedKey): string {
   const hash = createHash('sha256').update(`${sourceType},`);
-  // Lengths first, so that no two keys come to the same bytes.
+  // The length goes first, so that two different keys never hash the same bytes.
   const add = (part: Uint8Array): unknown => hash.update(`${part.length}:`).update(part);
   add(ciphertext);
   add(Buffer.from(keyId));
@@ -143,7 +146,10 @@ export function sealedKeyName(sourceType: number, { ciphertext, keyId, annotatio
   return hash.digest('base64');
 }
 
-/** How the name of a key is shown: it may say more of the key service than a log should. Source: GetHashIfNotEmpty. */
+/**
+ * Returns the hash that logs show instead of a key's name, which may reveal more of the key service than a log should.
+ * Source: GetHashIfNotEmpty.
+ */
 export function keyIdHash(keyId: string): string {
   return keyId === '' ? '' : `sha256:${createHash('sha256').update(keyId).digest('hex')}`;
 }

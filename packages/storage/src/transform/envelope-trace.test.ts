@@ -1,4 +1,5 @@
-// TestEnvelopeTracing_TransformToStorage and TestEnvelopeTracing_TransformFromStorage of the Go library, and what of it is logged.
+// Covers TestEnvelopeTracing_TransformToStorage and TestEnvelopeTracing_TransformFromStorage of the Go library, and the
+// log.
 import diagnostics from 'node:diagnostics_channel';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
@@ -33,7 +34,7 @@ async function server(): Promise<EnvelopeTransformer> {
   return new EnvelopeTransformer({ providerName: 'vault', dataKey, service, clock, logger });
 }
 
-/** "name: step, step (error)" for each span of the work. */
+/** Runs the work and returns "name: step, step (error)" for each of its spans. */
 async function traced(work: () => unknown): Promise<string[]> {
   diagnostics.subscribe(storeChannelName, listen);
   try {

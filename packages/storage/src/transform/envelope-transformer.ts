@@ -1,5 +1,6 @@
-// KMS v2: data under a key of our own (data-key.ts), and beside it that key as a key service sealed it. Keys of others (of
-// another server, of before the restart) are opened by the key service once and kept. Source: value/encrypt/envelope/kmsv2.
+// EnvelopeTransformer implements KMS v2: it encrypts data under a key of its own (data-key.ts) and stores that key
+// beside it, sealed by a key service. Keys from another server or from before a restart are opened by the key service
+// once, then kept. Source: value/encrypt/envelope/kmsv2.
 import { randomUUID } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
 import { type StoreTrace, StoreTracer, type TracedCall } from '../store-trace.ts';
@@ -19,25 +20,28 @@ import { seedTransformer } from './seed-transformer.ts';
 import type { Transformed, Transformer } from './transformer.ts';
 
 export interface EnvelopeTransformerOptions {
-  /** Of the provider, for traces. */
+  /** Name of the provider, for traces. */
   readonly providerName: string;
   readonly dataKey: Pick<DataKey, 'forReading' | 'forWriting'>;
   readonly service: Pick<KeyService, 'decrypt'>;
   readonly clock: Clock;
-  /** Told of calls of the key service that take more than 500 ms. */
+  /** Logs calls of the key service that take more than 500 ms. */
   readonly logger: Logger;
   readonly observer?: KeyObserver;
 }
 
-/** Few are ever needed: one for each start of a server and for each key of the service. Source: kmsv2 cacheTTL. */
+/**
+ * Time for which an opened key is kept. Few are ever needed: one per start of a server and per key of the service.
+ * Source: kmsv2 cacheTTL.
+ */
 const openedKeyTtlMs = 24 * 3_600_000;
-/** A failure is of use to who awaited it, in the turn after, and to nobody else. */
+/** Time for which a failure is kept. Only the caller that waited for the key reads it, in the next turn. */
 const failureTtlMs = 60_000;
 
 export class EnvelopeTransformer implements Transformer {
   readonly #options: EnvelopeTransformerOptions;
   readonly #opened: ExpiringCache<Transformer>;
-  /** By name of the key; one call serves all who wait. */
+  /** Pending requests for keys, by name of the key. One request serves all who wait. */
   readonly #opening = new Map<string, Promise<void>>();
   readonly #failures: ExpiringCache<Error>;
   readonly #tracer: StoreTracer;
@@ -63,7 +67,7 @@ export class EnvelopeTransformer implements Transformer {
   toStorage(bytes: Uint8Array, context: string): Uint8Array {
     return this.#tracer.runNow(this.#writing, (trace) => {
       const { transformer, sealed, sourceType, name } = this.#options.dataKey.forWriting();
-      // What is written with it will be read after the next key has taken its place.
+      // Keep the key: data written with it will be read after the next key has replaced it.
       this.#keep(name, transformer);
       trace.step('About to encrypt data using DEK');
       const data = transformer.toStorage(bytes, context);
@@ -134,7 +138,7 @@ export class EnvelopeTransformer implements Transformer {
   }
 }
 
-/** Undefined for what {@link EnvelopeTransformer.fromStorage} will refuse anyway, with the reason. */
+/** Decodes the object. Undefined for bytes that {@link EnvelopeTransformer.fromStorage} refuses with the reason. */
 function readable(bytes: Uint8Array): EncryptedObject | undefined {
   try {
     return decodeEncryptedObject(bytes);

@@ -1,4 +1,5 @@
-// A map whose entries are forgotten some time after they were last set. All live equally long, so the oldest go first.
+// ExpiringCache forgets an entry some time after it was last set. All entries live equally long, so the oldest expire
+// first.
 import type { Clock } from '@kapstan/api';
 
 interface Entry<V> {
@@ -9,7 +10,7 @@ interface Entry<V> {
 export class ExpiringCache<V> {
   readonly #clock: Clock;
   readonly #ttlMs: number;
-  /** Invariant: in the order of expiry, as setting moves an entry to the end. */
+  /** Invariant: ordered by expiry, because setting an entry moves it to the end. */
   readonly #entries = new Map<string, Entry<V>>();
 
   constructor(clock: Clock, ttlMs: number) {

@@ -1,14 +1,17 @@
-// KeyObserver: hears by name which keys of a key service are in use, for metrics. Told by envelope-transformer.ts and data-key.ts.
-// Source: value/encrypt/envelope/metrics.
+// KeyObserver learns by name which keys of a key service are in use, for metrics. Called by envelope-transformer.ts and
+// data-key.ts. Source: value/encrypt/envelope/metrics.
 
-/** Calls are in the way of every value: they must be quick and must not throw. Show no name, but its hash. */
+/**
+ * Every value that is read or written makes such a call: it must be quick and must not throw. Show the hash of a key's
+ * name, never the name.
+ */
 export interface KeyObserver {
-  /** A value is read, or was written, under this key. */
+  /** Reports that a value was read or written under this key. */
   onUse(direction: 'from_storage' | 'to_storage', keyId: string): void;
-  /** The key service said that this is its key now. */
+  /** Reports the key that the key service uses now. */
   onStatus(keyId: string): void;
-  /** The key service gave its key a name that cannot be. */
+  /** Reports that the key service gave its key an invalid name. */
   onInvalidKeyId(why: 'empty' | 'too_long'): void;
-  /** How many opened keys are kept. Told whenever one is. */
+  /** Reports how many opened keys are kept, whenever one is added. */
   onKept(count: number): void;
 }

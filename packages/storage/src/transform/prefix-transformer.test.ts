@@ -10,7 +10,7 @@ const path = '/registry/secrets/default/a';
 const bytes = (text: string): Buffer => Buffer.from(text);
 const text = (value: Uint8Array): string => Buffer.from(value).toString();
 
-/** Writes and reads `name|…`. */
+/** Returns a transformer that writes and reads `name|…`. */
 function marking(name: string, options: { readonly isStale?: boolean } = {}): Transformer {
   return {
     fromStorage: (stored) => {

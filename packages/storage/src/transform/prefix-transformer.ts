@@ -1,9 +1,12 @@
-// Transformers chosen by what the stored bytes begin with: the first one writes, all read. How providers of a resource and
-// keys of a provider are kept side by side, so that keys can be rotated. Source: value.NewPrefixTransformers.
+// Chooses a transformer by the prefix of the stored bytes: the first entry writes, all entries read. Providers of a
+// resource and keys of a provider stand side by side this way, so that keys can be rotated. Source:
+// value.NewPrefixTransformers.
 import { startsWith, type Transformed, type Transformer } from './transformer.ts';
 
 export interface PrefixEntry {
-  /** Put before what the transformer writes, taken off before it reads. "" matches everything, as identity does. */
+  /**
+   * Added in front of what the transformer writes, and removed before it reads. "" matches everything; identity has it.
+   */
   readonly prefix: string;
   readonly transformer: Transformer;
 }
@@ -13,7 +16,10 @@ interface Choice {
   readonly transformer: Transformer;
 }
 
-/** At least one entry. `unmatched` is the message of the error for bytes that begin with no entry's prefix. */
+/**
+ * Returns a transformer made of at least one entry. `unmatched` is the error message for bytes that have no entry's
+ * prefix.
+ */
 export function prefixTransformer(entries: readonly PrefixEntry[], unmatched: string): Transformer {
   const choices = entries.map(({ prefix, transformer }) => ({ prefix: Buffer.from(prefix), transformer }));
   const [first] = choices;
@@ -38,8 +44,8 @@ function read(
       const read = transformer.fromStorage(bytes.subarray(prefix.length), context);
       return index === 0 ? read : { bytes: read.bytes, isStale: true };
     } catch (error) {
-      // The same prefix may come again with another key, so a failure is not the end. That identity does not read
-      // encrypted bytes is no failure at all: it may stand before the provider that is migrated away from.
+      // A later entry may have the same prefix with another key, so go on. Identity refusing encrypted bytes is no
+      // failure: it may stand before the provider from which data is migrated.
       if (prefix.length > 0) errors.push(error);
     }
   }
@@ -58,7 +64,7 @@ function prepare(choices: readonly Choice[], bytes: Uint8Array): Promise<void> |
   return Promise.all(needed).then(() => undefined);
 }
 
-/** Source: utilerrors.Aggregate.Error: equal texts once. */
+/** Joins the texts, equal ones once. Source: utilerrors.Aggregate.Error. */
 function aggregateMessage(errors: readonly unknown[]): string {
   const texts = [...new Set(errors.map((error) => (error instanceof Error ? error.message : String(error))))];
   return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;

@@ -1,11 +1,11 @@
-// As much of protobuf's wire format as encrypted-object.ts needs: varints and bytes.
+// The part of protobuf's wire format that encrypted-object.ts needs: varints and bytes.
 
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 export class ProtobufWriter {
   readonly #parts: Uint8Array[] = [];
 
-  /** A whole number below 2^31. */
+  /** Writes a whole number below 2^31. */
   varint(number: number, value: number): void {
     this.#parts.push(varint(number * 8 + wire.varint), varint(value));
   }
@@ -32,7 +32,7 @@ export interface ProtobufField {
   readonly value: number | Uint8Array;
 }
 
-/** Reads one message. Fields of fixed width are passed over: nothing here has any. */
+/** Reads one message. Skips fields of fixed width, because no message here has any. */
 export class ProtobufReader {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -41,7 +41,7 @@ export class ProtobufReader {
     this.#bytes = bytes;
   }
 
-  /** Throws TypeError when the bytes end too early or are no message. */
+  /** Yields the fields. Throws TypeError when the bytes end too early or are not a message. */
   *fields(): Generator<ProtobufField, void> {
     while (this.#at < this.#bytes.length) {
       const tag = this.#varint();

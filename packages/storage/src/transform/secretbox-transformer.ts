@@ -1,4 +1,4 @@
-// NaCl's secretbox, XSalsa20 and Poly1305: nonce ‖ tag ‖ ciphertext. Source: value/encrypt/secretbox.
+// NaCl's secretbox (XSalsa20 and Poly1305), stored as nonce ‖ tag ‖ ciphertext. Source: value/encrypt/secretbox.
 import { randomBytes } from 'node:crypto';
 import { xsalsa20poly1305 } from '@noble/ciphers/salsa.js';
 import { tooShort } from './aes-transformers.ts';
@@ -8,7 +8,7 @@ const keyBytes = 32;
 const nonceBytes = 24;
 const tagBytes = 16;
 
-/** The key has 32 bytes. The context is not authenticated. */
+/** Encrypts with a key of 32 bytes. The context is not authenticated. */
 export function secretboxTransformer(key: Uint8Array): Transformer {
   if (key.length !== keyBytes)
     throw new TypeError(`expected key size ${keyBytes} for secretbox provider, got ${key.length}`);
@@ -28,7 +28,7 @@ function open(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array): Uint8Arra
   try {
     return xsalsa20poly1305(key, nonce).decrypt(sealed);
   } catch (error) {
-    // kube-apiserver's words for a wrong key; they mislead, but they are what operators find.
+    // This is kube-apiserver's text for a wrong key. It misleads, but operators search for it.
     throw new TypeError('output array was not large enough for encryption', { cause: error });
   }
 }

@@ -1,5 +1,5 @@
-// AES-GCM under a key of its own for every write, derived from one seed: what KMS v2 encrypts data with, because a random
-// nonce of 12 bytes alone would wear one key out. Source: aes.NewHKDFExtendedNonceGCMTransformer.
+// AES-GCM with a new key for every write, all derived from one seed. KMS v2 uses it because random 12-byte nonces alone
+// would wear a single key out. Source: aes.NewHKDFExtendedNonceGCMTransformer.
 import { createHmac, randomBytes } from 'node:crypto';
 import { aesGcmTransformer, tooShort } from './aes-transformers.ts';
 import type { Transformer } from './transformer.ts';
@@ -7,10 +7,10 @@ import type { Transformer } from './transformer.ts';
 export const seedBytes = 32;
 const infoBytes = 32;
 
-/** info ‖ nonce ‖ ciphertext ‖ tag, where the info is random. The seed has at least 32 bytes. */
+/** Stores info ‖ nonce ‖ ciphertext ‖ tag; the info is random. The seed has at least 32 bytes. */
 export function seedTransformer(seed: Uint8Array): Transformer {
   if (seed.length < seedBytes) throw new TypeError(`invalid seed length ${seed.length} used for key generation`);
-  // No cache of derived keys, as Go has: one HMAC costs about as much as finding the key in a map would.
+  // Unlike Go we keep no cache of derived keys: one HMAC costs about as much as a look-up in a map.
   return {
     fromStorage: (bytes, context) => {
       if (bytes.length < infoBytes) throw new TypeError(tooShort);
@@ -24,7 +24,7 @@ export function seedTransformer(seed: Uint8Array): Transformer {
   };
 }
 
-/** HKDF-Expand with SHA-256 (RFC 5869 §2.3) for 32 bytes, which is its first block alone. */
+/** Derives 32 bytes by HKDF-Expand with SHA-256 (RFC 5869 §2.3), which is its first block alone. */
 function derivedKey(seed: Uint8Array, info: Uint8Array): Uint8Array {
   return createHmac('sha256', seed).update(info).update(Uint8Array.of(1)).digest();
 }

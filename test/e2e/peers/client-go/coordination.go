@@ -115,7 +115,7 @@ func eventsRecorder(ctx context.Context, e *env) error {
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/peer")
 	var list *eventsv1.EventList
-	// One after the other: the recorder patches an event into a series only once its creation has been answered.
+	// Sent one after the other, because the recorder patches an event into a series only once its creation has been answered.
 	for i := range 2 {
 		recorder.Eventf(one, nil, corev1.EventTypeWarning, "Peered", "Peering", "saw %s", one.Name)
 		err = eventually(ctx, "one event, the second time as a series", func() (bool, error) {

@@ -70,7 +70,7 @@ type storedValue struct {
 
 type verdict struct {
 	Key string `json:"key"`
-	// Empty: the bytes are those that Go writes.
+	// Empty when the bytes are those that Go writes.
 	Problem string          `json:"problem,omitempty"`
 	Object  json.RawMessage `json:"object,omitempty"`
 }

@@ -21,11 +21,11 @@ import (
 type sample struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// What a client sends.
+	// The object as a client sends it.
 	Sent json.RawMessage `json:"sent"`
-	// What is stored of it.
+	// The bytes stored for it.
 	Value []byte `json:"value"`
-	// What is read from that.
+	// The object read from those bytes.
 	Read json.RawMessage `json:"read"`
 }
 

@@ -6,7 +6,7 @@ import { objectFrom, requestJson } from '../etcd-requests.ts';
 
 export interface ApiServer {
   readonly url: string;
-  /** Of a user who may do everything. */
+  /** Token of a user who may do everything. */
   readonly token: string;
   /** Compacts the store to its present revision. */
   compact(): Promise<void>;
@@ -15,7 +15,7 @@ export interface ApiServer {
 
 export interface ApiServerKind {
   readonly name: string;
-  /** Why it cannot be started here, and what would help; absent where it can. */
+  /** The reason why it cannot be started here, and what would help. Absent where it can. */
   readonly missing?: string;
   start(): Promise<ApiServer>;
 }

@@ -1,4 +1,4 @@
-// Programs about the verbs of the client: writes and their conflicts, patches, lists in pages and at versions, selectors.
+// Programs about the client's verbs: writes and their conflicts, patches, lists in pages and at versions, selectors.
 import {
   isAlreadyExists,
   isBadRequest,
@@ -176,7 +176,7 @@ export const clientPrograms: Programs = {
     expect(expired.message).toContain(
       'The provided continue parameter is too old to display a consistent list result.',
     );
-    // The token that goes on all the same, with what is there now.
+    // The answer's token continues in spite of the compaction, at the newest state.
     const inconsistent = expired.status.metadata?.continue ?? '';
     const onwards = await client.listPage(Event, { namespace, limit: 2, continue: inconsistent });
     expect(onwards.items.map(({ metadata }) => metadata?.name)).toEqual(['c', 'd']);
@@ -250,7 +250,7 @@ export const clientPrograms: Programs = {
   },
 };
 
-/** What a call was refused with. */
+/** Resolves to the error with which a call was refused. */
 export async function failure(call: PromiseLike<unknown>): Promise<StatusError> {
   const error = await Promise.resolve(call).then(
     (value) => new Error(`it was not refused: ${JSON.stringify(value)}`),
@@ -260,7 +260,7 @@ export async function failure(call: PromiseLike<unknown>): Promise<StatusError> 
   return error;
 }
 
-/** ConfigMaps m-00, m-01, …; every other one with the label odd=1. */
+/** Creates ConfigMaps m-00, m-01, …; every other one has the label odd=1. */
 export async function fill(
   { client, namespace }: { client: Client } & Pick<Scene, 'namespace'>,
   count: number,
@@ -279,7 +279,7 @@ export function deployment(metadata: { readonly namespace: string; readonly name
   return { metadata: { ...metadata, labels }, spec: { selector: { matchLabels: labels }, template } };
 }
 
-/** Events are not cached by a kube-apiserver: a compaction of its store shows at once. */
+/** Returns an Event. A kube-apiserver does not cache Events, so a compaction of its store shows at once. */
 export function event({ namespace, name }: { readonly namespace: string; readonly name: string }): Event {
   const involvedObject = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'a' };
   return { metadata: { namespace, name }, involvedObject, reason: 'Test', message: name, type: 'Normal' };

@@ -32,7 +32,7 @@ const gadgets = controller(Gadget, { name: 'gadgets' })
     event('Normal', 'Applied', `image ${spec.image}`);
   });
 
-/** Runs until the program ends. */
+/** Runs a manager until the program ends. */
 function runManager(scene: Scene, options: Partial<ConstructorParameters<typeof Manager>[1]> = {}): Manager {
   const { client, namespace } = scene;
   const stop = new AbortController();

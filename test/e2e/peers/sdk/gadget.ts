@@ -1,4 +1,5 @@
-// A custom resource of the programs, defined once a server, and the same without its type, as a dynamic client has it.
+// A custom resource for the programs, installed once per server, and the same without its type, as a dynamic client has
+// it.
 import { defineResource, isAlreadyExists, type Resource, resource, type UnstructuredObject } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { installDefinitions } from '@kapstan/controller';
@@ -12,7 +13,7 @@ export const Gadget = defineResource({
     properties: {
       image: { type: 'string' },
       replicas: { type: 'integer', minimum: 0, maximum: 10, default: 1 },
-      // Whatever a user likes.
+      // Takes any content.
       extra: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
     },
     required: ['image'],
@@ -28,7 +29,7 @@ export const dynamicGadget: Resource<UnstructuredObject> = resource({
   kind: 'Gadget',
 });
 
-/** Resolves when it is served; may be called by each program. */
+/** Resolves when the resource is served. Every program may call it. */
 export async function installGadget(client: Client): Promise<void> {
   await installDefinitions([Gadget], { client, fieldManager: 'sdk-programs' });
   // A kube-apiserver serves it a little after it says so.

@@ -1,4 +1,4 @@
-// Programs about informers over HTTP: both ways to fill a cache, and what they live through.
+// Programs about informers over HTTP: the two ways to fill a cache, and the faults that they survive.
 import {
   type DeepReadonly,
   isExpired,
@@ -21,7 +21,9 @@ import { eventually, type Program, type Programs, type Scene } from './scene.ts'
 
 type Source = ConstructorParameters<typeof SharedInformerFactory>[0];
 
-/** Closed with the program. Trouble is looked at, so it is no warning. */
+/**
+ * Returns a factory that is closed with the program. Its errors are handled here, so they are not logged as warnings.
+ */
 function factoryOf(
   scene: Scene,
   options: SharedInformerFactoryOptions & { readonly source?: Source } = {},
@@ -45,13 +47,16 @@ function textOf(heard: InformerEvent<KubernetesObject>): string {
   return `${heard.type} ${heard.key.split('/').at(-1)}${isUnknown ? ' (state unknown)' : ''}`;
 }
 
-/** Gets and lists of a collection that the scene's client asked. */
+/** Returns how many gets and lists of a collection the scene's client sent. */
 function countOf({ requests, namespace }: Scene, plural: string): number {
   return requests.filter(({ method, path }) => method === 'GET' && path === `/api/v1/namespaces/${namespace}/${plural}`)
     .length;
 }
 
-/** Fills its cache in one of two ways, follows, and is the server's list in the end. */
+/**
+ * Returns a program whose informer fills its cache in one of two ways, follows changes, and ends with the server's
+ * list.
+ */
 const follows =
   (useWatchList: boolean): Program =>
   async (scene) => {
@@ -68,7 +73,7 @@ const follows =
     expect(await factory.waitForCacheSync()).toEqual(new Map([['configmaps.v1.', true]]));
     await eventually(() => expect(heard.at(-1)).toBe('synced'));
     expect(heard.sort()).toEqual(['added m-00', 'added m-01', 'added m-02', 'added m-03', 'synced']);
-    // A watch, or a list and a watch.
+    // One watch, or a list and a watch.
     await eventually(() => expect(countOf(scene, 'configmaps')).toBe(useWatchList ? 1 : 2));
     heard.length = 0;
     await client.create(ConfigMap, { metadata: { namespace, name: 'z' } });
@@ -95,7 +100,8 @@ export const informerPrograms: Programs = {
     factory.start();
     await factory.waitForCacheSync();
     expect(informer.lister.list()).toHaveLength(23);
-    // Five pages and a watch. What is cached comes whole, as the version "0" that an informer asks for is the cache's own.
+    // Five pages and a watch. A cached kind would come in one piece, because an informer asks for version "0", which
+    // the cache itself answers.
     await eventually(() => expect(countOf(scene, 'events')).toBe(6));
   },
 
@@ -255,13 +261,13 @@ export const informerPrograms: Programs = {
     factory.start();
     await factory.waitForCacheSync();
     await eventually(() => expect(requests).toHaveLength(2));
-    // Half-open: nothing comes, nothing is closed. New connections are well.
+    // The connections are half-open: nothing comes and nothing is closed. New connections work.
     for (const connection of proxy.connections) connection.hold();
     await fill(scene, 3);
     await client.delete(ConfigMap, { namespace, name: 'm-00' });
     await eventually(() => expect(heard.filter((one) => one !== 'synced')).toHaveLength(4));
     expect(heard.at(-1)).toBe('deleted m-00');
-    // The watch alone was opened anew, from the last version: nothing was listed.
+    // Only the watch was reopened, from the last version; nothing was listed.
     expect(requests).toHaveLength(3);
     expect(phases.slice(0, 4)).toEqual(['syncing', 'live', 'stale', 'live']);
   },
@@ -288,7 +294,7 @@ export const informerPrograms: Programs = {
     const { client, namespace, server } = scene;
     const { proxy, client: source } = await scene.connectThroughProxy();
     for (const name of ['a', 'b', 'c']) await client.create(Event, event({ namespace, name }));
-    // No relist for a broken connection: the version itself must be refused.
+    // A broken connection alone causes no relist: the version itself must be refused.
     const factory = factoryOf(scene, { source, idleTimeoutMs: 1500 });
     const informer = factory.informer(Event);
     const heard: string[] = [];

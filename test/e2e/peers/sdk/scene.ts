@@ -1,5 +1,5 @@
-// What a program of the SDK has when it begins: a client of an administrator, a namespace of its own, and things that end
-// with it.
+// Scene is what an SDK program starts with: a client of an administrator, its own namespace, and a place for things
+// that are closed with it.
 import { systemClock } from '@kapstan/api';
 import { Client, type ClientConfig, type ClientOptions, type RequestDiagnostics } from '@kapstan/client';
 import { Namespace } from '@kapstan/kinds/core/v1';
@@ -7,19 +7,19 @@ import { ByteProxy } from '@kapstan/testing';
 import { vi } from 'vitest';
 import type { ApiServer } from './api-server.ts';
 
-/** A behaviour: rejects where the server and the SDK together do not show it. */
+/** A behaviour. Rejects when the server and the SDK together do not show it. */
 export type Program = (scene: Scene) => Promise<void>;
 
-/** Programs by the sentence that they hold. */
+/** Programs, by the sentence that each one checks. */
 export type Programs = Readonly<Record<string, Program>>;
 
 export class Scene implements AsyncDisposable {
   readonly namespace: string;
   readonly client: Client;
   readonly server: ApiServer;
-  /** Texts of warnings that {@link client} was given. */
+  /** Texts of warnings that {@link client} received. */
   readonly warnings: string[] = [];
-  /** What {@link client} asked. */
+  /** Requests that {@link client} sent. */
   readonly requests: RequestDiagnostics[] = [];
   readonly #open: (() => unknown)[] = [];
 
@@ -38,7 +38,7 @@ export class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** Another client, closed in the end. */
+  /** Returns another client, which is closed at the end. */
   connect(options: ClientOptions = {}, config: Partial<ClientConfig> = {}): Client {
     const { url, token } = this.server;
     const client = new Client({ server: url, token, tls: { insecureSkipVerify: true }, ...config }, options);
@@ -46,7 +46,7 @@ export class Scene implements AsyncDisposable {
     return client;
   }
 
-  /** A client whose connections can be broken. */
+  /** Returns a client whose connections can be broken. */
   async connectThroughProxy(
     options: ClientOptions = {},
   ): Promise<{ readonly proxy: ByteProxy; readonly client: Client }> {
@@ -55,12 +55,12 @@ export class Scene implements AsyncDisposable {
     return { proxy, client: this.connect(options, { server: `https://127.0.0.1:${proxy.port}` }) };
   }
 
-  /** Does this in the end; what was deferred last is done first. */
+  /** Runs this at the end. What was deferred last runs first. */
   defer(end: () => unknown): void {
     this.#open.unshift(end);
   }
 
-  /** An abort signal that fires in the end. */
+  /** An abort signal that fires at the end. */
   get signal(): AbortSignal {
     const controller = new AbortController();
     this.defer(() => controller.abort());
@@ -72,7 +72,7 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** Looks until nothing is wrong any more, for at most ten seconds. */
+/** Repeats the check until it passes, for at most ten seconds. */
 export function eventually<R>(look: () => R | Promise<R>, timeout = 10_000): Promise<R> {
   return vi.waitFor(look, { timeout, interval: 20 });
 }

@@ -51,11 +51,11 @@ export const subresourcePrograms: Programs = {
     for (const name of ['a', 'b', 'c']) await client.create(Pod, pod(namespace, name));
     await evict(client, { namespace, name: 'a' });
     expect(isNotFound(await failure(client.get(Pod, { namespace, name: 'a' })))).toBe(true);
-    // No budget protects a pod that is pending.
+    // A budget does not protect a pending pod.
     const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     for (const name of ['b', 'c'])
       await client.mergePatch(Pod, { namespace, name }, { status: running }, { subresource: 'status' });
-    // The budget would wait: a client that retries would too.
+    // The budget asks clients to wait; a client with retries would do so.
     const impatient = scene.connect({ maxRetries: 0 });
     const at = { namespace, name: 'budget' };
     const budget = { metadata: at, spec: { minAvailable: 1, selector: { matchLabels: { app: 'x' } } } };
@@ -95,7 +95,7 @@ export const subresourcePrograms: Programs = {
       true,
       'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"',
     ]);
-    // Nobody is on the node to end it: the grace period goes on.
+    // No kubelet is there to end the pod, so its grace period continues.
     expect((await client.delete(Pod, at))?.metadata).toMatchObject({ deletionGracePeriodSeconds: 30 });
     await client.delete(Pod, at, { gracePeriodSeconds: 0 });
     expect(isNotFound(await failure(client.get(Pod, at)))).toBe(true);

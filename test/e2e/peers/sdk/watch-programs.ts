@@ -50,7 +50,7 @@ export const watchPrograms: Programs = {
     await eventually(() =>
       expect(heard.map(text)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']),
     );
-    // What it was when it was last selected, at the version at which it left.
+    // The state in which it was last selected, at the version at which it left the selection.
     expect(heard[2]).toMatchObject({ object: { data: { n: '3' }, metadata: { labels: { on: 'yes' } } } });
     expect(versionOf(heard[2] as WatchEvent<ConfigMap>)).toBe(left.metadata?.resourceVersion);
   },
@@ -92,7 +92,7 @@ export const watchPrograms: Programs = {
 
   'gets a bookmark before the time of its watch is over, and then the end': async ({ client, namespace }) => {
     const { resourceVersion } = await client.listPage(ConfigMap, { namespace });
-    // Not before: of what it replays from its cache a kube-apiserver gives no bookmark.
+    // Only once the watch is open: a kube-apiserver sends no bookmark for what it replays from its cache.
     const elsewhere = { metadata: { namespace: 'default', name: `elsewhere-${namespace}` } };
     const onOpen = (): void => void client.create(ConfigMap, elsewhere);
     const options = { namespace, resourceVersion, allowWatchBookmarks: true, timeoutSeconds: 4, onOpen };
@@ -131,7 +131,7 @@ const streamed = {
   allowWatchBookmarks: true,
 } as const;
 
-/** What a watch hears until the end of the program. */
+/** Collects what a watch receives until the end of the program. */
 function watch<T extends KubernetesObject>(
   scene: Scene & { readonly client: Client },
   token: Resource<T>,

@@ -1,4 +1,4 @@
-// A custom resource with every keyword of its schema, each list, map and text of it grown, valid and not.
+// Cases of a custom resource with every schema keyword: each list, map and text grows, valid and invalid.
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
 import { members, times } from '../growth-case.ts';
 
@@ -55,7 +55,7 @@ const definition = {
 /** Sent once, before the first case. */
 export const customDefinition: GrowthRequest = { method: 'POST', path: definitionPath, body: definition };
 
-/** An object with that in its spec. */
+/** Returns an object with this spec. */
 export function customObject(of: object): object {
   return { apiVersion: `${group}/v1`, kind: 'Growth', metadata: { name: 'growth' }, spec: of };
 }

@@ -1,4 +1,4 @@
-// Labels, annotations, finalizers, owners, managed fields, and the plain size of an object.
+// Cases of labels, annotations, finalizers, owners, managed fields, and the plain size of an object.
 import { configMap, configMaps, creates, type GrowthCase, members, times } from '../growth-case.ts';
 
 const ofConfigMap = { path: configMaps, codes: [201, 413, 422] } as const;

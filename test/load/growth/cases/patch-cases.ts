@@ -1,4 +1,4 @@
-// Every type of patch, on small and large objects.
+// Cases of every type of patch, on small and large objects.
 import { configMap, configMaps, type GrowthCase, members, pod, pods, times } from '../growth-case.ts';
 
 const json = 'application/json-patch+json';

@@ -1,22 +1,23 @@
-// Every list, map and text of every built-in kind that can be created, from the published schemas: each definition's field once, in
-// the first kind that has it. Most of these objects are invalid somewhere, which is as well: what is wrong has to be told in time too.
+// Cases of every list, map and text of every built-in kind that can be created, from the published schemas. Each field
+// of a definition is tested once, in the first kind that has it. Most of these objects are invalid somewhere, which is
+// intended: reporting errors must be fast too.
 import { discoveryFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
 import type { GrowthCase } from '../growth-case.ts';
 
-/** Longest way from the object to a field: schemas hold themselves (JSONSchemaProps). */
+/** Longest path from an object to a field, because schemas contain themselves (JSONSchemaProps). */
 const deepest = 9;
-/** Objects of a list are made of texts of so few characters: some dozen bytes each. */
+/** Largest number of items, members and characters. Texts in a list's items are short: some dozen bytes each. */
 const fullOf = { list: 30_000, map: 60_000, text: 1_000_000 } as const;
 
 interface Place {
-  /** Where the object is created. */
+  /** Path at which the object is created. */
   readonly path: string;
   readonly head: { readonly apiVersion: string; readonly kind: string };
-  /** Fields from the object to this one; a number stands for the only item of a list. */
+  /** Fields from the object to this one. A number stands for a list's only item. */
   readonly way: readonly (string | number)[];
 }
 
-/** Definitions and fields that have a case already. */
+/** Definitions and fields that already have a case. */
 const seen = new Set<string>();
 
 export const schemaCases: readonly GrowthCase[] = creatable().flatMap(({ place, definition }) =>
@@ -29,7 +30,7 @@ function creatable(): { place: Place; definition: string }[] {
     const cut = id.lastIndexOf('/');
     const [apiVersion, resource] = [id.slice(0, cut), id.slice(cut + 1)];
     const definition = definitionOf(apiVersion, facts.kind);
-    // A Binding is an action, and its faults are answered with 500, as by kube-apiserver.
+    // A Binding is an action, and its errors are answered with 500, as by kube-apiserver.
     if (facts.optIn === true || definition === undefined || facts.kind === 'Binding') return [];
     if (!(facts.verbs ?? standardVerbs).includes('create')) return [];
     const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
@@ -86,7 +87,7 @@ function caseOf(
   };
 }
 
-/** Sets a value at the end of a way, making what it leads through. */
+/** Sets the value at the end of a path, creating the objects on the way. */
 function put(object: object, way: readonly (string | number)[], value: unknown): void {
   let at = object as Record<string | number, unknown>;
   for (const [index, step] of way.entries()) {
@@ -103,7 +104,7 @@ function grown(type: keyof typeof fullOf, n: number, item: RawSchema): unknown {
   return Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, sample(item, index, 1)]));
 }
 
-/** A small value of a schema: the required members, and one more that tells items apart. */
+/** Returns a small value for a schema: the required members, and one more that tells items apart. */
 function sample(schema: RawSchema, index: number, depth: number): unknown {
   const { $ref } = schema;
   const target = typeof $ref === 'string' ? (schemaFacts().definitions[$ref] ?? {}) : schema;

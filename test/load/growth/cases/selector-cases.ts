@@ -1,4 +1,4 @@
-// Selectors in queries: a request's head has room for 1 MiB.
+// Cases of selectors in queries. A request's head has room for 1 MiB.
 import { configMaps, type GrowthCase, times } from '../growth-case.ts';
 
 const inQuery = (text: string) => encodeURIComponent(text);

@@ -1,4 +1,5 @@
-// Stages of a write beside create and patch: updates, /status, defaults, generations, other formats. Each object is made before.
+// Cases of a write's stages besides create and patch: updates, /status, defaults, generations, other formats. Each
+// object is created before.
 import {
   configMap,
   configMaps,
@@ -22,7 +23,7 @@ interface Change {
   readonly request: (path: string, body: object) => GrowthRequest;
 }
 
-/** What is done to an object that was created before. */
+/** Returns a case that changes an object created before. */
 const after = (name: string, { full, path, body, request }: Change): GrowthCase => ({
   name,
   full,
@@ -31,7 +32,7 @@ const after = (name: string, { full, path, body, request }: Change): GrowthCase 
   made: [`${path}/growth`],
 });
 
-/** What is stored has at most 1.5 MiB. */
+/** A stored object has at most 1.5 MiB. */
 const ofPod = { path: pods, full: 45_000 };
 const podOfEnv = (n: number) => pod({ containers: [{ name: 'c', image: 'i', env: environment(n) }] });
 const environment = (n: number) => times(n, (i) => ({ name: `E${i}`, value: 'x' }));
@@ -60,7 +61,7 @@ function withContainer(body: object, more: object): object {
   return { ...body, spec: { ...spec, containers: [{ ...spec.containers[0], ...more }] } };
 }
 
-/** A field of a message: a text, or a message. */
+/** Returns a field of a protobuf message: a text or a message. */
 function field(number: number, content: string | Buffer): Buffer {
   const bytes = Buffer.from(content);
   const length: number[] = [];
@@ -71,7 +72,7 @@ function field(number: number, content: string | Buffer): Buffer {
 
 const message = (...fields: readonly Buffer[]): Buffer => Buffer.concat(fields);
 
-/** {@link podOfEnv}, with Kubernetes' numbers of its fields. */
+/** Returns {@link podOfEnv} as protobuf, with Kubernetes' field numbers. */
 function podInProtobuf(n: number): Buffer {
   const variables = environment(n).map(({ name, value }) => field(7, message(field(1, name), field(2, value))));
   const container = message(field(1, 'c'), field(2, 'i'), ...variables);

@@ -1,4 +1,4 @@
-// Lists and maps of kinds with rules of their own, valid and not.
+// Cases of lists and maps in kinds with validation rules of their own, valid and invalid.
 import { creates, type GrowthCase, pod, pods, times } from '../growth-case.ts';
 
 const container = (more: object) => ({ containers: [{ name: 'c', image: 'i', ...more }] });

@@ -1,4 +1,4 @@
-// What a shared informer makes of its options for its reflector, over both FIFOs.
+// How a shared informer passes its options to its reflector, over both FIFOs.
 import { type DeepReadonly, deepFreeze, newInternalError, type Resource, type WatchEvent } from '@kapstan/api';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Observable, Subject } from 'rxjs';

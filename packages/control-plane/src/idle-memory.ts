@@ -22,7 +22,7 @@ const periodMs = 10_000;
 const idleShare = 0.05;
 /** Minimum memory to gain: a collection stops the server for as long as it takes. */
 const worthBytes = 48 * 1_048_576;
-/** After it the histories of the caches have let go of a burst: they keep it for 75 s and look every 30 s. */
+/** Time after which the histories of the caches have dropped a burst: they keep it for 75 s and check every 30 s. */
 const historyMs = 120_000;
 
 /** Checks every ten seconds until the returned function is called. */
@@ -42,7 +42,7 @@ export function releaseMemoryWhenIdle({ load = ownLoad(), clock = systemClock }:
     if (isIdle && (isSecondDue || resident - settledBytes > worthBytes)) {
       load.collectGarbage();
       settledBytes = load.residentBytes();
-      // What the histories let go of later need not show: the allocator may have kept its pages.
+      // Memory that the histories drop later may not show in `resident`, because the allocator may keep its pages.
       secondDueMs = isSecondDue ? Number.POSITIVE_INFINITY : nowMs + historyMs;
     }
     [cpuMs, sinceMs] = [load.cpuMs(), nowMs];

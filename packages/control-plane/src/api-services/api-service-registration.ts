@@ -207,7 +207,7 @@ export class ApiServiceRegistration {
     }
   }
 
-  /** Another server on the same storage may serve a definition that this one does not serve, or not yet. */
+  /** Returns whether a stored definition serves this version: another server on the same store may serve it before this one does. */
   async #isDefined({ spec }: DeepReadonly<APIService>): Promise<boolean> {
     const definitions = await this.#options.client.list(CustomResourceDefinition, { signal: this.#stop.signal });
     return definitions.some(

@@ -25,7 +25,7 @@ const countFlag = (help: string, defaultValue: number): Flag<number> =>
 
 export const auditFlags: { readonly [K in keyof AuditFlags]: Flag<AuditFlags[K]> } = {
   'audit-policy-file': stringFlag(
-    'Path to the file that defines the audit policy configuration. Requires --audit-log-path.',
+    'Path to the audit policy file, which sets how much is recorded of which requests. Requires --audit-log-path.',
   ),
   'audit-log-path': stringFlag(
     'Path to the file that audit events are appended to. "-" means standard output. Requires --audit-policy-file.',
@@ -35,13 +35,10 @@ export const auditFlags: { readonly [K in keyof AuditFlags]: Flag<AuditFlags[K]>
     'Strategy for writing audit events: batch (in the background), blocking (each request waits), or blocking-strict (requests whose event cannot be written also fail).',
     'blocking',
   ),
-  'audit-log-version': stringFlag('API group and version used for audit events written as JSON.', version),
-  'audit-log-maxage': countFlag('Maximum number of days to keep rotated audit log files. 0 means no limit.', 366),
-  'audit-log-maxbackup': countFlag('Maximum number of rotated audit log files to keep. 0 means no limit.', 100),
-  'audit-log-maxsize': countFlag(
-    'Maximum size in mebibytes of the audit log file before it is rotated. 0 disables rotation.',
-    100,
-  ),
+  'audit-log-version': stringFlag('API version of audit events in JSON.', version),
+  'audit-log-maxage': countFlag('Number of days after which rotated audit log files are deleted. 0 means never.', 366),
+  'audit-log-maxbackup': countFlag('Number of rotated audit log files to keep. 0 keeps all.', 100),
+  'audit-log-maxsize': countFlag('Size in mebibytes at which the audit log file is rotated. 0 disables rotation.', 100),
 };
 
 /** Returns no errors when no audit log is requested: its flags are not checked then. */

@@ -80,8 +80,8 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
 }
 
 export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]> } = {
-  'bind-address': ipFlag('IP address on which to listen for the --secure-port port.', '127.0.0.1'),
-  'secure-port': intFlag('Port on which to serve HTTPS. 0 picks a free port.', { default: 6443, min: 0, max: 65_535 }),
+  'bind-address': ipFlag('IP address to listen on.', '127.0.0.1'),
+  'secure-port': intFlag('HTTPS port to listen on. 0 picks a free port.', { default: 6443, min: 0, max: 65_535 }),
   'data-dir': stringFlag('Directory for the embedded store and the generated certificates.', '.kapstan'),
   ...storeFlags,
   'watch-cache': booleanFlag('Serve lists and watches from an in-memory watch cache.', true),
@@ -96,7 +96,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
       max: maxInt,
     },
   ),
-  'event-ttl': durationFlag('Amount of time to retain Event objects.', 3_600_000),
+  'event-ttl': durationFlag('Time after which Event objects are deleted.', 3_600_000),
   'allow-privileged': booleanFlag('If true, allow privileged containers and Windows host process containers.', true),
   'delete-collection-workers': workersFlag(
     'Number of parallel deletes for one delete-collection request. Values below 1 count as 1.',
@@ -181,7 +181,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     },
   ),
   'release-idle-memory': booleanFlag(
-    'Run one garbage collection when the server becomes idle after a burst of requests, to return memory to the system.',
+    'Collect garbage when the server becomes idle after a burst of requests, to return memory to the system.',
     true,
   ),
   'livez-grace-period': anyDurationFlag(

@@ -59,8 +59,8 @@ export interface ClientOptions {
   /** Default: warnings and errors become process warnings; the rest is dropped. */
   readonly logger?: Logger;
   /**
-   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, once per client for each text. `()
-   * => undefined` silences them. What it throws is logged.
+   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, once per client for each text.
+   * `() => undefined` silences them. What it throws is logged.
    */
   readonly onWarning?: WarningHandler;
   /** Called for each attempt of a request, with what the diagnostics channel "kapstan:client:request" gets. What it throws is logged. */

@@ -116,8 +116,8 @@ export class Client implements ResourceClient {
   }
 
   /**
-   * Returns all objects, as {@link ResourceClient.list}: `limit` is the page size, by default the client's `pageSize`. Use {@link
-   * Client.listPage} to read only some of them.
+   * Returns all objects, as {@link ResourceClient.list}: `limit` is the page size, by default the client's `pageSize`. Use
+   * {@link Client.listPage} to read only some of them.
    */
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);

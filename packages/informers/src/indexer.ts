@@ -6,8 +6,8 @@ import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } f
 import { requireIndexers } from './informer-checks.ts';
 
 /**
- * Returns the values under which an object is found: none, one or several; undefined counts as none. It should not throw, see {@link
- * IndexerOptions}.
+ * Returns the values under which an object is found: none, one or several; undefined counts as none. It should not throw, see
+ * {@link IndexerOptions}.
  */
 export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
 export type Indexers<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;

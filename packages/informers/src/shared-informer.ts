@@ -54,8 +54,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly status$: Observable<ReflectorStatus>;
   /**
    * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then changes (without resyncs). Never errors.
-   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow ones should use {@link events} or {@link
-   * conflateByKey}. An error that a subscriber throws is an uncaught exception, as usual in RxJS; it reaches neither the informer nor other
+   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow ones should use {@link events} or
+   * {@link conflateByKey}. An error that a subscriber throws is an uncaught exception, as usual in RxJS; it reaches neither the informer nor other
    * subscribers, nor `onHandlerError`.
    */
   readonly events$: Observable<InformerEvent<T>>;

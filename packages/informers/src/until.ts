@@ -45,8 +45,8 @@ export class UntilInterruptedError extends Error {
 
 /**
  * Resolves to the event that met the last condition, and unsubscribes; resolves to undefined at once without conditions. Conditions are met
- * in turn, and the next one is first asked about the same event. Rejects with the stream's error, with what a condition throws, with {@link
- * UntilInterruptedError}, and with TypeError on a bad argument.
+ * in turn, and the next one is first asked about the same event. Rejects with the stream's error, with what a condition throws, with
+ * {@link UntilInterruptedError}, and with TypeError on a bad argument.
  */
 export async function until<E>(
   events: Observable<E>,

@@ -45,8 +45,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Returns what the next connection is made from; its `pool` is for calls. Rejects when certificates cannot be loaded, or after {@link
-   * close}.
+   * Returns what the next connection is made from; its `pool` is for calls. Rejects when certificates cannot be loaded, or after
+   * {@link close}.
    */
   async generation(): Promise<Generation> {
     return this.#generation(await this.#options.material.load());

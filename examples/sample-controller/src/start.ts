@@ -21,9 +21,9 @@ interface StartOptions {
 
 const usage = `Usage: npm start [-- flags]
 
-  --once             show the story in a directory of its own, then end
-  --data-dir DIR     where the data stay for the next start (default .kapstan)
-  --secure-port N    port for HTTPS (default 6443, with --once any free one)
+  --once             run the story in a fresh directory, then exit
+  --data-dir DIR     directory that keeps the data for the next start (default .kapstan)
+  --secure-port N    HTTPS port (default 6443; with --once any free port)
 `;
 
 async function main(): Promise<number> {

@@ -1,5 +1,5 @@
-// Watches the Pods of all namespaces and prints what happens to them, until SIGTERM or Control-C.
-// An informer never gives up: when a watch breaks or goes silent it resumes, and tells what was missed.
+// Watches the Pods of all namespaces and prints their changes, until SIGTERM or Control-C.
+// An informer never gives up: when a watch breaks or goes silent it resumes, and reports what was missed.
 import { connect } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
 import { Pod } from '@kapstan/kinds/core/v1';
@@ -9,7 +9,7 @@ await using pods = new SharedInformer(client.listerWatcher(Pod));
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void pods.close());
 
 const finished = new Promise<void>((resolve) => {
-  // A late subscriber gets what is there, then `synced`, then what happens.
+  // A late subscriber gets the present objects, then `synced`, then changes.
   pods.events$.subscribe({
     next: (event) => {
       const phase = event.type === 'updated' ? event.oldObject.status?.phase : undefined;

@@ -1,4 +1,4 @@
-// Two controllers on one factory: they ask for the same kind and get the same informer, so there is one list, one watch and
+// Two controllers on one factory. They request the same kind and get the same informer, so there is one list, one watch and
 // one cache, with the indexes of both. The second controller reads the cache that the first one's events fill.
 import { metaNamespaceKey } from '@kapstan/api';
 import { connect } from '@kapstan/client';
@@ -27,7 +27,7 @@ function printer(): ReconcileLoop {
   });
 }
 
-/** Counts them by team, by an index of its own. */
+/** Counts ConfigMaps by team, using its own index. */
 function counter(): ReconcileLoop {
   const maps = factory.informer(ConfigMap, { indexers: { team: (map) => [map.metadata?.labels?.team] } });
   const queue = new RateLimitingQueue<string>({ name: 'counter' });

@@ -1,4 +1,4 @@
-// The sample controller on the third layer: what is watched, and what one Foo needs. All else is the builder's.
+// The sample controller on the third layer: what to watch, and what one Foo needs. The builder does the rest.
 import { type Clock, type ResourceClient, systemClock } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
@@ -22,7 +22,7 @@ const sample = controller(Foo, { name: 'sample-controller' })
     event('Normal', 'Synced', 'Foo synced successfully');
   });
 
-/** Works until the signal aborts. */
+/** Runs until the signal aborts. */
 export async function runBuilder(
   client: ResourceClient,
   signal: AbortSignal,

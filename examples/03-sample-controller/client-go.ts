@@ -1,5 +1,5 @@
-// The sample controller on the second layer, part for part as one writes it with client-go: informers from a factory,
-// handlers that only queue keys, workers that read from listers.
+// The sample controller on the second layer, part for part as with client-go: informers from a factory, handlers that only
+// queue keys, workers that read from listers.
 import {
   type Clock,
   type DeepReadonly,
@@ -15,7 +15,7 @@ import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Foo } from './foo.ts';
 import { syncFoo } from './sync-foo.ts';
 
-/** Works until the signal aborts. */
+/** Runs until the signal aborts. */
 export async function runClientGo(
   client: ResourceClient,
   signal: AbortSignal,

@@ -10,7 +10,7 @@ export const Foo = defineResource({
     properties: { deploymentName: { type: 'string' }, replicas: { type: 'integer', minimum: 1, maximum: 10 } },
   },
   status: { type: 'object', properties: { availableReplicas: { type: 'integer' } } },
-  // Groups under k8s.io are protected.
+  // Groups under k8s.io are protected and need this annotation.
   annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only; this is a sample' },
 });
 export type Foo = ObjectOf<typeof Foo>;

@@ -1,5 +1,5 @@
 // The sample controller on the first layer: informers as observables, one pipeline. A change of a Deployment becomes a change
-// of its Foo; conflateByKey works on one Foo at a time and on the newest state only; errors are retried with backoff.
+// of its Foo; conflateByKey works on one Foo at a time and only on its newest state; errors are retried with backoff.
 import { type Clock, type DeepReadonly, delay, objectKey, type ResourceClient, systemClock } from '@kapstan/api';
 import { EventRecorder, installDefinitions } from '@kapstan/controller';
 import { ExponentialFailureRateLimiter } from '@kapstan/controller/workqueue';
@@ -9,7 +9,7 @@ import { filter, fromEvent, lastValueFrom, map, merge, Subject, takeUntil } from
 import { Foo } from './foo.ts';
 import { syncFoo } from './sync-foo.ts';
 
-/** Works until the signal aborts. */
+/** Runs until the signal aborts. */
 export async function runObservables(
   client: ResourceClient,
   signal: AbortSignal,
@@ -23,7 +23,7 @@ export async function runObservables(
   deployments.start();
   await waitForCacheSync([foos, deployments], { signal });
 
-  /** The Foo that controls a Deployment, as if it had changed. */
+  /** Returns the Foo that controls a Deployment, as if it had changed. */
   const changeOfOwner = ({
     object,
   }: {
@@ -45,10 +45,10 @@ export async function runObservables(
     if (foo !== undefined) await syncFoo(foo, { client, recorder, find });
   };
   const isStopped$ = fromEvent(signal, 'abort');
-  // What failed comes back as a change, later and later: meanwhile others have its place.
+  // A failed Foo comes back as a change, with growing delays; meanwhile others are worked on.
   const again$ = new Subject<ObjectChange<Foo>>();
   const backoff = new ExponentialFailureRateLimiter<string>({ baseMs: 5, maxMs: 1_000_000 });
-  /** The signal ended the pause: nothing comes back any more. */
+  /** The signal ended the pause, so nothing comes back. */
   const stopped = (): void => undefined;
   const syncOrRetry = async (change: ObjectChange<Foo>): Promise<void> => {
     try {
@@ -56,9 +56,7 @@ export async function runObservables(
       backoff.forget(change.key);
     } catch (error) {
       const delayMs = backoff.when(change.key);
-      process.stderr.write(
-        `${change.key} could not be synced, and is tried again in ${delayMs} ms: ${String(error)}\n`,
-      );
+      process.stderr.write(`${change.key} could not be synced; retrying in ${delayMs} ms: ${String(error)}\n`);
       delay(clock, delayMs, signal).then(() => again$.next(change), stopped);
     }
   };

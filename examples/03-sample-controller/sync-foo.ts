@@ -1,4 +1,4 @@
-// What the two lower layers do with one Foo, given the caches: make its Deployment, keep the replicas, write the status.
+// What the two lower layers do with one Foo, given the caches: create its Deployment, set the replicas, write the status.
 import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
 import { controllerReference, type EventRecorder } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
@@ -7,7 +7,7 @@ import { Foo } from './foo.ts';
 export interface SyncPorts {
   readonly client: ResourceClient;
   readonly recorder: EventRecorder;
-  /** From the cache. */
+  /** Reads from the cache. */
   readonly find: (namespace: string, name: string) => DeepReadonly<Deployment> | undefined;
 }
 
@@ -40,7 +40,7 @@ export function isControlledBy(deployment: DeepReadonly<Deployment>, foo: DeepRe
   );
 }
 
-/** What the Deployment of a Foo should be, but for its owner. */
+/** Returns the spec that a Foo's Deployment should have; the owner is set elsewhere. */
 export function deploymentSpec(foo: DeepReadonly<Foo>): NonNullable<Deployment['spec']> {
   const labels = { app: 'nginx', controller: foo.metadata?.name ?? '' };
   return {

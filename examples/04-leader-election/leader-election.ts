@@ -1,6 +1,6 @@
-// Several of these may run; one works, the others keep their caches warm and take over: at once when it is told to end, and
-// after 15 to 20 s when it vanishes. Who loses the lease ends with an error, and needs something that starts it anew: kubelet,
-// systemd, docker. The argument is this one's name.
+// Several instances may run: one works, the others keep their caches warm and take over, at once when the leader is told to end,
+// and after 15 to 20 s when it vanishes. An instance that loses the lease ends with an error, so something must restart it: kubelet,
+// systemd, docker. The argument is the name of the instance.
 import { controller, run } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 

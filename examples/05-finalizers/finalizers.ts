@@ -1,5 +1,5 @@
-// A Bucket stands for something outside the cluster. It carries a finalizer before that is made, so it cannot go before that
-// is removed: not while this program is down either. Where removing fails, it is tried again, and the Bucket stays.
+// A Bucket stands for something outside the cluster. It gets a finalizer before that is created, so the Bucket cannot go before that
+// is removed, even while this program is down. When removing fails, it is retried, and the Bucket stays.
 import { defineResource, silentLogger } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 
@@ -11,7 +11,7 @@ const Bucket = defineResource({
   status: { type: 'object', properties: { ready: { type: 'boolean' } } },
 });
 
-/** The world outside. Its removals fail the first time. */
+/** The world outside. The first removal fails. */
 const made = new Set<string>();
 let failures = 1;
 
@@ -31,5 +31,5 @@ const buckets = controller(Bucket)
     await status({ ready: true });
   });
 
-// It says itself what cannot be done yet.
+// The program itself prints what cannot be done yet, so the logger is silent.
 await run(buckets, { installCrds: true, logger: silentLogger });

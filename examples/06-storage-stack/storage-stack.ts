@@ -1,5 +1,5 @@
 // The storage stack as a library, without an API server: objects in the embedded engine, and a watch cache over them. On etcd it
-// is the same with openEtcdEngine of @kapstan/storage-etcd.
+// works the same with openEtcdEngine of @kapstan/storage-etcd.
 import process from 'node:process';
 import { everyField, everyLabel, type KubernetesObject, parseFieldSelector } from '@kapstan/api';
 import { Cacher } from '@kapstan/cacher';
@@ -20,7 +20,7 @@ const resourcePrefix = '/tasks'; // below "/registry", the default keyPrefix
 const groupResource = { group: 'demo.dev', resource: 'tasks' };
 const store = new ObjectStore<Task>({ engine, codec: jsonCodec(), resourcePrefix, groupResource });
 
-// What selectors see. Every field that is indexed or selected by has to be in it.
+// The attributes that selectors see. Every field that is indexed or selected by must be among them.
 const metadataOf = defaultAttributes(true);
 const getAttributes: GetAttributes<Task> = (task) => {
   const { labels, fields } = metadataOf(task);
@@ -38,7 +38,7 @@ const cacher = new Cacher<Task>({ storage: store, resourcePrefix, getAttributes,
 cacher.start();
 await cacher.waitUntilReady();
 
-// A watch of one owner's tasks: what there is, then what changes. Objects are shared: copy before you change one.
+// A watch of one owner's tasks: the present ones, then changes. Objects are shared: copy one before you change it.
 const options = { predicate: { ...all, fields: parseFieldSelector('spec.owner=ann') }, recursive: true };
 const deleted = new Promise<void>((resolve) => {
   const onEnd = (error?: Error): void => console.log('the watch ended:', error?.message ?? 'in peace');
@@ -60,7 +60,7 @@ await cacher.guaranteedUpdate(key, () => ({ object: taskOf('wash', 'ann', 'plate
 await cacher.delete(key);
 await deleted;
 
-// Pages, all at one revision: limit and continue token travel in the predicate.
+// Pages, all at one revision: limit and continue token are part of the predicate.
 await cacher.create(key, taskOf('wash', 'ann', 'windows'));
 let token = '';
 do {
@@ -70,7 +70,7 @@ do {
   token = page.continue;
 } while (token !== '');
 for (const left of [key, '/registry/tasks/home/cook']) await cacher.delete(left);
-// From the top down: no layer closes the one below it.
+// Closed from the top down: no layer closes the one below it.
 await cacher.close();
 await store.close();
 await engine.close();

@@ -228,7 +228,7 @@ it('are a command, which runs from its bundle alone and finds what other package
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exited = once(child, 'exit');
-  for await (const line of createInterface(child.stderr)) if (line.includes('"Serving"')) child.kill('SIGTERM');
+  for await (const line of createInterface(child.stderr)) if (line.includes('"serving"')) child.kill('SIGTERM');
   expect(await exited).toEqual([0, null]);
   await rename(join(folder, 'serve.js'), join(controlPlane, 'dist/serve.js'));
 });

@@ -96,7 +96,7 @@ describe('a server whose log cannot be written', () => {
         .map((line) => JSON.parse(line) as { readonly dropped?: number })
         .filter((line) => line.dropped);
       expect(told.length).toBeGreaterThan(0);
-      expect(lines.at(-1)).toContain('Shutting down');
+      expect(lines.at(-1)).toContain('shutting down');
     } finally {
       closeSync(stderr);
       unmountSmallDisk(mount);

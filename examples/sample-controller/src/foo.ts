@@ -14,7 +14,7 @@ export const fooDefinition: CustomResourceDefinition = {
   kind: 'CustomResourceDefinition',
   metadata: {
     name: 'foos.samplecontroller.k8s.io',
-    // Groups under k8s.io are protected: without this the definition is not established.
+    // Groups under k8s.io are protected: without this annotation the definition is not established.
     annotations: {
       'api-approved.kubernetes.io':
         'unapproved, experimental-only; please get an approval if this is more than a sample',

@@ -1,5 +1,5 @@
 // The sample controller of Kubernetes, on Kapstan's informers and work queue: each Foo gets the Deployment that it names,
-// with as many replicas as it says, and learns how many are available.
+// with the replicas that it asks for, and its status shows how many are available.
 import {
   type Clock,
   type DeepReadonly,
@@ -30,7 +30,7 @@ const name = 'sample-controller';
 
 export interface SampleControllerOptions {
   readonly client: ResourceClient;
-  /** Started by the caller, after this controller was made. */
+  /** Started by the caller, after this controller was created. */
   readonly factory: SharedInformerFactory;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -62,7 +62,7 @@ export class SampleController {
     this.#deployments.addEventHandler({
       onAdd: (deployment) => this.#enqueueOwner(deployment),
       onUpdate: (old, deployment) => {
-        // A resync: nothing has changed.
+        // An equal version means a resync without a change.
         if (old.metadata?.resourceVersion !== deployment.metadata?.resourceVersion) this.#enqueueOwner(deployment);
       },
       onDelete: (deployment) =>
@@ -70,7 +70,7 @@ export class SampleController {
     });
   }
 
-  /** Works until the signal aborts; resolves when the work under way has ended. */
+  /** Runs until the signal aborts; resolves when work in progress has ended. */
   async run(signal: AbortSignal): Promise<void> {
     this.#logger.info('Starting Foo controller');
     const hasSynced = await waitForCacheSync([this.#foos, this.#deployments], { signal });
@@ -82,7 +82,7 @@ export class SampleController {
       logger: this.#logger,
       reconcile: (request) => this.#sync(request),
     }).run(signal);
-    // The last events are still on their way.
+    // The last events are still being written.
     await this.#recorder.drain();
     await this.#recorder.close();
   }
@@ -91,7 +91,7 @@ export class SampleController {
     this.#queue.add(metaNamespaceKey(foo));
   }
 
-  /** The Foo that controls an object, if it is there. */
+  /** Queues the Foo that controls an object, if it exists. */
   #enqueueOwner(object: DeepReadonly<KubernetesObject> | undefined): void {
     const owner = object?.metadata?.ownerReferences?.find((reference) => reference.controller === true);
     if (owner === undefined || owner.kind !== Foo.kind || !owner.apiVersion.startsWith(`${Foo.group}/`)) return;
@@ -133,7 +133,7 @@ export class SampleController {
   }
 }
 
-/** A private copy with its type, which objects in a cache need not carry. */
+/** Returns a private copy with its apiVersion and kind, which cached objects may lack. */
 function asObject(foo: DeepReadonly<Foo>): Foo {
   return { ...deepCopy(foo), apiVersion: `${Foo.group}/${Foo.version}`, kind: Foo.kind };
 }

@@ -1,5 +1,5 @@
 // npm start: an embedded control plane, the sample controller as its client over HTTPS, and a Foo that becomes a
-// Deployment. With --once it also scales the Foo, checks what came of it, and ends.
+// Deployment. With --once it also scales the Foo, checks the result, and ends.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -21,9 +21,9 @@ interface StartOptions {
 
 const usage = `Usage: npm start [-- flags]
 
-  --once             show the story in a directory of its own, then end
-  --data-dir DIR     where the data stay for the next start (default .kapstan)
-  --secure-port N    port for HTTPS (default 6443, with --once any free one)
+  --once             run the story in a fresh directory, then exit
+  --data-dir DIR     directory that keeps the data for the next start (default .kapstan)
+  --secure-port N    HTTPS port (default 6443; with --once any free port)
 `;
 
 async function main(): Promise<number> {
@@ -49,7 +49,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** A number is the exit status, where there is nothing to start. */
+/** Returns the exit status instead of options when there is nothing to start. */
 async function readOptions(): Promise<StartOptions | number> {
   const options = {
     help: { type: 'boolean', short: 'h' },
@@ -104,7 +104,7 @@ async function run({ once, dataDir, port }: StartOptions, stop: AbortController)
   }
 }
 
-/** Both examples as clients over HTTPS, beside each other; a failure of one stops everything. */
+/** Runs both examples as clients over HTTPS, side by side; a failure of one stops everything. */
 async function runControllers(client: Client, stop: AbortController): Promise<void> {
   const factory = new SharedInformerFactory(client, { resyncMs: 30_000 });
   const controller = new SampleController({ client, factory, clock: systemClock, logger: consoleLogger });

@@ -1,4 +1,4 @@
-// The steps of the story: install the definition, create the Foo, scale it, check what came of it.
+// The steps of the story: install the definition, create the Foo, scale it, check the result.
 import { isAlreadyExists, type KubernetesObject, type ResourceClient } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -26,7 +26,7 @@ export async function installFoo(client: Client, signal: AbortSignal): Promise<v
   );
 }
 
-/** The example Foo; the one of an earlier start is kept. */
+/** Creates the example Foo; one from an earlier start is kept. */
 export async function createFoo(client: ResourceClient): Promise<void> {
   const foo: Foo = {
     apiVersion: `${Foo.group}/${Foo.version}`,
@@ -37,7 +37,7 @@ export async function createFoo(client: ResourceClient): Promise<void> {
   await unlessPresent(client.create(Foo, foo));
 }
 
-/** 1 → 3 → 2, each seen in the Foo's status; then the owners of everything. Rejects with what is wrong. */
+/** Scales 1 → 3 → 2, waiting for each in the Foo's status, then checks the owners of everything. Rejects with what is wrong. */
 export async function scaleAndCheck(client: Client, signal: AbortSignal): Promise<void> {
   await waitForAvailable(client, 1, signal);
   for (const replicas of [3, 2]) {
@@ -79,7 +79,7 @@ function expectOwner(object: KubernetesObject, owner: KubernetesObject): void {
   );
 }
 
-/** Resolves when an object of the kind is as wanted; rejects when the signal aborts. */
+/** Resolves when an object of the kind fulfils the condition; rejects when the signal aborts. */
 async function waitFor<T extends KubernetesObject>(
   client: Client,
   token: Parameters<typeof client.watch<T>>[0],

@@ -1,4 +1,4 @@
-// What the terminal shows: one line for each thing that happens, as the API server reports it.
+// The output in the terminal: one line for each event, as the API server reports it.
 import { type DeepReadonly, type LogFields, type Logger, type ObjectEvent, parseTime } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { Deployment } from '@kapstan/kinds/apps/v1';
@@ -10,24 +10,27 @@ export function say(what: string, text: string): void {
   console.log(`${what.padEnd(14)} ${text}`);
 }
 
-/** Warnings and errors only: the rest is told by the events. */
+/** Shows only warnings and errors; the events tell the rest. */
 export const consoleLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
   warn: (message, fields) => say('warning', `${message} ${textOf(fields ?? {})}`),
   error: (message, fields) => {
-    // Two syncs in a row, the second with the cache's older Foo: the queue brings it back a moment later.
+    // The second of two syncs in a row saw the cache's older Foo: the queue brings it back a moment later.
     if (fields?.reason === 'Conflict') say('retry', `${fields.key}: ${(fields.error as Error).message}`);
     else say('error', `${message} ${textOf(fields ?? {})}`);
   },
 };
 
-/** JSON has nothing to say of an Error. */
+/** Formats fields; an Error would be {} in JSON, so its message is shown. */
 function textOf(fields: LogFields): string {
   return JSON.stringify(fields, (_name, value) => (value instanceof Error ? value.message : value));
 }
 
-/** Follows Foos, Deployments and their Events until it is called. What was made before `sinceMs` is found, not created. */
+/**
+ * Follows Foos, Deployments and their Events until the returned function is called. Objects older than `sinceMs` are shown as found, not
+ * created.
+ */
 export function narrate(client: Client, sinceMs: number): () => void {
   const isFound = (event: ObjectEvent<Foo | Deployment | Event>): boolean =>
     event.type === 'ADDED' && parseTime(event.object.metadata?.creationTimestamp ?? '') < sinceMs - 1000;

@@ -1,5 +1,5 @@
-// A Deployment gets one ReplicaSet per pod template; the one of the present template has all the replicas. A small
-// cousin of kube-controller-manager's: it replaces all pods at once instead of rolling them.
+// Keeps one ReplicaSet per pod template for a Deployment; that of the current template has all the replicas. A simplified
+// form of kube-controller-manager's loop: it replaces all pods at once instead of rolling them.
 import { createHash } from 'node:crypto';
 import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';

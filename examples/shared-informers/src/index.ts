@@ -1,4 +1,4 @@
-// One SharedInformerFactory under several controllers: Deployment → ReplicaSet → Pod, and pods that become ready.
+// Several controllers share one SharedInformerFactory: Deployment → ReplicaSet → Pod, and pods that become ready.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import { SharedInformerFactory } from '@kapstan/informers';
 import { deploymentController } from './deployment-controller.ts';
@@ -6,7 +6,7 @@ import { podReadiness } from './pod-readiness.ts';
 import { replicaSetController } from './replica-set-controller.ts';
 
 export interface SharedInformersOptions {
-  /** Ends the work. */
+  /** Ends the controllers. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,5 +1,5 @@
-// The shape of each controller here: reconcile a kind, also when something that it owns changes. All informers come from
-// one factory, so controllers that look at the same kind share one list, one watch and one cache.
+// The form of each controller here: reconcile a kind, also when something that it owns changes. All informers come from
+// one factory, so controllers that watch the same kind share one list, one watch and one cache.
 import {
   type Clock,
   type DeepReadonly,
@@ -17,7 +17,7 @@ import { isDeletedFinalStateUnknown, type SharedInformerFactory } from '@kapstan
 
 export interface OwnedControllerOptions {
   readonly kind: Resource;
-  /** Kinds whose controlling owner is to be reconciled when they change. */
+  /** Kinds whose controlling owner is reconciled when they change. */
   readonly owns: readonly Resource[];
   readonly reconcile: SyncHandler;
   readonly clock: Clock;
@@ -25,18 +25,18 @@ export interface OwnedControllerOptions {
 }
 
 export interface RunnableController {
-  /** Works until the signal aborts; resolves when the work under way has ended. */
+  /** Runs until the signal aborts; resolves when work in progress has ended. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** What a controller writes with and tells time by. */
+/** The client, clock and logger of a controller. */
 export interface ControllerPorts {
   readonly client: ResourceClient;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Wires informers to a queue now; the work begins with `run`. */
+/** Connects informers to a queue now; `run` starts the work. */
 export function ownedController(factory: SharedInformerFactory, options: OwnedControllerOptions): RunnableController {
   const { kind, owns, reconcile, clock, logger } = options;
   const queue = new RateLimitingQueue<string>({ name: kind.plural, clock });
@@ -63,7 +63,7 @@ export function ownedController(factory: SharedInformerFactory, options: OwnedCo
   return { run: (signal) => loop.run(signal) };
 }
 
-/** The reference that makes an object a dependent of its controller. */
+/** Returns the reference that makes an object a dependent of its controller. */
 export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
   return {
     apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`,

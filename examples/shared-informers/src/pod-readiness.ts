@@ -41,7 +41,9 @@ export function podReadiness(factory: SharedInformerFactory, ports: ControllerPo
 
 const conditionTypes = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
 
-/** What a kubelet reports of a pod whose containers all run. Addresses and digests are made of names: nothing runs. */
+/**
+ * Returns the status that a kubelet reports when all containers run. Addresses and digests are derived from names, because nothing runs.
+ */
 function runningStatus(pod: DeepReadonly<Pod>, now: string): NonNullable<Pod['status']> {
   const { uid = '', generation } = pod.metadata ?? {};
   const [third = 0, fourth = 0] = createHash('sha256').update(uid).digest();

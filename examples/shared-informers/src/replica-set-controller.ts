@@ -1,4 +1,4 @@
-// A ReplicaSet has as many pods as it says: missing ones are created, surplus ones deleted.
+// Keeps as many pods as a ReplicaSet asks for: missing ones are created, surplus ones deleted.
 import { type DeepReadonly, deepCopy, isNotFound, type ResourceClient } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { ReplicaSet } from '@kapstan/kinds/apps/v1';
@@ -29,7 +29,7 @@ export function replicaSetController(factory: SharedInformerFactory, ports: Cont
         .list()
         .filter((pod) => isControlledBy(pod, set) && !pod.metadata?.deletionTimestamp);
       const wanted = set.spec?.replicas ?? 1;
-      // The names are fixed, so a cache that lags behind cannot make one pod too many: the second create is refused.
+      // The names are fixed, so a stale cache cannot cause one pod too many: the second create is refused.
       const names = Array.from({ length: wanted }, (_, index) => `${name}-${index}`);
       const missing = names.filter((podName) => !owned.some((pod) => pod.metadata?.name === podName));
       const surplus = owned.filter((pod) => !names.includes(pod.metadata?.name ?? ''));

@@ -1,4 +1,4 @@
-// Bodies of answers as objects and lists; what cannot be read is a TransportError with the code EBADMSG.
+// Reads the bodies of answers as objects and lists; one that cannot be read is a TransportError with the code EBADMSG.
 
 import type { Resource, ResourceVersion } from '@kapstan/api';
 import { apiVersionOf, type DeepReadonly, type KubernetesObject, type ListResult, parseJson } from '@kapstan/api';
@@ -16,10 +16,10 @@ export async function readObject<T extends object>(answer: HttpAnswer): Promise<
     );
   const object = decode(answer, () => parseJson(text));
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) return object as T;
-  throw undecodable(answer, 'the answer is no object');
+  throw undecodable(answer, 'the answer is not an object');
 }
 
-/** `parse`: of one item, see {@link ListDecoderOptions}. */
+/** Reads a list. `parse` reads one item, see {@link ListDecoderOptions}. */
 export async function readList<T extends KubernetesObject>(
   answer: HttpAnswer,
   resource: Resource<T>,

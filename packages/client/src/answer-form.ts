@@ -1,10 +1,11 @@
-// How lists and watches are asked for and read: for callers, who may change what they get, or for caches, whose objects nobody may.
+// How lists and watches are requested and parsed: for callers, who may change what they get, or for caches, whose objects nobody may
+// change.
 import { SharingParser } from './sharing-parser.ts';
 
 export interface AnswerForm {
-  /** Value of the header. */
+  /** Value of the accept header. */
   readonly accept: string;
-  /** Reads an item of a list or a line of a watch. Default: each by itself. */
+  /** Parses an item of a list or a line of a watch. Default: each on its own. */
   readonly parse?: (text: string) => unknown;
 }
 
@@ -12,14 +13,14 @@ const json = 'application/json';
 
 export const plainForm: AnswerForm = { accept: json };
 
-/** Metadata alone; whole objects from a server that cuts nothing down. */
+/** Asks for metadata alone; a server that does not support this sends whole objects. */
 export function metadataAccept(kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
   return `${json};as=${kind};g=meta.k8s.io;v=v1,${json}`;
 }
 
 export interface CacheFormOptions {
   readonly metadataOnly: boolean;
-  /** Whether objects hold the same frozen values of what they have in common. */
+  /** Whether equal parts of objects become one shared, frozen value. */
   readonly sharesEqualParts: boolean;
 }
 

@@ -1,5 +1,4 @@
-// The names of the options that every call has, for the calls that are no verbs of a ResourceClient: logs, streams, raw requests.
-
+// Names of the options that every call takes, for calls that are not verbs of a ResourceClient: logs, streams, raw requests.
 import type { CallOptions } from '@kapstan/api';
 import type { OptionNames } from '@kapstan/api/internal';
 

@@ -53,7 +53,7 @@ describe('ClientConfig', () => {
       { tls: { ca: 'PEM', insecureSkipVerify: true } },
       'specifying a root certificates file with the insecure flag is not allowed',
     ],
-    [{ tls: { cert: 'PEM' } }, 'a client certificate and its key must be given together'],
+    [{ tls: { cert: 'PEM' } }, 'a client certificate and its key must be specified together'],
     [{ impersonate: { groups: ['g'] } }, 'without impersonating a user'],
     [{ proxyUrl: 'socks4://p' }, 'unsupported scheme "socks4"'],
     [{ exec: { ...exec, command: '' } }, 'command must be specified'],

@@ -21,7 +21,7 @@ import type { RateLimit } from './transport/rate-limiter.ts';
 import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
 import type { WarningHandler } from './transport/warnings.ts';
 
-/** Act as someone else; the server checks the right to do so. */
+/** Acts as another user; the server checks that this is allowed. */
 export interface Impersonation {
   readonly user?: string;
   readonly uid?: string;
@@ -29,15 +29,15 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** One cluster and one identity. At most one of token/tokenFile, username, exec, oidc and credentials. */
+/** One cluster and one identity. Set at most one of token/tokenFile, username, exec, oidc and credentials. */
 export interface ClientConfig {
-  /** URL, "host:port" or "host". A path is put before every request's path. */
+  /** URL, "host:port" or "host". A path in it is a prefix of every request's path. */
   readonly server: string;
   /** The context's namespace; the client never fills it in by itself. Default "default". */
   readonly namespace?: string;
   readonly tls?: TlsConfig;
   readonly token?: string;
-  /** Beats `token`; re-read about once a minute and after a 401. */
+  /** Takes precedence over `token`; re-read about once a minute and after a 401. */
   readonly tokenFile?: string;
   readonly username?: string;
   readonly password?: string;
@@ -45,7 +45,7 @@ export interface ClientConfig {
   readonly oidc?: OidcConfig;
   readonly credentials?: Credentials;
   readonly impersonate?: Impersonation;
-  /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = none whatever the environment says. */
+  /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = no proxy, whatever the environment says. */
   readonly proxyUrl?: string;
 }
 
@@ -54,34 +54,34 @@ export interface ClientOptions {
   readonly userAgent?: string;
   /** Default: the system's. */
   readonly clock?: Clock;
-  /** Default: warnings and errors are warnings of the process, all else is silent. */
+  /** Default: warnings and errors become process warnings; the rest is dropped. */
   readonly logger?: Logger;
   /**
-   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, each text once a
-   * client. `() => undefined` silences them. What it throws is logged.
+   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, once per client for each text.
+   * `() => undefined` silences them. What it throws is logged.
    */
   readonly onWarning?: WarningHandler;
-  /** Told of each attempt of a request, as the diagnostics channel "kapstan:client:request" is. What it throws is logged. */
+  /** Called for each attempt of a request, with what the diagnostics channel "kapstan:client:request" gets. What it throws is logged. */
   readonly onRequest?: (request: RequestDiagnostics) => void;
-  /** Told of every write that succeeded (not of dry runs). What it throws is logged. */
+  /** Notified of every successful write, except dry runs. What it throws is logged. */
   readonly writeObserver?: WriteObserver;
   /** Time for a call with all its retries, in milliseconds. 0 = no limit. Default 30 000. */
   readonly timeoutMs?: number;
-  /** The same for lists and collection deletes. 0 = no limit. Default 120 000. */
+  /** Like timeoutMs, for lists and collection deletes. 0 = no limit. Default 120 000. */
   readonly listTimeoutMs?: number;
-  /** Time for a watch or log to send its headers, in milliseconds. 0 = no limit. Default 60 000. The stream itself has none. */
+  /** Time until a watch or log answers with headers, in milliseconds. 0 = no limit. Default 60 000. The stream itself has no limit. */
   readonly openTimeoutMs?: number;
-  /** Retries of an answer 429 or 5xx with Retry-After, and of a GET whose connection broke. 0 = none. Default 10. */
+  /** Number of retries of an answer 429 or 5xx with Retry-After, and of a GET whose connection broke. 0 = none. Default 10. */
   readonly maxRetries?: number;
   /** Client-side limit, shared by all calls. Default: none. */
   readonly rateLimit?: RateLimit;
-  /** Longest watch event, in bytes. Default 16 MiB. */
+  /** Maximum size of a watch event in bytes. Default 16 MiB. */
   readonly maxEventBytes?: number;
-  /** Items a page in `list()`. 0 = all at once. Default 500. */
+  /** Items per page in `list()`. 0 = all at once. Default 500. */
   readonly pageSize?: number;
   /**
-   * Whether the objects of a cache (`listerWatcher`, informers) hold one frozen value for what they have in common: less CPU and
-   * memory where controllers have many replicas. False: each object is parsed alone. Default true. See decision 0016.
+   * Whether equal parts of the objects in a cache (`listerWatcher`, informers) become one shared, frozen value. This saves CPU and memory
+   * where controllers have many replicas. False: each object is parsed on its own. Default true. See decision 0016.
    */
   readonly sharesEqualParts?: boolean;
 }
@@ -90,7 +90,7 @@ export interface ResolvedClientOptions
   extends Required<Omit<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit'>>,
     Pick<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit'> {}
 
-/** The values that stand in the doc comments above. */
+/** The defaults documented above. */
 export const clientDefaults: Readonly<Record<DefaultedNumber, number>> = {
   timeoutMs: 30_000,
   listTimeoutMs: 120_000,
@@ -114,7 +114,7 @@ export const clientOptionNames: OptionNames<ClientOptions> = {
   sharesEqualParts: true,
 };
 
-/** Fills in the defaults. Throws TypeError for a number that is negative or none, and for a callback that cannot be called. */
+/** Fills in the defaults. Throws TypeError for a value that is not a non-negative number, and for a callback that is not a function. */
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   requireObject(options, 'options of a client');
   requireKnownOptions(options, clientOptionNames, 'a client');

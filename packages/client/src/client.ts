@@ -1,4 +1,4 @@
-// The Kubernetes API over HTTP: the verbs of the port ResourceClient, watches, discovery, logs. Made by connect().
+// The Kubernetes API over HTTP: the verbs of the port ResourceClient, watches, discovery, logs. Created by connect().
 import type { Duplex, Readable } from 'node:stream';
 import {
   type ApplyOptions,
@@ -51,22 +51,22 @@ import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
 import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget } from './write-body.ts';
 
 /**
- * A client of one cluster with one identity. Calls reject with `StatusError` for an answer of the server, with
- * `TransportError` where there was none, with TypeError for a wrong call, with the signal's reason when aborted.
+ * A client of one cluster with one identity. Calls reject with `StatusError` when the server answers with an error, with `TransportError`
+ * when there is no answer, with TypeError for a wrong call, and with the signal's reason when aborted.
  */
 export class Client implements ResourceClient {
-  /** Namespace of the kubeconfig's context, "default" when it has none. For the caller's use: no verb fills it in. */
+  /** Namespace of the kubeconfig's context, "default" when it has none. For the caller's use: no verb applies it. */
   readonly namespace: string;
   readonly discovery: Discovery;
-  /** From kinds and words of the command line to resources: `client.get(await client.mapper.forName('deploy'), …)`. */
+  /** Finds tokens by kind or by a word from the command line: `client.get(await client.mapper.forName('deploy'), …)`. */
   readonly mapper: RestMapper;
-  /** Metadata of objects without the rest. */
+  /** Reads metadata of objects without the rest. */
   readonly metadata: MetadataReader;
   readonly #transport: Transport;
   readonly #streams: PodStreams;
   readonly #options: ResolvedClientOptions;
 
-  /** Connects nothing yet. Throws TypeError for a configuration that contradicts itself. */
+  /** Opens no connection yet. Throws TypeError for a configuration that contradicts itself. */
   constructor(config: ClientConfig, options: ClientOptions = {}) {
     requireConfig(config);
     this.#options = resolveClientOptions(options);
@@ -83,8 +83,8 @@ export class Client implements ResourceClient {
   }
 
   /**
-   * Loads certificates and credentials now instead of with the first call. Rejects with what is wrong with them. There is
-   * no limit of time unless one is given: a plugin may be asking its user.
+   * Loads certificates and credentials now instead of with the first call. Rejects with the reason why they cannot be used. Without
+   * `timeoutMs` there is no limit, because a plugin may be asking its user.
    */
   async prepare(options: CallOptions = {}): Promise<void> {
     requireObject(options, 'options, such as { signal },');
@@ -109,8 +109,8 @@ export class Client implements ResourceClient {
   }
 
   /**
-   * All objects, as {@link ResourceClient.list}: `limit` is the size of a page, by default the client's `pageSize`. For
-   * some of them take {@link Client.listPage}.
+   * Returns all objects, as {@link ResourceClient.list}: `limit` is the page size, by default the client's `pageSize`. Use
+   * {@link Client.listPage} to read only some of them.
    */
   list<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(resource, page);
@@ -155,7 +155,7 @@ export class Client implements ResourceClient {
     return await this.#write<T>(resource, requestOf(resource, parts), options);
   }
 
-  /** Members given replace the present ones, null removes, lists are replaced whole. */
+  /** Sends a merge patch: given members replace the present ones, null removes, lists are replaced as a whole. */
   async mergePatch<T extends KubernetesObject>(
     resource: Resource<T>,
     target: ObjectTarget,
@@ -164,7 +164,7 @@ export class Client implements ResourceClient {
     return await this.patch(resource, target, { type: 'merge', body }, options);
   }
 
-  /** Operations in turn, all or none: `[{ op: 'test', path, value }, { op: 'replace', path, value }]`. */
+  /** Sends a JSON patch, whose operations apply in order, all or none: `[{ op: 'test', path, value }, { op: 'replace', path, value }]`. */
   async jsonPatch<T extends KubernetesObject>(
     resource: Resource<T>,
     target: ObjectTarget,
@@ -173,7 +173,10 @@ export class Client implements ResourceClient {
     return await this.patch(resource, target, { type: 'json', body }, options);
   }
 
-  /** As a merge, but lists with a merge key are merged item by item. Built-in kinds only: for others it is a 415. */
+  /**
+   * Sends a strategic merge patch: like a merge patch, but lists with a merge key are merged item by item. Only for built-in kinds; others
+   * answer 415.
+   */
   async strategicPatch<T extends KubernetesObject>(
     resource: Resource<T>,
     target: ObjectTarget,
@@ -233,17 +236,17 @@ export class Client implements ResourceClient {
   }
 
   /**
-   * Cold: one request per subscription, unsubscribing aborts it. No replay. Errors with `StatusError` (also for an
-   * ERROR event and for bytes that are no event), `TransportError`, or the signal's reason. Completes when the server
-   * ends the watch. Slow consumers: delivery is synchronous, nothing is buffered here.
+   * Watches objects. Cold: one request per subscription, unsubscribing aborts it. No replay. Errors with `StatusError` (also for an ERROR
+   * event and for bytes that are not an event), `TransportError`, or the signal's reason. Completes when the server ends the watch. Slow
+   * consumers: delivery is synchronous, nothing is buffered here.
    */
   watch<T extends KubernetesObject>(resource: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
     return observeWatch<T>(this.#watchCall(resource, options));
   }
 
   /**
-   * The same as an AsyncIterable: events are parsed as they are asked for, and while none is asked for the socket is
-   * paused, so a slow consumer holds back the server. Leaving the loop aborts the request.
+   * Watches objects as an AsyncIterable. Events are parsed when they are requested, and the socket is paused meanwhile, so a slow consumer
+   * slows the server down. Leaving the loop aborts the request.
    */
   watchEvents<T extends KubernetesObject>(
     resource: Resource<T>,
@@ -264,43 +267,43 @@ export class Client implements ResourceClient {
     };
   }
 
-  /** Bytes of a container's log. With `follow` it ends when the container does; destroying the stream aborts the request. */
+  /** Streams a container's log. With `follow` it ends when the container does; destroying the stream aborts the request. */
   async podLog(target: ObjectTarget, options: PodLogOptions = {}): Promise<Readable> {
     return await this.rawStream({ path: podLogPath(target, options), accept: '*/*', ...limitsOf(options) });
   }
 
   /**
-   * Runs a command in a container. Resolves when the server has accepted it; how it ended is `exited`. Rejects with the
-   * server's `StatusError`, or with `TransportError`, code EPROTONOSUPPORT where the server speaks SPDY only.
+   * Runs a command in a container. Resolves when the server has accepted it; `exited` reports how it ended. Rejects with the server's
+   * `StatusError`, or with `TransportError`, code EPROTONOSUPPORT, when the server speaks only SPDY.
    */
   async exec(target: ObjectTarget, options: ExecOptions): Promise<RemoteCommand> {
     return await this.#streams.exec(target, options);
   }
 
-  /** The main process of a container, as {@link Client.exec}. */
+  /** Attaches to the main process of a container; otherwise like {@link Client.exec}. */
   async attach(target: ObjectTarget, options: AttachOptions = {}): Promise<RemoteCommand> {
     return await this.#streams.attach(target, options);
   }
 
   /**
-   * One connection to a port of a pod. The pod hears the end of what is written only when the connection ends: 10 s after
-   * its last answer. A port on which nobody listens shows as the stream's error, code ECONNABORTED.
+   * Opens one connection to a port of a pod. The protocol cannot pass on the end of what is written: the pod sees it when the connection
+   * ends, 10 s after its last answer. When nothing listens on the port, the stream fails with code ECONNABORTED.
    */
   async dialPort(target: ObjectTarget, port: number, options: CallOptions = {}): Promise<Duplex> {
     return await this.#streams.dialPort(target, port, options);
   }
 
   /**
-   * Local ports that lead to ports of a pod, until `close()`. Rejects with the server's `StatusError` when the pod is not
-   * there; that one may not forward, or that nobody listens in the pod, shows with the first connection.
+   * Opens local ports that lead to ports of a pod, until `close()`. Rejects with the server's `StatusError` when the pod does not exist. A
+   * missing permission to forward, or a port on which nothing listens, shows with the first connection.
    */
   async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
     return await this.#streams.portForward(target, options);
   }
 
   /**
-   * Any other request, its answer as bytes when they come; destroying the stream aborts the request. `timeoutMs` bounds
-   * the time to the answer's headers.
+   * Sends any other request and returns the answer as a stream of bytes; destroying the stream aborts the request. `timeoutMs` limits the
+   * time to the answer's headers.
    */
   async rawStream(request: RawRequest): Promise<Readable> {
     const path = rawPath(request);
@@ -312,7 +315,7 @@ export class Client implements ResourceClient {
     return answer.body;
   }
 
-  /** Any other request, its answer as text. */
+  /** Sends any other request and returns the answer as text. */
   async raw(request: RawRequest): Promise<RawAnswer> {
     const path = rawPath(request);
     const { method = 'GET', signal, beforeAttempt, ...rest } = request;
@@ -325,7 +328,7 @@ export class Client implements ResourceClient {
     }));
   }
 
-  /** Ends calls, watches and streams (their errors have the code ECANCELED), port-forwards and connections. Idempotent. */
+  /** Ends calls, watches and streams (with errors of code ECANCELED), port-forwards and connections. Idempotent. */
   async close(): Promise<void> {
     await Promise.all([this.#streams.close(), this.#transport.close()]);
   }
@@ -346,7 +349,7 @@ export class Client implements ResourceClient {
   ): Promise<T> {
     const object = await this.#object<T>(request, options);
     const { name, namespace = '', resourceVersion } = object.metadata ?? {};
-    // Subresources may answer with another kind (Scale), whose version is the parent's all the same.
+    // A subresource may answer with another kind (Scale), but its version is the parent's.
     const { writeObserver, logger } = this.#options;
     if (writeObserver !== undefined && !options.dryRun && name !== undefined && resourceVersion !== undefined)
       callUser(logger, 'writeObserver', () =>

@@ -38,7 +38,7 @@ describe('close() of a client', () => {
     connectTcp(forward.ports[0]?.local ?? 0, '127.0.0.1').on('error', () => undefined);
   const forwardOf = (client: Client, options: Partial<PortForwardOptions> = {}): Promise<PortForward> =>
     client.portForward(target, { ports: ['0:80'], addresses: ['127.0.0.1'], ...options });
-  /** One of each door, accepted by the server: how they end. */
+  /** Opens one watch through each of the two APIs, waits until the server accepts them, and returns how they end. */
   const openWatches = async (client: Client): Promise<Promise<unknown>[]> => {
     const accepted = new EventEmitter();
     const onOpen = (): void => void accepted.emit('open');
@@ -63,7 +63,7 @@ describe('close() of a client', () => {
     await writeFile(join(directory, 'key'), key);
     const own = await authority.issue('server', ['127.0.0.1']);
     server = await StreamServer.start({ tls: { ...own, ca: authority.ca, requestCert: true } });
-    // Watches, logs: endless answers. What is asked without an end: never answered.
+    // Watches and logs get endless answers; other requests are never answered.
     server.onRead = (request, response) => {
       if (request.url === '/api/v1/namespaces/n/pods/p') return void response.end('{}');
       if (!/watch=|follow=/.test(request.url ?? '')) return;

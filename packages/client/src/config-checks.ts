@@ -1,5 +1,5 @@
-// What a ClientConfig may hold, looked at before anything is made of it: an impersonation that is a text would be none, and its
-// calls those of an admin. What contradicts itself is refused by create-transport.ts.
+// Checks a ClientConfig before it is used. An impersonation given as a string, for example, would be ignored, and its calls would run
+// with the caller's own rights. create-transport.ts refuses contradictions.
 import { inspect } from 'node:util';
 import {
   type OptionNames,
@@ -61,7 +61,7 @@ const oidcMembers: OptionNames<OidcConfig> = {
 };
 const impersonateMembers: OptionNames<Impersonation> = { user: true, uid: true, groups: true, extra: true };
 
-/** Throws TypeError that names the member. Values are not shown: they may be secrets. */
+/** Throws TypeError that names the member. Values are not shown because they may be secrets. */
 export function requireConfig(config: ClientConfig): void {
   requireObject(config, 'a ClientConfig, such as { server },');
   const { tls, impersonate, exec, oidc, credentials } = config;
@@ -89,13 +89,13 @@ export function requireConfig(config: ClientConfig): void {
     requireTexts(values, `impersonate.extra.${key}`);
 }
 
-/** "" is that of a kubeconfig without one: localhost, as in client-go. Absence would be the host "undefined". */
+/** "" means localhost, as in a kubeconfig without a server and in client-go. An undefined server would become the host "undefined". */
 function requireServer(server: string | undefined): void {
   if (server === undefined)
     throw new TypeError('a ClientConfig needs a server (config.server of connect()), such as "https://10.0.0.1:6443"');
 }
 
-/** Those of the members that are there; "" counts as absent elsewhere. */
+/** Checks those members that are present; "" counts as absent elsewhere. */
 function requireStrings(of: object | undefined, names: readonly string[], prefix = ''): void {
   for (const name of names) {
     const value = (of as Members | undefined)?.[name];
@@ -106,7 +106,7 @@ function requireStrings(of: object | undefined, names: readonly string[], prefix
   }
 }
 
-/** Throws TypeError for what is no list of strings: the letters of a text would be taken for several. */
+/** Throws TypeError unless given an array of strings; a plain string would be read letter by letter. */
 export function requireTexts(value: unknown, what: string): void {
   if (!Array.isArray(value)) throw new TypeError(`${what} must be a list of strings, not ${inspect(value)}`);
   for (const one of value as readonly unknown[]) requireString(one, `each of ${what}`);

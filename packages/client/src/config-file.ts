@@ -1,7 +1,7 @@
-// The files that a ClientConfig names. Read by transport/tls-material.ts and by the credentials of several sorts.
+// Reads the files that a ClientConfig names. Used by transport/tls-material.ts and by the credentials.
 import { readFile } from 'node:fs/promises';
 
-/** Rejects with the system's error, which tells the path, behind the member of the configuration that gave it: "tls.caFile". */
+/** Rejects with the system's error, which contains the path, prefixed with the member of the configuration that named it: "tls.caFile". */
 export async function readConfigFile(path: string, member: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

@@ -15,17 +15,17 @@ import { loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 import type { Environment } from './transport/proxy.ts';
 
 export interface ConnectOptions extends ClientOptions {
-  /** Skips all search: this cluster, this identity. Not together with the other sources. */
+  /** Uses this cluster and identity and searches nowhere. Cannot be combined with the other sources. */
   readonly config?: ClientConfig;
   /** Path of a kubeconfig. Default: KUBECONFIG, else ~/.kube/config, else the pod's service account. */
   readonly kubeconfig?: string;
   /** Context of the kubeconfig. Default: its current-context. */
   readonly context?: string;
-  /** Values in place of those of the kubeconfig or of the pod's service account: what a program's flags say. */
+  /** Values that replace those of the kubeconfig or of the pod's service account, such as a program's flags. */
   readonly overrides?: KubeconfigOverrides;
   /** True: only the pod's service account. False: never. Default: when there is no kubeconfig. */
   readonly inCluster?: boolean;
-  /** Ends the search and the wait for credentials; `connect` rejects with its reason. What comes after has signals of its own. */
+  /** Ends the search and the wait for credentials; `connect` then rejects with its reason. It does not affect the client afterwards. */
   readonly signal?: AbortSignal;
   /** Where KUBECONFIG, HOME and the service's address are looked up. Default: the process's. */
   readonly env?: Environment;
@@ -51,8 +51,8 @@ const overrideNames: OptionNames<KubeconfigOverrides> = {
 };
 
 /**
- * Makes a client. Rejects with TypeError for a configuration that cannot be used and with the error of a file or plugin
- * that failed; whether the server can be reached shows with the first call.
+ * Creates a client. Rejects with TypeError for a configuration that cannot be used, and with the error of a file or plugin that failed. The
+ * first call shows whether the server can be reached.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   requireObject(options, 'options of connect()');

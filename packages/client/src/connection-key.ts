@@ -1,5 +1,5 @@
-// What two configurations must have in common to share connections: server, proxy, TLS and credential; not namespace, user agent
-// or impersonation, which are a request's. For transport/shared-pools.ts.
+// The key under which clients share connections: server, proxy, TLS and credential must be equal; namespace, user agent and
+// impersonation may differ, because they belong to a request. Used by transport/shared-pools.ts.
 import { createHash } from 'node:crypto';
 import { type Clock, stringifyJson } from '@kapstan/api';
 import type { ClientConfig } from './client-config.ts';
@@ -13,7 +13,9 @@ export interface ConnectionPlace {
   readonly clock: Clock;
 }
 
-/** A digest, since tokens and private keys are in it. Objects with behaviour of their own (clock, credentials) count as themselves. */
+/**
+ * Returns a digest, because tokens and private keys are part of it. Objects with behaviour (clock, credentials) are compared by identity.
+ */
 export function connectionKey(config: ClientConfig, { server, proxyUrl, clock }: ConnectionPlace): string {
   const { tls, token, tokenFile, username, password, exec, oidc, credentials } = config;
   const parts = [

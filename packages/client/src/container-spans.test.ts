@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';
 
-/** What the spans say the text holds: members by name with the value that is parsed from the span. */
+/** Returns what the spans find in the text: members by name, each parsed from its span. */
 function contentsOf(text: string, span: ContainerSpan): unknown {
   return {
     key: span.key,
@@ -11,7 +11,7 @@ function contentsOf(text: string, span: ContainerSpan): unknown {
   };
 }
 
-/** The same by JSON.parse alone. */
+/** Returns the same using JSON.parse alone. */
 function expectedOf(key: string | number, value: object): unknown {
   const entries = Array.isArray(value) ? value.map((item, index) => [index, item] as const) : Object.entries(value);
   const children = entries.filter(([, child]) => typeof child === 'object' && child !== null);

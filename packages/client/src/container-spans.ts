@@ -1,16 +1,16 @@
-// Where the objects and arrays of a JSON text begin and end. Used by sharing-parser.ts.
+// Finds where the objects and arrays of a JSON text begin and end. Used by sharing-parser.ts.
 
-/** An object or an array in a text. */
+/** An object or array within a text. */
 export interface ContainerSpan {
-  /** Its name in an object, its position in an array; "" for the outermost. */
+  /** Its name in an object, or its index in an array; "" for the outermost. */
   readonly key: string | number;
-  /** Where its member begins: the name in an object, else the container itself. */
+  /** Where its member begins: at the name in an object, else at the container itself. */
   readonly memberStart: number;
   readonly start: number;
-  /** The position after its last bracket. */
+  /** Position after its last bracket. */
   readonly end: number;
   readonly children: readonly ContainerSpan[];
-  /** Levels of containers, with itself. */
+  /** Levels of nesting, including itself. */
   readonly height: number;
 }
 
@@ -20,11 +20,11 @@ interface OpenContainer {
   readonly start: number;
   readonly children: ContainerSpan[];
   readonly isObject: boolean;
-  /** Of the present member. */
+  /** Name of the current member. */
   nameStart: number;
   nameEnd: number;
   index: number;
-  /** Of the highest child. */
+  /** Height of its highest child. */
   height: number;
 }
 
@@ -37,7 +37,9 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const noName = -1;
 
-/** The containers of a text, outermost first; undefined when it is none. The text must be JSON: it was parsed before. */
+/**
+ * Returns the containers of a text, outermost first; undefined when there is none. The text must be valid JSON: it has been parsed before.
+ */
 export function containerSpans(text: string): ContainerSpan | undefined {
   const open: OpenContainer[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -55,7 +57,7 @@ export function containerSpans(text: string): ContainerSpan | undefined {
   return undefined;
 }
 
-/** The position after the string. */
+/** Returns the position after the string. */
 function passString(text: string, start: number, parent: OpenContainer | undefined): number {
   const end = endOfString(text, start);
   if (parent?.isObject && parent.nameStart === noName) {
@@ -97,7 +99,7 @@ function close(container: OpenContainer | undefined, end: number): ContainerSpan
   return { key, memberStart, start, end, children, height: height + 1 };
 }
 
-/** The position after the closing quote of the string that begins here. */
+/** Returns the position after the closing quote of the string that begins here. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);

@@ -1,4 +1,4 @@
-// Puts a transport together from a configuration: server URL, credentials, TLS, proxy, headers.
+// Builds a transport from a configuration: server URL, credentials, TLS, proxy, headers.
 import { basename } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
 import type { ClientConfig, Impersonation, ResolvedClientOptions } from './client-config.ts';
@@ -25,7 +25,7 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
   const server = serverUrl(config.server, tls);
   const chosenProxy = config.proxyUrl === undefined ? proxyFromEnvironment(server, process.env) : config.proxyUrl;
   const proxyUrl = chosenProxy ? checkProxyUrl(chosenProxy) : undefined;
-  // What may be refused comes before the share, which nobody would give back.
+  // Everything that may throw comes before shareLink, because a share taken earlier would never be given back.
   const headers = {
     'user-agent': options.userAgent ?? defaultUserAgent(),
     ...impersonationHeaders(config.impersonate),
@@ -55,7 +55,7 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
   });
 }
 
-/** A host without scheme is https if TLS is configured, else http. Source: client-go rest/url_utils.go (DefaultServerURL). */
+/** Uses https for a host without a scheme if TLS is configured, else http. Source: client-go rest/url_utils.go (DefaultServerURL). */
 export function serverUrl(server: string, tls: TlsConfig): URL {
   const isTls = Object.values(tls).some((value) => value !== undefined && value !== false);
   const host = server === '' ? 'localhost' : server;
@@ -82,7 +82,7 @@ function credentialsOf(config: ClientConfig, { clock, logger, server, tls }: Cre
   if (token) return bearerToken(token);
   if (username) return basicAuth(username, password ?? '');
   if (oidc !== undefined) return new OidcTokenSource({ oidc, clock, logger });
-  // A configured certificate makes the plugin superfluous. Source: client-go plugin/pkg/client/auth/exec (UpdateTransportConfig).
+  // With a configured certificate the plugin is not used. Source: client-go plugin/pkg/client/auth/exec (UpdateTransportConfig).
   const hasCertificate = tls.cert !== undefined || tls.certFile !== undefined;
   if (exec === undefined || hasCertificate) return anonymous;
   return new ExecPlugin({ exec, cluster: { server: server.href, tls, proxyUrl: config.proxyUrl }, clock, logger });
@@ -113,7 +113,7 @@ function impersonationHeaders(impersonate: Impersonation | undefined): RequestHe
   return headers;
 }
 
-// Bytes that cannot stand in a header's name are percent-escaped, "%" too. Source: client-go transport headerKeyEscape.
+// Percent-escapes bytes that a header's name cannot contain, including "%". Source: client-go transport headerKeyEscape.
 function escapeHeaderKey(key: string): string {
   return [...Buffer.from(key)]
     .map((byte) => {

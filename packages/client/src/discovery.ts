@@ -1,12 +1,11 @@
-// What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
-
+// The API that the server serves: groups, versions and resources; aggregated discovery is tried first; kept until invalidate().
 import { apiVersionOf, type CallOptions, isStatusError, type Resource, resource } from '@kapstan/api';
 import { type GroupVersion, parseApiVersion } from '@kapstan/api/internal';
 import { isTransportError } from './transport/transport-error.ts';
 
-/** One resource of one group version, subresources apart. */
+/** One resource of one group version; its subresources are listed in it. */
 export interface DiscoveredResource extends GroupVersion {
-  /** "deployments". */
+  /** Such as "deployments". */
   readonly resource: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
@@ -30,7 +29,7 @@ export interface ApiCatalog {
   /** The core group first, then the server's order. */
   readonly groups: readonly DiscoveredGroup[];
   readonly resources: readonly DiscoveredResource[];
-  /** Group versions ("metrics.k8s.io/v1beta1") that could not be read, with why. */
+  /** Group versions ("metrics.k8s.io/v1beta1") that could not be read, with the error. */
   readonly failures: ReadonlyMap<string, Error>;
 }
 
@@ -40,30 +39,33 @@ export interface ServerVersion {
   readonly gitVersion: string;
 }
 
-/** `timeoutMs`: 0 (default) = as long as the requests take, which have 32 s each, and never more. What others wait for too goes on without who leaves. */
+/**
+ * `timeoutMs`: 0 (default) = until the requests end, which have 32 s each; a larger value does not extend that. When one caller leaves, a
+ * read that others wait for continues.
+ */
 export type DiscoveryCallOptions = Pick<CallOptions, 'signal' | 'timeoutMs'>;
 
 export interface DiscoveryPorts {
-  /** The JSON object at a path. */
+  /** Reads the JSON object at a path. */
   read(
     request: { readonly path: string; readonly accept?: string; readonly timeoutMs: number } & DiscoveryCallOptions,
   ): Promise<object>;
-  /** The result of the work, or an error when this caller's signal or time ends the waiting. */
+  /** Returns the result of the work, or rejects when this caller's signal or timeout ends the wait. */
   wait<R>(work: () => Promise<R>, options: DiscoveryCallOptions): Promise<R>;
 }
 
-// Source of both: client-go discovery/discovery_client.go.
+// Source of both values: client-go discovery/discovery_client.go.
 const timeoutMs = 32_000;
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 
 /**
- * What the server serves, read with the first question and kept until {@link Discovery.invalidate}. Rejections are those of
- * `Client.get`; every request has 32 s. One is at each client: `client.discovery`.
+ * The API that the server serves, read with the first query and kept until {@link Discovery.invalidate}. Rejects as `Client.get` does;
+ * every request has 32 s. Each client has one: `client.discovery`.
  */
 export class Discovery {
   readonly #ports: DiscoveryPorts;
   #catalog: Promise<ApiCatalog> | undefined;
-  // Invariant: what #catalog resolved with; undefined while it has not.
+  // Invariant: the value that #catalog resolved with; undefined until then.
   #known: ApiCatalog | undefined;
 
   constructor(ports: DiscoveryPorts) {
@@ -71,8 +73,8 @@ export class Discovery {
   }
 
   /**
-   * Asked once, also by concurrent callers, and kept; a failure is not kept. Group versions that failed for the moment (no
-   * answer, 429, 500 and above) are asked for again by the next call. Rejects only if nothing can be had at all.
+   * Reads the catalog once, also for concurrent callers, and keeps it; a failure is not kept. The next call retries group versions that
+   * failed temporarily (no answer, 429, 500 and above). Rejects only when nothing can be read at all.
    */
   async catalog(options: DiscoveryCallOptions = {}): Promise<ApiCatalog> {
     return await this.#ports.wait(() => this.#shared(), options);
@@ -86,24 +88,24 @@ export class Discovery {
     return this.#keep(this.#complete(known, new Set(missing.map(([name]) => name))));
   }
 
-  /** A catalog is there or on its way: what it lacks may be newer. */
+  /** True when a catalog has been read or is being read; it may lack newer resources. */
   get hasCatalog(): boolean {
     return this.#catalog !== undefined;
   }
 
-  /** A catalog read after the given one. Callers to whom the same one was too old share one reading. */
+  /** Returns a catalog read after the given one. Callers that hold the same old catalog share one read. */
   async newerThan(older: ApiCatalog, options: DiscoveryCallOptions = {}): Promise<ApiCatalog> {
     if (this.#known === older) this.invalidate();
     return await this.catalog(options);
   }
 
-  /** Forgets what was read; the next call asks again. */
+  /** Forgets the catalog; the next call reads it again. */
   invalidate(): void {
     this.#catalog = undefined;
     this.#known = undefined;
   }
 
-  // Atomic: whoever asks from here on gets this reading.
+  // Atomic: every later caller gets this read.
   #keep(reading: Promise<ApiCatalog>): Promise<ApiCatalog> {
     this.invalidate();
     const kept = reading.then(
@@ -120,7 +122,7 @@ export class Discovery {
     return kept;
   }
 
-  /** Whether a resource is served now, asked anew; concurrent callers share a reading. Rejects where its group version does not answer. */
+  /** Asks the server whether a resource is served now; concurrent callers share a read. Rejects when its group version does not answer. */
   async serves(resource: Resource, options: DiscoveryCallOptions = {}): Promise<boolean> {
     const known = this.#known;
     const { resources, failures } = await (known === undefined
@@ -148,7 +150,7 @@ export class Discovery {
     return await this.#plainCatalog(groups);
   }
 
-  /** undefined = 404: a server without the core group, or without named ones. */
+  /** Returns undefined for a 404: the server has no core group, or no named groups. */
   async #root(path: string): Promise<RootAnswer | undefined> {
     try {
       return (await this.#ports.read({ path, accept: aggregated, timeoutMs })) as RootAnswer;
@@ -163,7 +165,7 @@ export class Discovery {
     return { groups, ...(await this.#versions(versions)) };
   }
 
-  /** The catalog with another try for what it misses. */
+  /** Returns the catalog after another try for the group versions that it misses. */
   async #complete({ groups, resources, failures }: ApiCatalog, missing: ReadonlySet<string>): Promise<ApiCatalog> {
     const added = await this.#versions([...missing].map(parseApiVersion));
     const kept = [...failures].filter(([name]) => !missing.has(name));
@@ -198,7 +200,7 @@ function isMomentary(error: Error): boolean {
   return isTransportError(error);
 }
 
-/** The resource of what discovery found. */
+/** Returns the token of a discovered resource. */
 export function resourceOf({ group, version, kind, resource: plural, isNamespaced }: DiscoveredResource): Resource {
   return resource({ group, version, kind, plural, scope: isNamespaced ? 'Namespaced' : 'Cluster' });
 }
@@ -207,15 +209,15 @@ export function resourceOf({ group, version, kind, resource: plural, isNamespace
 
 interface RootAnswer {
   readonly kind: string;
-  /** Of an APIVersions. */
+  /** Present in an APIVersions. */
   readonly versions?: readonly string[];
-  /** Of an APIGroupList. */
+  /** Present in an APIGroupList. */
   readonly groups?: readonly {
     readonly name: string;
     readonly versions: readonly { readonly version: string }[];
     readonly preferredVersion?: { readonly version: string };
   }[];
-  /** Of an APIGroupDiscoveryList. */
+  /** Present in an APIGroupDiscoveryList. */
   readonly items?: readonly AggregatedGroup[];
 }
 
@@ -313,7 +315,7 @@ function plainResources({ resources = [] }: ResourceListAnswer, groupVersion: Gr
     }));
 }
 
-/** The group version of an object's apiVersion, for looking it up in a catalog. */
+/** Tells whether a resource belongs to an apiVersion. */
 export function isOfApiVersion(found: DiscoveredResource, apiVersion: string): boolean {
   const { group, version } = parseApiVersion(apiVersion);
   return found.group === group && found.version === version;

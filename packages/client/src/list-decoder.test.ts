@@ -54,9 +54,9 @@ describe('ListDecoder', () => {
   it.each([
     ['{"metadata":{},"items":[{"a":1}', 'ends within its items'],
     ['{"metadata":{},"items":[{"a":1}]', ''],
-    ['{"metadata":{},"items":[1]}', 'an item of the list is no object'],
-    ['{"metadata":{},"items":["a"]}', 'an item of the list is no object'],
-    ['{"metadata":{},"items":[[{}]]}', 'an item of the list is no object'],
+    ['{"metadata":{},"items":[1]}', 'an item of the list is not an object'],
+    ['{"metadata":{},"items":["a"]}', 'an item of the list is not an object'],
+    ['{"metadata":{},"items":[[{}]]}', 'an item of the list is not an object'],
     ['{"metadata":{},"items":[{"a":}]}', ''],
     ['{"kind":"Status"}', 'no metadata'],
     ['{"metadata":{}}', 'no items'],

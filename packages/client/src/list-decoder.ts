@@ -1,6 +1,5 @@
-// Bytes of a list to objects: finds the items while the answer arrives and parses each alone, so that a list of any
-// size neither becomes one giant string nor stops the event loop. Used by the client's lists.
-
+// Decodes a list: finds the items while the answer arrives and parses each alone, so that a list of any size neither
+// becomes one giant string nor blocks the event loop. Used by the client's lists.
 import { type KubernetesObject, type ListMeta, parseJson } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 
@@ -8,7 +7,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
-// '[' and '{', ']' and '}' differ in this bit alone.
+// '[' and '{', and ']' and '}', differ only in this bit.
 const braceBit = 0x20;
 const open = 0x7b;
 const close = 0x7d;
@@ -22,39 +21,39 @@ export interface DecodedList<T extends KubernetesObject> {
 }
 
 export interface ListDecoderOptions {
-  /** Written into items that lack them, as kube-apiserver leaves them out of typed lists. */
+  /** Added to items that lack them, because kube-apiserver leaves them out of typed lists. */
   readonly apiVersion: string;
   readonly kind: string;
-  /** Of one item. Throws SyntaxError for what is no JSON. Default: {@link parseJson}. */
+  /** Parses one item. Throws SyntaxError when it is not JSON. Default: {@link parseJson}. */
   readonly parse?: (text: string) => unknown;
 }
 
-/** Feed with {@link push}, then take {@link end}. Both throw SyntaxError for what is no list. */
+/** Feed it with {@link push}, then call {@link end}. Both throw SyntaxError when the bytes are not a list. */
 export class ListDecoder<T extends KubernetesObject> {
   readonly #prefix: string;
   readonly #parse: (text: string) => unknown;
   readonly #items: T[] = [];
-  /** Bytes outside the items: the list without them. */
+  /** Bytes outside the items, which form the list without them. */
   readonly #envelope: Buffer[] = [];
   /** Bytes of an item that began in an earlier chunk. */
   #partial: Buffer[] = [];
   #phase: 'before' | 'items' | 'after' = 'before';
   #depth = 0;
-  /** Where the present item begins in the present chunk. */
+  /** Where the current item begins in the current chunk. */
   #start = 0;
   #inString = false;
   #isEscaped = false;
-  /** The last string at depth 1, for telling the key "items" from others. */
+  /** The last string at depth 1, to recognise the key "items". */
   #word: number[] = [];
   #isItemsKey = false;
-  /** How items meet, when the first says it: the end of one and how each begins. Null: not to be told apart by that. */
+  /** The bytes between two items, learned from the first: the end of one and the start of the next. Null: they cannot be used here. */
   #seam: Buffer | null | undefined;
-  /** In which there are no more seams. */
+  /** A chunk that contains no more seams. */
   #seamless: Buffer | undefined;
 
   constructor({ apiVersion, kind, parse = parseJson }: ListDecoderOptions) {
     this.#parse = parse;
-    // Written first so that an item's own values, which come later, win.
+    // Comes first so that an item's own values, which come later, win.
     this.#prefix = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
   }
 
@@ -69,12 +68,12 @@ export class ListDecoder<T extends KubernetesObject> {
     if (this.#phase === 'items') throw new SyntaxError('the list ends within its items');
     const list: unknown = parseJson(Buffer.concat(this.#envelope).toString('utf8'));
     if (!isJsonObject(list)) throw new SyntaxError('a list must be a JSON object');
-    if (!isJsonObject(list.metadata)) throw new SyntaxError('the answer is no list: it has no metadata');
-    if (!('items' in list)) throw new SyntaxError('the answer is no list: it has no items');
+    if (!isJsonObject(list.metadata)) throw new SyntaxError('the answer is not a list: it has no metadata');
+    if (!('items' in list)) throw new SyntaxError('the answer is not a list: it has no items');
     return { metadata: list.metadata, items: this.#items };
   }
 
-  /** Scans up to and with the '[' of the items; returns the position after it. */
+  /** Scans up to and including the '[' of the items; returns the position after it. */
   #scanEnvelope(chunk: Buffer): number {
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at] as number;
@@ -132,7 +131,7 @@ export class ListDecoder<T extends KubernetesObject> {
       this.#phase = 'after';
       return at;
     }
-    if (chunk[at] !== open) throw new SyntaxError('an item of the list is no object');
+    if (chunk[at] !== open) throw new SyntaxError('an item of the list is not an object');
     const end = this.#nextSeam(chunk, at);
     if (end > at && this.#isItem(chunk, at, end)) return end;
     this.#depth = 1;
@@ -140,7 +139,7 @@ export class ListDecoder<T extends KubernetesObject> {
     return at + 1;
   }
 
-  /** Position after the item that begins here, if it ends at the next seam; -1 when there is none in the chunk. */
+  /** Returns the position after the item that begins here, if it ends at the next seam; -1 when the chunk has no seam. */
   #nextSeam(chunk: Buffer, from: number): number {
     if (!this.#seam || this.#seamless === chunk) return -1;
     const at = chunk.indexOf(this.#seam, from);
@@ -149,8 +148,8 @@ export class ListDecoder<T extends KubernetesObject> {
   }
 
   /**
-   * Takes the item if it ends here. A search for seams costs a tenth of a look at each byte, but an item may hold one (a list of
-   * objects with metadata). Then it does not parse, because no JSON object begins with another; from then on each byte is looked at.
+   * Takes the item if it ends here. Searching for seams costs a tenth of checking each byte, but an item may itself contain one (a list of
+   * objects with metadata). Such an item does not parse, because no JSON object begins with another; from then on every byte is checked.
    */
   #isItem(chunk: Buffer, start: number, end: number): boolean {
     try {
@@ -163,7 +162,7 @@ export class ListDecoder<T extends KubernetesObject> {
     }
   }
 
-  /** Where seams cannot be used, and for what lies in two chunks: up to the end of the item or of the chunk. */
+  /** Scans byte by byte to the end of the item or the chunk: where seams cannot be used, and for an item that spans two chunks. */
   #withinItem(chunk: Buffer, from: number): number {
     const length = chunk.length;
     let depth = this.#depth;
@@ -216,7 +215,7 @@ function seamOf(item: string): Buffer | null {
 const openString = -1;
 const openEscape = -2;
 
-/** Position after the closing quote; negative when the chunk ends before it. */
+/** Returns the position after the closing quote; negative when the chunk ends first. */
 function endOfString(chunk: Buffer, from: number): number {
   const length = chunk.length;
   for (let at = from; at < length; at++) {

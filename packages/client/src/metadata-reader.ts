@@ -1,6 +1,5 @@
-// Reads of metadata alone: the server cuts objects down before it sends them. What informers of kinds with large objects, or of
-// which only labels and owners count, are fed with. Beside client.ts. Source: client-go metadata.
-
+// Reads metadata alone: the server cuts objects down before it sends them. For informers of kinds with large objects, or where
+// only labels and owners matter. Beside client.ts. Source: client-go metadata.
 import {
   type DeepReadonly,
   type GetOptions,
@@ -35,8 +34,8 @@ export interface MetadataReaderPorts {
 const partial: Resource = resource({ group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' });
 
 /**
- * The objects that it gives have `metadata` and nothing else, whatever their resource says: give it `Pod as Resource` where the
- * compiler should know. `new SharedInformerFactory(client.metadata)` has informers that keep metadata only. To write, use the client.
+ * Its objects have `metadata` and nothing else, whatever their token's type says; pass `Pod as Resource` where the compiler should know.
+ * `new SharedInformerFactory(client.metadata)` has informers that keep only metadata. Use the client to write.
  */
 export class MetadataReader {
   readonly #ports: MetadataReaderPorts;
@@ -71,13 +70,13 @@ export class MetadataReader {
     return { ...page, items: page.items.map(cut) };
   }
 
-  /** As the client's. */
+  /** See {@link Client.list}. */
   list<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(resource, page);
     return new ObjectList(read, options, this.#ports.options.pageSize);
   }
 
-  /** As the client's: cold; no replay; errors, completes and delivers as that. */
+  /** See {@link Client.watch}: cold, no replay; errors, completes and delivers in the same way. */
   watch<T extends KubernetesObject>(resource: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
     callChecks.watch(resource, options);
     const { transport, options: own } = this.#ports;
@@ -110,7 +109,7 @@ function requestOf(
   return { method: 'GET', path, accept: metadataAccept(kind), resource: groupVersionResourceOf(resource) };
 }
 
-/** An aggregated server that cuts nothing down sends whole objects. Throws TypeError for what has no metadata. */
+/** Keeps only the metadata, because an aggregated server may send whole objects. Throws TypeError for an object without metadata. */
 function cut<T extends DeepReadonly<KubernetesObject>>(object: T): T {
   const { metadata } = object;
   if (metadata === undefined)

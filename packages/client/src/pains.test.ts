@@ -1,4 +1,5 @@
-// One test a pain that users of Node clients report: docs/parity/pains.md has the list. The informers' are theirs.
+// One test for each problem that users of Node clients report, as listed in docs/parity/pains.md. Those about informers are in that
+// package.
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
@@ -48,7 +49,7 @@ describe('what hurts in Node clients:', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** A server that goes silent after so many bytes of an answer; -1 = before a TLS handshake. */
+  /** Starts a server that goes silent after this many bytes of an answer; -1 = before a TLS handshake. */
   const silentAfter = async (bytes: number): Promise<AsyncDisposable & { readonly url: string }> => {
     const sockets = new Set<Socket>();
     const answer = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"kind":';
@@ -85,7 +86,7 @@ describe('what hurts in Node clients:', () => {
 
   it('every request opens a connection of its own', async () => {
     for (let at = 0; at < 50; at++) await client.list(ConfigMap);
-    // Two, because a call that begins in the very turn in which another ends may find its connection still busy.
+    // Two are allowed, because a call that begins in the same turn in which another ends may find its connection still busy.
     expect(server.connections).toBeLessThanOrEqual(2);
   });
 
@@ -129,7 +130,7 @@ describe('what hurts in Node clients:', () => {
     expect(page.items.map(({ metadata }) => metadata?.name)).toEqual(Array.from({ length: items }, (_, at) => `${at}`));
   });
 
-  /** Each method that makes a request, with what every call takes. */
+  /** Every method that sends a request, with the options that all calls take. */
   const calls: Readonly<
     Record<string, (client: Client, options: Pick<CallOptions, 'signal' | 'timeoutMs'>) => unknown>
   > = {
@@ -174,7 +175,7 @@ describe('what hurts in Node clients:', () => {
       controller.abort(reason);
       expect(await outcome).toBe(reason);
     }
-    // What is left is the pool's, not one of each call.
+    // The remaining sockets belong to the pool, not to single calls.
     while (server.sockets.size > 2) await new Promise(setImmediate);
   });
 
@@ -236,7 +237,7 @@ describe('what hurts in Node clients:', () => {
     ]);
   });
 
-  /** An exec plugin that counts its runs in a file. */
+  /** Returns an exec plugin that counts its runs in a file. */
   const plugin = async (name: string, status_: object) => {
     const command = join(directory, name);
     const answer = { kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1', status: status_ };

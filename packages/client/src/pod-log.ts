@@ -7,24 +7,24 @@ import { objectPath } from './request-path.ts';
 
 /** `timeoutMs` bounds the time to the answer's headers. Source: core/v1 PodLogOptions. */
 export interface PodLogOptions extends CallOptions {
-  /** Default: the only container; with several the server refuses. */
+  /** Default: the only container; with several, the server refuses. */
   readonly container?: string;
-  /** Goes on while the container runs. Default false. */
+  /** Continues while the container runs. Default false. */
   readonly follow?: boolean;
-  /** The container before the last restart. Default false. */
+  /** Reads the container before its last restart. Default false. */
   readonly previous?: boolean;
   /** Only lines not older than this, in seconds. */
   readonly sinceSeconds?: number;
   /** Only lines after this time, RFC 3339. */
   readonly sinceTime?: string;
-  /** Puts the time before each line. Default false. */
+  /** Adds the time before each line. Default false. */
   readonly timestamps?: boolean;
-  /** The last lines only. 0 = none of the old. */
+  /** Number of last lines to return. 0 = no old lines. */
   readonly tailLines?: number;
   readonly limitBytes?: number;
-  /** What the container wrote to one of its outputs alone; not together with `tailLines`. Default: both, as they came. */
+  /** Which output of the container to return; cannot be combined with `tailLines`. Default: both, in the order written. */
   readonly stream?: 'All' | 'Stdout' | 'Stderr';
-  /** The server does not verify the kubelet's certificate: anybody in between could have written the log. Default false. */
+  /** Tells the server not to verify the kubelet's certificate, so the log may come from an impostor. Default false. */
   readonly insecureSkipTLSVerifyBackend?: boolean;
 }
 

@@ -1,5 +1,4 @@
-// URLs of pods and of their subresources that become streams: exec, attach, portforward.
-
+// URLs of pods and of the subresources that become streams: exec, attach, portforward.
 import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
 import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import { callOptionNames } from './call-option-names.ts';
@@ -19,7 +18,7 @@ const execOptionNames: OptionNames<ExecOptions> = { ...attachOptionNames, comman
 
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
-/** Throws TypeError for options that contradict themselves, as the other two do for names. */
+/** Throws TypeError for options that contradict each other; the other two functions do so for names. */
 export function execPath(target: ObjectTarget, options: ExecOptions): string {
   requireObject(options, 'options, such as { command },');
   requireKnownOptions(options, execOptionNames, 'exec');

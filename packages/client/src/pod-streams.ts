@@ -1,4 +1,4 @@
-// PodStreams: the connections of a client that lead into a pod: commands and ports. Called by client.ts, which says what each does.
+// PodStreams: a client's connections into a pod: commands and ports. Called by client.ts, which documents each method.
 import type { Duplex } from 'node:stream';
 import { type CallOptions, isForbidden, type ObjectTarget } from '@kapstan/api';
 import { type OptionNames, requireFunction, requireKnownOptions, requireObject } from '@kapstan/api/internal';
@@ -33,7 +33,7 @@ export interface PodStreamsPorts {
 export class PodStreams {
   readonly #transport: Transport;
   readonly #options: ResolvedClientOptions;
-  /** One a forward, from its opening to its end. */
+  /** One entry for each port-forward, from its start to its end. */
   readonly #forwards = new Set<EndForward>();
 
   constructor({ transport, options }: PodStreamsPorts) {
@@ -80,7 +80,7 @@ export class PodStreams {
     await Promise.all([...this.#forwards].map((end) => end(reason)));
   }
 
-  // Who may forward need not be allowed to read.
+  // A user who may forward ports need not be allowed to read the pod.
   async #checkPod(target: ObjectTarget, options: CallOptions): Promise<void> {
     const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
     const limits = { signal, beforeAttempt, timeoutMs };

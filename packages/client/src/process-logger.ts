@@ -1,14 +1,14 @@
-// processLogger: where a client that was given no logger says what must not be lost: warnings of the process. Its default.
+// processLogger reports warnings and errors of a client without a logger as process warnings. It is the default logger.
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { type LogFields, type Logger, silentLogger } from '@kapstan/api';
 
-/** Without stacks: what failed is a file, a plugin or a connection. */
+/** Shows messages without stacks, because what failed is a file, a plugin or a connection. */
 function warn(message: string, fields: LogFields = {}): void {
   const short = Object.entries(fields).map(([name, value]) => [name, value instanceof Error ? value.message : value]);
   const tail = short.length === 0 ? '' : ` ${inspect(Object.fromEntries(short), { breakLength: Infinity })}`;
   process.emitWarning(`${message}${tail}`, 'KapstanWarning');
 }
 
-/** Warnings and errors, on stderr unless the process listens to its warnings; the rest is not told. */
+/** Emits warnings and errors as process warnings, which go to stderr by default; other levels are dropped. */
 export const processLogger: Logger = { ...silentLogger, warn, error: warn };

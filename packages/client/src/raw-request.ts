@@ -6,11 +6,11 @@ import { callOptionNames } from './call-option-names.ts';
 import { formatQuery, type Query } from './request-path.ts';
 import type { HttpMethod } from './transport/http-request.ts';
 
-/** A request outside the resources: health, version, metrics, an aggregated API. */
+/** A request outside the resources, such as health, version, metrics or an aggregated API. */
 export interface RawRequest extends CallOptions {
   /** Default 'GET'. */
   readonly method?: HttpMethod;
-  /** "/healthz". */
+  /** Such as "/healthz". */
   readonly path: string;
   readonly query?: Query;
   /** Default "application/json". */
@@ -29,7 +29,7 @@ const members: OptionNames<RawRequest> = {
   body: true,
 };
 
-/** The path with its query. Throws TypeError for none, which would be a part of the host. */
+/** Returns the path with its query. Throws TypeError unless the path begins with a slash: it would otherwise become part of the host. */
 export function rawPath(request: RawRequest): string {
   requireObject(request, 'a request, such as { path },');
   requireString(request.path, 'path');

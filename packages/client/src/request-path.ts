@@ -3,18 +3,18 @@
 import type { ApplyOptions, ListOptions, ObjectTarget, Resource, WatchOptions, WriteOptions } from '@kapstan/api';
 import { callChecks, requireObject, resourcePath } from '@kapstan/api/internal';
 
-/** A list becomes one parameter a value. */
+/** A list becomes one parameter for each value. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** What of an object is asked for, and how. */
+/** Which part of an object is requested, and the query. */
 export interface ObjectPart {
   readonly subresource?: string | undefined;
   readonly query?: Query;
 }
 
 /**
- * Path of an object, or of its subresource, with the query. Throws TypeError for what is no resource, and for a target whose
- * name is missing or cannot stand in a path: never is it the path of the collection.
+ * Returns the path of an object or subresource, with the query. Throws TypeError for an invalid token, and for a target whose name is
+ * missing or cannot be part of a path, so that it never becomes the path of the collection.
  */
 export function objectPath(
   resource: Resource,
@@ -31,7 +31,7 @@ export function objectPath(
   return `${path}${formatQuery(query)}`;
 }
 
-/** Path of all objects of a resource, of one namespace or of all, with the query. */
+/** Returns the path of all objects of a resource, in one namespace or in all, with the query. */
 export function collectionPath(
   resource: Resource,
   scope: { readonly namespace?: string | undefined },
@@ -41,7 +41,7 @@ export function collectionPath(
   return `${resourcePath(resource, namespace ? { namespace } : {})}${formatQuery(query)}`;
 }
 
-/** "?a=1&b=x&b=y", without members that are undefined or ""; "" when none is left. */
+/** Returns "?a=1&b=x&b=y" without members that are undefined or ""; "" when none is left. */
 export function formatQuery(query: Query): string {
   let search: URLSearchParams | undefined;
   for (const name of Object.keys(query)) {
@@ -53,7 +53,10 @@ export function formatQuery(query: Query): string {
   return search === undefined ? '' : `?${search.toString()}`;
 }
 
-/** Options within the scope of a lister-watcher. Throws TypeError for what is no object: spread, it would select everything. */
+/**
+ * Adds the scope of a lister-watcher to options. Throws TypeError unless they are an object: spreading another value would select
+ * everything.
+ */
 export function scoped<O extends object>(options: O, scope: { readonly namespace?: string }): O {
   requireObject(options, 'options, such as { namespace },');
   return { ...options, ...scope };

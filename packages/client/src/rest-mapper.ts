@@ -1,4 +1,4 @@
-// From kinds and short names, as users and manifests write them, to resources. Over discovery.
+// Maps kinds and short names, as users and manifests write them, to resources. Uses discovery.
 import type { Resource } from '@kapstan/api';
 import {
   type ApiCatalog,
@@ -10,8 +10,8 @@ import {
 } from './discovery.ts';
 
 /**
- * Finds resources by kind or by the words of a command line. A miss in a catalog that was there before is looked up once more
- * in a new one. One is at each client: `client.mapper`.
+ * Finds resources by kind or by a word from the command line. When a catalog read earlier does not have it, a new catalog is read once.
+ * Each client has one: `client.mapper`.
  */
 export class RestMapper {
   readonly #discovery: Discovery;
@@ -21,8 +21,8 @@ export class RestMapper {
   }
 
   /**
-   * The resource of a kind: `forKind('apps/v1', 'Deployment')`. Rejects with TypeError when the server has none, after
-   * having asked it anew once.
+   * Returns the resource of a kind: `forKind('apps/v1', 'Deployment')`. Rejects with TypeError when the server has none, after asking it
+   * once more.
    */
   async forKind(apiVersion: string, kind: string, options: DiscoveryCallOptions = {}): Promise<Resource> {
     const found = await this.#find(
@@ -35,9 +35,9 @@ export class RestMapper {
   }
 
   /**
-   * The resource meant by a word of a command line: plural, singular, short name or kind, in any case, with the group
-   * ("deploy.apps") or version and group ("deployments.v1.apps") behind it. Names beat short names; among equals the
-   * core group, then the server's order, then the preferred version win. Rejects with TypeError when nothing matches.
+   * Returns the resource for a word from the command line: plural, singular, short name or kind, in any case, optionally followed by the
+   * group ("deploy.apps") or version and group ("deployments.v1.apps"). Names take precedence over short names; among equals the core group
+   * wins, then the server's order, then the preferred version. Rejects with TypeError when nothing matches.
    */
   async forName(word: string, options: DiscoveryCallOptions = {}): Promise<Resource> {
     const text = word.toLowerCase();
@@ -46,7 +46,7 @@ export class RestMapper {
     return resourceOf(found);
   }
 
-  /** The resources of a category, "all" for example. */
+  /** Returns the resources of a category, such as "all". */
   async forCategory(category: string, options: DiscoveryCallOptions = {}): Promise<readonly Resource[]> {
     const catalog = await this.#discovery.catalog(options);
     const seen = new Set<string>();
@@ -56,7 +56,7 @@ export class RestMapper {
       .map(resourceOf);
   }
 
-  // A miss may be a custom resource that is newer than the catalog, unless the catalog was read for this very question.
+  // A missing resource may be newer than the catalog, unless the catalog was read for this very call.
   async #find(
     pick: (catalog: ApiCatalog) => DiscoveredResource | undefined,
     options: DiscoveryCallOptions,
@@ -69,7 +69,7 @@ export class RestMapper {
   }
 }
 
-/** Group by group, within a group the preferred version first. */
+/** Orders resources by group, within a group the preferred version first. */
 function ordered({ groups, resources }: ApiCatalog): DiscoveredResource[] {
   return groups.flatMap(({ name, versions, preferredVersion }) => {
     const sorted = [preferredVersion, ...versions.filter((version) => version !== preferredVersion)];

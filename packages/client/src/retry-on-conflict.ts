@@ -1,26 +1,25 @@
-// Read, change, update, and again when somebody else was faster: client-go's retry.RetryOnConflict.
-
+// Reads, changes and updates, and repeats this after a conflict: client-go's retry.RetryOnConflict.
 import { type Clock, delay, isConflict, systemClock } from '@kapstan/api';
 import { Backoff, requireGivenFunction, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 
 export interface RetryOnConflictOptions {
-  /** Attempts in all. At least 1. Default 5. */
+  /** Total number of attempts. At least 1. Default 5. */
   readonly steps?: number;
   /** Wait before the second attempt, in milliseconds. Default 10. */
   readonly initialMs?: number;
-  /** Each wait is longer by this factor. Default 1. */
+  /** Factor by which each wait is longer than the last. Default 1. */
   readonly factor?: number;
-  /** Share of a wait that is added at random. Default 0.1. */
+  /** Share of a wait that is added at random at most. Default 0.1. */
   readonly jitter?: number;
   /** Default: the system's. */
   readonly clock?: Clock;
-  /** Ends the waiting; the promise rejects with its reason. */
+  /** Ends the wait; the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Runs `attempt` until it does not reject with a 409 Conflict. It must read the object anew each time. Rejects with the
- * last conflict when the attempts are used up, and at once with any other error, TypeError on bad options.
+ * Runs `attempt` until it does not reject with a 409 Conflict; it must read the object anew each time. Rejects with the last conflict when
+ * all attempts are used, at once with any other error, and with TypeError for bad options.
  */
 export async function retryOnConflict<R>(attempt: () => Promise<R>, options: RetryOnConflictOptions = {}): Promise<R> {
   const { steps = 5, initialMs = 10, factor = 1, jitter = 0.1, clock = systemClock, signal } = options;

@@ -1,24 +1,24 @@
-// Parts that texts of objects have in common, and texts with stand-ins in their place. Used by sharing-parser.ts.
+// Finds parts that texts of objects have in common, and replaces them with stand-ins. Used by sharing-parser.ts.
 import { randomBytes } from 'node:crypto';
 import { parseJson } from '@kapstan/api';
 import { deepFreeze } from '@kapstan/api/internal';
 import type { ContainerSpan } from './container-spans.ts';
 
-/** An object or array that objects which are alike have in common. */
+/** An object or array that similar objects have in common. */
 export interface SharedPart {
-  /** Its text, with its name where it stands in an object. */
+  /** Its text, including its name when it is a member of an object. */
   readonly text: string;
-  /** How that begins: to be looked for. */
+  /** The first characters of the text, used to search for it. */
   readonly head: string;
-  /** What is parsed in its place: the name, and the mark. */
+  /** Text that is parsed in its place: the name, and the mark. */
   readonly standIn: string;
-  /** Another one for each part, so that two which changed places are not taken for each other. */
+  /** Unique for each part, so that two parts that change places are not confused. */
   readonly mark: string;
-  /** Where it belongs in an object. */
+  /** Its path within an object. */
   readonly path: readonly (string | number)[];
-  /** Frozen, because many objects hold it. */
+  /** Frozen, because many objects share it. */
   readonly value: unknown;
-  /** Characters between the part before and this one, in the last text that had it. */
+  /** Characters between the previous part and this one, in the last text that had it. */
   gap: number;
 }
 
@@ -28,21 +28,21 @@ export interface SpannedText {
   readonly span: ContainerSpan;
 }
 
-// In characters. Shorter ones cost as much to look for as to parse.
+// In characters. Shorter parts take as long to find as to parse.
 const minPartLength = 48;
 const maxParts = 64;
 const maxDepth = 16;
-// Values are frozen by recursion.
+// Freezing recurses, so the height is limited.
 const maxHeight = 100;
 const headLength = 24;
-/** How much further on or back than expected a part is looked for. */
+/** Distance in characters from the expected position, in both directions, within which a part is searched. */
 const drift = 256;
-// A new secret in each process, so that no text of a server can pass for a mark.
+// A new secret in each process, so that no text from a server can imitate a mark.
 const secret = randomBytes(6).toString('base64url');
 
 /**
- * The largest parts of the one that the other has in the same place, in the order of the text. `known`: parts of before, whose
- * values are taken over where the text is the same.
+ * Returns the largest parts of `one` that `other` has in the same place, in the order of the text. `known`: earlier parts, whose values are
+ * reused where the text is equal.
  */
 export function commonParts(one: SpannedText, other: SpannedText, known: readonly SharedPart[]): readonly SharedPart[] {
   const parts: SharedPart[] = [];
@@ -62,7 +62,7 @@ export function commonParts(one: SpannedText, other: SpannedText, known: readonl
   return parts;
 }
 
-/** Children of the same name that are large enough, as long as they come in the same order. */
+/** Yields pairs of large children with the same name, as long as they come in the same order. */
 function* pairs(
   children: readonly ContainerSpan[],
   others: readonly ContainerSpan[],
@@ -82,7 +82,7 @@ function isLarge({ start, end }: ContainerSpan): boolean {
 }
 
 interface FoundPart extends Pick<SharedPart, 'text' | 'mark' | 'path' | 'gap'> {
-  /** Where the value begins in the text. */
+  /** Where the value begins within the text. */
   readonly valueStart: number;
 }
 
@@ -94,19 +94,22 @@ function sharedPart({ text, valueStart, ...rest }: FoundPart, known: readonly Sh
     text: own,
     head: own.slice(0, headLength),
     standIn: `${own.slice(0, valueStart)}"${rest.mark}"`,
-    // Parsed anew: who was given the object may have changed it.
+    // Parsed again, because whoever got the object may have changed its parts.
     value: same?.value ?? deepFreeze(parseJson(own.slice(valueStart)) as object),
   };
 }
 
-/** A slice would keep the whole text alive. What was read from UTF-8 has no lone surrogates, which this would replace. */
+/**
+ * Copies the slice, which would otherwise keep the whole text alive. Text read from UTF-8 has no lone surrogates, which this copy would
+ * replace.
+ */
 function ownCopy(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** A text without the parts that it has. */
+/** A text without its shared parts. */
 export interface ReducedText {
-  /** With stand-ins. */
+  /** The text with stand-ins. */
   readonly text: string;
   readonly cut: readonly SharedPart[];
 }
@@ -115,7 +118,7 @@ export function cutOut(parts: readonly SharedPart[], text: string): ReducedText 
   const cut: SharedPart[] = [];
   let reduced = '';
   let end = 0;
-  // Where the part before ends, or would.
+  // Where the previous part ends, or would end.
   let last = 0;
   for (const part of parts) {
     const { length } = part.text;
@@ -131,7 +134,7 @@ export function cutOut(parts: readonly SharedPart[], text: string): ReducedText 
   return { text: reduced + text.slice(end), cut };
 }
 
-/** Where the part begins; -1: not from there on, or not near to where it is expected. */
+/** Returns where the part begins; -1 when it is not at or near its expected place. */
 function placeOf(
   { text: part, head }: SharedPart,
   text: string,
@@ -146,8 +149,8 @@ function placeOf(
 }
 
 /**
- * Puts the parts that were cut out back into the object. False: a stand-in is not where its part belongs. True means that the object
- * is that of the whole text, by the grammar of JSON: where one value stands, another may.
+ * Puts the parts that were cut out back into the object. Returns false when a stand-in is not where its part belongs. True means that the
+ * object equals that of the whole text: JSON's grammar lets one value stand where another may.
  */
 export function putBack(cut: readonly SharedPart[], object: unknown): boolean {
   return cut.every((part) => putOneBack(part, object));
@@ -161,7 +164,7 @@ function putOneBack({ path, mark, value }: SharedPart, object: unknown): boolean
     holder = holder[path[index] as string | number];
   }
   const key = path[last] as string | number;
-  // An own member, whatever its name: nothing inherited is the mark.
+  // Compares an own member, whatever its name; no inherited member equals the mark.
   if (!isContainer(holder) || holder[key] !== mark) return false;
   holder[key] = value;
   return true;

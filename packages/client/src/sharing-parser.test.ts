@@ -12,7 +12,7 @@ interface Pod extends KubernetesObject {
   status?: Record<string, unknown>;
 }
 
-/** One of the pods of a controller: they have the spec in common. */
+/** Returns a pod of a controller; its pods share the spec. */
 function pod(index: number, { owner = 'web', ...rest }: { owner?: string; [member: string]: unknown } = {}): Pod {
   const metadata = { name: `${owner}-${index}`, generateName: `${owner}-`, resourceVersion: String(100 + index) };
   return { kind: 'Pod', apiVersion: 'v1', metadata, spec, ...rest };
@@ -22,7 +22,7 @@ const read = (parser: SharingParser, object: unknown): Pod => parser.parseObject
 const readEvent = (parser: SharingParser, object: unknown): Pod =>
   (parser.parseEvent(stringifyJson({ type: 'MODIFIED', object })) as { object: Pod }).object;
 
-/** A parser that knows what pods of "web" have in common: the third to come is compared with the second. */
+/** Returns a parser that knows what pods of "web" have in common: it compares the third pod with the second. */
 function trained(): SharingParser {
   const parser = new SharingParser();
   for (let index = 0; index < 3; index++) read(parser, pod(index));

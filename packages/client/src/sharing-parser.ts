@@ -1,12 +1,11 @@
-// Parses objects that are alike, as those of one controller are: a part whose text was seen before is not parsed again, and all that
-// have it hold the same value. Used by lister-watchers, whose objects nobody may change (I6); see decision 0016.
-
+// Parses objects that are alike, such as those of one controller. A part whose text was seen before is not parsed again; all objects that
+// contain it share one value. Used by lister-watchers, whose objects nobody may change (I6); see decision 0016.
 import { parseJson } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';
 import { commonParts, cutOut, putBack, type ReducedText, type SharedPart, type SpannedText } from './shared-parts.ts';
 
-/** What a text is: an object, or an event of a watch with an object as its member `object`. */
+/** What a text contains: an object, or a watch event with an object as its member `object`. */
 type Form = 'object' | 'event';
 
 interface Sample {
@@ -14,66 +13,66 @@ interface Sample {
   readonly form: Form;
 }
 
-/** Objects that are expected to be alike. */
+/** A group of objects that are expected to be alike. */
 interface Family {
-  /** In the order of the text. Empty: not known yet, or nothing is alike. */
+  /** In the order of the text. Empty: not yet known, or nothing is alike. */
   parts: readonly SharedPart[];
-  /** One came already, so others may. */
+  /** True once one object has come, so that more may follow. */
   isKnown: boolean;
-  /** A text to be compared with the next. */
+  /** A text to compare with the next one. */
   sample: Sample | undefined;
-  /** Grows with texts that lack parts; one that has all sets it to 0. */
+  /** Grows with each text that lacks parts; a text with all parts resets it to 0. */
   misses: number;
-  /** Texts since the last comparison. */
+  /** Number of texts since the last comparison. */
   age: number;
-  /** How many there are until the next one, if the parts are found as well as before. */
+  /** Number of texts before the next comparison, if the parts keep being found. */
   patience: number;
   /** Characters of parts and sample. */
   size: number;
 }
 
-// In characters. Shorter ones are parsed as fast as they are looked through, longer ones would take too much memory.
+// In characters. Shorter texts are parsed as fast as they are searched; longer ones would take too much memory.
 const minTextLength = 768;
 const maxTextLength = 32_768;
-// Of each of the two generations of families.
+// Limits of each of the two generations of families.
 const maxFamilies = 5000;
 const maxSize = 2 ** 22;
-// Sixteen texts in a row that lack a part, four that lack nearly all: then they have something else in common.
+// A new comparison follows sixteen texts in a row that lack a part, or four that lack nearly all: they now have something else in common.
 const partialMiss = 1;
 const poorMiss = 4;
 const maxMisses = 16;
-// After so many texts they may have more in common, twice as many after each look for it.
+// A new comparison also follows after this many texts, which may have more in common; the number doubles after each comparison.
 const firstPatience = 64;
 const maxPatience = 4096;
 // A comparison takes as long as parsing four or five texts. It is paid for with the characters that were not parsed, so that objects
-// which are not alike take hardly longer than without; what they pay is one comparison in 160.
+// which are not alike take hardly longer than without sharing; they pay for one comparison in 160 texts.
 const comparisonCost = 5;
 const unsharedIncome = 1 / 32;
 const initialCredit = 2 ** 18;
 const maxCredit = 2 ** 20;
-/** Where it is looked for: further on in a text objects are one family. */
+/** Number of characters searched for a generateName; objects that have it further on form one family. */
 const beginning = 1024;
 const generateName = '"generateName":"';
 const quote = 0x22;
 const maxNameLength = 253;
 
 /**
- * Gives what {@link parseJson} gives, with parts frozen that several objects hold, and throws SyntaxError as it does. Beside what the
+ * Returns what {@link parseJson} returns, but with parts frozen that several objects share; throws SyntaxError as it does. Besides what the
  * objects hold it keeps at most 10,000 families, 8 Mi characters and their values.
  */
 export class SharingParser {
-  /** By a hash of their name: objects that have one in common by chance are not alike, that is all. */
+  /** Families by a hash of their name. Two names with the same hash only mean that fewer parts are shared. */
   #families = new Map<number, Family>();
-  /** Those of before: forgotten unless an object of theirs comes. */
+  /** The previous generation, forgotten unless one of its objects comes again. */
   #formerFamilies = new Map<number, Family>();
-  /** Characters of {@link SharingParser.#families}. */
+  /** Number of characters in {@link SharingParser.#families}. */
   #size = 0;
   #credit = initialCredit;
 
-  /** An object, such as an item of a list. */
+  /** Parses an object, such as an item of a list. */
   readonly parseObject = (text: string): unknown => this.#parse({ text, form: 'object' });
 
-  /** A line of a watch. */
+  /** Parses a line of a watch. */
   readonly parseEvent = (line: string): unknown => this.#parse({ text: line, form: 'event' });
 
   #parse(present: Sample): unknown {
@@ -81,7 +80,7 @@ export class SharingParser {
     if (text.length < minTextLength || text.length > maxTextLength) return parseJson(text);
     const family = this.#familyOf(text);
     const shared = family.parts.length === 0 ? undefined : this.#parseShared(family, present);
-    // Before anything is kept of it: it throws for what is no JSON.
+    // Parsed before anything is kept of it, because it throws when the text is not JSON.
     const value = shared ?? parseJson(text);
     if (shared === undefined) this.#earn(text.length * unsharedIncome);
     family.age += 1;
@@ -90,7 +89,7 @@ export class SharingParser {
     return value;
   }
 
-  /** Undefined: it has none of the parts, or not in their places. */
+  /** Returns undefined when the text has none of the parts, or not in their places. */
   #parseShared(family: Family, { text, form }: Sample): unknown {
     const reduced = cutOut(family.parts, text);
     const value = reduced.cut.length === 0 ? undefined : parseReduced(reduced, form);
@@ -154,7 +153,7 @@ function newFamily(): Family {
   return { parts: [], isKnown: false, sample: undefined, misses: 0, age: 0, patience: firstPatience, size: 0 };
 }
 
-/** A hash of the name that names were generated from, which objects of one controller share. All others are one family. */
+/** Returns a hash of the name from which names were generated, which objects of one controller share. All other objects form one family. */
 function familyName(text: string): number {
   const start = text.slice(0, beginning).indexOf(generateName);
   if (start < 0) return 0;
@@ -168,19 +167,19 @@ function familyName(text: string): number {
   return hash;
 }
 
-/** Undefined: a stand-in is not where its part belongs, or it is no JSON. */
+/** Returns undefined when a stand-in is not where its part belongs, or the text is not JSON. */
 function parseReduced({ text, cut }: ReducedText, form: Form): unknown {
   let value: unknown;
   try {
     value = parseJson(text);
   } catch {
-    // The whole text is parsed next: the error is to be about that.
+    // The whole text is parsed next, so that the error refers to it.
     return undefined;
   }
   return putBack(cut, form === 'event' && isJsonObject(value) ? value.object : value) ? value : undefined;
 }
 
-/** What the two have in common; nothing when that is less than a third of the text. */
+/** Returns what the two have in common; nothing when that is less than a third of the text. */
 function worthwhile(sample: Sample, present: Sample, known: readonly SharedPart[]): readonly SharedPart[] {
   const [one, other] = [spanned(sample), spanned(present)];
   if (one === undefined || other === undefined) return [];

@@ -1,6 +1,5 @@
-// The subresources of built-in kinds as calls with types: scale, eviction, binding, token. Over any ResourceClient, so
-// also in process. Status needs no call of its own: update, patch and apply take `subresource: 'status'`.
-
+// Typed calls for the subresources of built-in kinds: scale, eviction, binding, token. They work with any ResourceClient,
+// also in process. Status needs no call: update, patch and apply take `subresource: 'status'`.
 import {
   type CallOptions,
   type DeleteOptions,
@@ -43,7 +42,7 @@ const tokenOptionNames: OptionNames<CreateTokenOptions> = {
   boundObjectRef: true,
 };
 
-/** How many replicas are wanted and there, whatever the kind. Rejects with a 404 where the kind cannot be scaled. */
+/** Returns how many replicas are wanted and exist, for any kind. Rejects with a 404 when the kind cannot be scaled. */
 export async function getScale(
   client: ResourceClient,
   resource: Resource,
@@ -55,7 +54,7 @@ export async function getScale(
   return await client.get(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
-/** Writes a scale that was read before; its resourceVersion makes a change in between a 409. */
+/** Writes a scale that was read before; its resourceVersion turns a change in between into a 409. */
 export async function updateScale(
   client: ResourceClient,
   resource: Resource,
@@ -66,7 +65,7 @@ export async function updateScale(
   return await client.update(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
-/** Deletes a pod unless that breaks a PodDisruptionBudget, which is a 429: whether and when to try again is the caller's. */
+/** Deletes a pod unless that violates a PodDisruptionBudget, which is a 429: the caller decides whether and when to retry. */
 export async function evict(client: ResourceClient, target: ObjectTarget, options: DeleteOptions = {}): Promise<void> {
   requireCall(target, options, { names: evictOptionNames, who: 'evict' });
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
@@ -86,7 +85,7 @@ export interface BindOptions extends CallOptions {
   readonly node: string;
 }
 
-/** Puts a pod on a node: what a scheduler does. A pod that is on one already is a 409. */
+/** Assigns a pod to a node, as a scheduler does. A pod that is already assigned is a 409. */
 export async function bind(client: ResourceClient, target: ObjectTarget, options: BindOptions): Promise<void> {
   requireCall(target, options, { names: bindOptionNames, who: 'bind' });
   requireString(options.node, 'node');
@@ -102,13 +101,13 @@ export async function bind(client: ResourceClient, target: ObjectTarget, options
 export interface CreateTokenOptions extends CallOptions {
   /** Default: the API server's. */
   readonly audiences?: readonly string[];
-  /** At least 600, in seconds; the server may give more or less. Default: the server's, 3600. */
+  /** In seconds, at least 600; the server may grant more or less. Default: the server's, 3600. */
   readonly expirationSeconds?: number;
-  /** The token dies with this object. */
+  /** The token becomes invalid when this object is deleted. */
   readonly boundObjectRef?: BoundObjectReference;
 }
 
-/** A new token of a service account: `status.token`, `status.expirationTimestamp`. */
+/** Requests a new token of a service account: `status.token`, `status.expirationTimestamp`. */
 export async function createToken(
   client: ResourceClient,
   target: ObjectTarget,
@@ -141,7 +140,7 @@ function requireCall(
   requireKnownOptions(options, names, who);
 }
 
-/** What of a call's options is not about its request. */
+/** Returns the options that limit a call, without those about its request. */
 export function limitsOf({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
   return {
     ...(signal === undefined ? {} : { signal }),

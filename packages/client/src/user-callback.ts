@@ -1,5 +1,4 @@
-// Calls of what the user gave: a failure is told to the logger and touches nothing else. Used where a request has been answered.
-
+// Calls callbacks of the user: a failure is logged and affects nothing else. Used after a request has been answered.
 import type { Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 import { processLogger } from './process-logger.ts';
@@ -9,7 +8,7 @@ export function callUser(logger: Logger, name: string, callback: () => unknown):
   guardedCall(callback, (error) => tell(logger, `${name} failed`, error));
 }
 
-/** The logger is the user's too. */
+/** Guards the logger too, because it is also the user's. */
 function tell(logger: Logger, message: string, error: unknown): void {
   try {
     logger.error(message, { error });

@@ -1,5 +1,4 @@
-// Bytes of a watch to events: splits on newlines, parses each event once, never joins more than one event's bytes.
-
+// Decodes a watch: splits bytes on newlines, parses each event once, and never joins more than one event's bytes.
 import {
   type KubernetesObject,
   parseJson,
@@ -13,18 +12,18 @@ import { initialEventsEndAnnotation, isJsonObject } from '@kapstan/api/internal'
 
 const newline = 10;
 
-/** Cuts a byte stream into lines. Lines that span chunks are joined once, when their end arrives. */
+/** Splits a byte stream into lines. A line that spans chunks is joined once, when its end arrives. */
 export class LineSplitter {
   readonly #maxBytes: number;
   #pending: Buffer[] = [];
   #pendingBytes = 0;
 
-  /** `maxBytes`: longest line; a longer one is an error. */
+  /** `maxBytes`: maximum length of a line; a longer one is an error. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The lines that end in this chunk, without their newline. Lazy: a consumer that stops leaves the rest uncut. */
+  /** Yields the lines that end in this chunk, without their newline. Lazy: when the consumer stops, the rest stays unsplit. */
   *split(chunk: Buffer): Generator<string, void, undefined> {
     let start = 0;
     for (let end = chunk.indexOf(newline, start); end !== -1; end = chunk.indexOf(newline, start)) {
@@ -34,7 +33,7 @@ export class LineSplitter {
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
-  /** What followed the last newline; "" when nothing did. */
+  /** Returns what followed the last newline; "" when nothing did. */
   rest(): string {
     const text = Buffer.concat(this.#pending).toString('utf8');
     this.#pending = [];
@@ -63,13 +62,13 @@ export class LineSplitter {
 }
 
 export interface WatchDecoderOptions {
-  /** Longest line, in bytes. */
+  /** Maximum length of a line in bytes. */
   readonly maxEventBytes: number;
-  /** Of one line. Throws SyntaxError for what is no JSON. Default: {@link parseJson}. */
+  /** Parses one line. Throws SyntaxError when it is not JSON. Default: {@link parseJson}. */
   readonly parse?: ((line: string) => unknown) | undefined;
 }
 
-/** Decodes one watch's stream. Throws StatusError: the server's for an ERROR event, a 500 for what is no event. */
+/** Decodes one watch's stream. Throws StatusError: the server's own for an ERROR event, a 500 for bytes that are not an event. */
 export class WatchDecoder<T extends KubernetesObject> {
   readonly #lines: LineSplitter;
   readonly #parse: (line: string) => unknown;
@@ -79,21 +78,21 @@ export class WatchDecoder<T extends KubernetesObject> {
     this.#parse = parse;
   }
 
-  /** The events that end in this chunk. Lazy: each is parsed when it is asked for. */
+  /** Yields the events that end in this chunk. Lazy: each is parsed when it is requested. */
   *decode(chunk: Buffer): Generator<WatchEvent<T>, void, undefined> {
     for (const line of this.#lines.split(chunk)) {
       if (line !== '' && line !== '\r') yield decodeWatchEvent<T>(line, this.#parse);
     }
   }
 
-  /** The stream ended: an event without a last newline, if it is whole. Throws when it is cut. */
+  /** Ends the stream; returns a complete last event without a newline. Throws when it is cut off. */
   end(): WatchEvent<T> | undefined {
     const rest = this.#lines.rest();
     return rest.trim() === '' ? undefined : decodeWatchEvent<T>(rest, this.#parse);
   }
 }
 
-/** One line of a watch. */
+/** Decodes one line of a watch. */
 function decodeWatchEvent<T extends KubernetesObject>(line: string, parse: (line: string) => unknown): WatchEvent<T> {
   const { type, object } = parseFrame(line, parse);
   switch (type) {

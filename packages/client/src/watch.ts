@@ -1,5 +1,4 @@
-// A watch over HTTP: one request, two doors. `observeWatch` pushes, `iterateWatch` lets a slow reader stop the socket.
-
+// A watch over HTTP: one request, two APIs. `observeWatch` pushes events; `iterateWatch` lets a slow reader pause the socket.
 import type { KubernetesObject, WatchEvent } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
@@ -15,10 +14,10 @@ export interface WatchCall {
   readonly signal: AbortSignal | undefined;
   /** Called when the server has accepted the watch. */
   readonly onOpen: (() => void) | undefined;
-  /** How long the server may take to accept it. 0 = no limit. */
+  /** How long the server may take to accept the watch, in milliseconds. 0 = no limit. */
   readonly timeoutMs: number;
   readonly maxEventBytes: number;
-  /** Of one line, see {@link WatchDecoderOptions}. */
+  /** Parses one line, see {@link WatchDecoderOptions}. */
   readonly parse?: ((line: string) => unknown) | undefined;
 }
 
@@ -42,7 +41,10 @@ export function observeWatch<T extends KubernetesObject>(call: WatchCall): Obser
   });
 }
 
-/** `return()` aborts the request at once, also while `next()` waits: a generator alone would wait for the next event. */
+/**
+ * Returns an async generator whose `return()` aborts the request at once, even while `next()` waits: a plain generator would wait for the
+ * next event.
+ */
 export function iterateWatch<T extends KubernetesObject>(
   call: WatchCall,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
@@ -138,7 +140,7 @@ interface BodyHandlers {
 }
 
 function onBody({ body, request }: HttpAnswer, handlers: BodyHandlers): void {
-  // After unsubscription the body still emits the abort as its error: subscribers that are closed ignore it.
+  // After unsubscription the body still emits the abort as its error; closed subscribers ignore it.
   body.on('error', (error) => handlers.error(transportErrorFrom(error, request)));
   body.on('end', handlers.end);
   body.on('data', handlers.data);

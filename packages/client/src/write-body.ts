@@ -1,4 +1,4 @@
-// Bodies of the writing verbs.
+// Builds the bodies of the writing verbs.
 import {
   type ApplyOptions,
   apiVersionOf,
@@ -11,7 +11,7 @@ import {
   stringifyJson,
 } from '@kapstan/api';
 
-/** JSON of an object, with the token's apiVersion and kind where it has none. */
+/** Returns the JSON of an object, with the token's apiVersion and kind where it has none. */
 export function objectBody(resource: Resource, object: KubernetesObject, subresource?: string): string {
   return stringifyJson(typed(resource, object, subresource));
 }
@@ -20,7 +20,7 @@ export function metadataOf(object: KubernetesObject): NonNullable<KubernetesObje
   return object.metadata ?? {};
 }
 
-/** Where an object is written. */
+/** Returns where an object is written. */
 export function writeTarget(object: KubernetesObject): ObjectTarget {
   const { name = '', namespace } = metadataOf(object);
   return namespace === undefined ? { name } : { name, namespace };
@@ -46,12 +46,12 @@ const patchTypes: Readonly<Record<Patch['type'], string>> = {
   strategic: 'application/strategic-merge-patch+json',
 };
 
-/** The content type. */
+/** Returns the content type of a patch. */
 export function patchType(patch: Patch): string {
   return patchTypes[patch.type];
 }
 
-/** The DeleteOptions that were given; undefined when there are none: the request goes without a body. */
+/** Returns the given DeleteOptions; undefined when none are given, so that the request has no body. */
 export function deleteBody(options: DeleteOptions): string | undefined {
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
   const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, ...(dryRun ? { dryRun: ['All'] } : {}) };
@@ -59,7 +59,7 @@ export function deleteBody(options: DeleteOptions): string | undefined {
   return stringifyJson({ kind: 'DeleteOptions', apiVersion: 'v1', ...chosen });
 }
 
-// The body of scale and its like is another kind, which its sender knows.
+// The body of scale and similar subresources is another kind, which the caller sets.
 function typed(resource: Resource, object: KubernetesObject, subresource: string | undefined): KubernetesObject {
   const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
   if (!isOwnKind) return object;

@@ -1,4 +1,4 @@
-// The shared suite of wrong calls over HTTP: nothing reaches the server.
+// The shared suite of wrong calls over HTTP: no request may reach the server.
 import { wrongCallConformance } from '@kapstan/api/testing';
 import { Client } from './client.ts';
 import { ScriptedServer } from './testing/scripted-server.ts';

@@ -3,7 +3,7 @@ import { loadCommand } from '../dist/load-command.js';
 import { listenForStop } from '../dist/stop-signal.js';
 
 const args = process.argv.slice(2);
-// Before the rest is loaded, which takes a while: who starts a server may end it at once.
+// Listens before loading the rest, which takes a while: the server may be told to stop at once.
 const stop = args[0] === 'serve' ? listenForStop() : undefined;
 const { main } = await loadCommand();
 process.exitCode = await main(args, stop);

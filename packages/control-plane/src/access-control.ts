@@ -1,5 +1,5 @@
-// AccessControl: who may come in and what they may do: tokens, certificates, the authorizer, and the resources that tell
-// about them. Made by resources.ts, read by control-plane.ts.
+// AccessControl holds what authenticates and authorizes requests: tokens, certificates, the authorizer, and the resources that report
+// on them. Made by resources.ts, read by control-plane.ts.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   type Authenticator,
@@ -21,19 +21,19 @@ import {
 } from '@kapstan/apiserver';
 import { accessReviews, identityReviews, RbacPolicy, SecretTokens, ServiceAccountTokens } from '@kapstan/kubernetes';
 
-/** The tokens of service accounts. Servers that share a store should agree on all of it. */
+/** How service account tokens are issued and verified. Servers that share a store should agree on all of it. */
 export interface ServiceAccountOptions {
-  /** PEM of the private key that signs tokens: RSA or ECDSA. Default: one of the own, in the data directory. */
+  /** PEM of the RSA or ECDSA private key that signs tokens. Default: a key generated in the data directory. */
   readonly signingKey?: string;
-  /** PEM of keys whose tokens count, beside the one that signs; each text may hold several. Default none. */
+  /** PEM of further keys that verify tokens, beside the signing key; each text may hold several. Default none. */
   readonly verificationKeys?: readonly string[];
-  /** Who issues tokens, then whose tokens count beside. At least one. Default kubeadm's name for it. */
+  /** The first issues tokens; tokens of the others are accepted too. At least one. Default: kubeadm's issuer. */
   readonly issuers?: readonly string[];
-  /** For whom tokens are when nobody is named, and for whom they must be to be let in. Default: the issuers. */
+  /** Audiences of a token requested without any, and audiences that a token must name to be accepted. Default: the issuers. */
   readonly apiAudiences?: readonly string[];
 }
 
-/** How it is decided who may do what; AlwaysAllow is for tests. */
+/** The authorizers that can be chosen; AlwaysAllow is for tests. */
 export const authorizationModes = ['RBAC', 'AlwaysAllow'] as const;
 
 export type AuthorizationMode = (typeof authorizationModes)[number];
@@ -41,25 +41,25 @@ export type AuthorizationMode = (typeof authorizationModes)[number];
 export interface AccessControlOptions {
   /** Users by token. Default none. */
   readonly tokens?: ReadonlyMap<string, UserInfo>;
-  /** Default: a new signing key, gone with the process. */
+  /** Default: a new signing key that is lost when the process ends. */
   readonly serviceAccounts?: ServiceAccountOptions;
-  /** Asked in this order, after system:masters, who may do everything. Default RBAC alone. */
+  /** Authorizers, asked in this order. Members of system:masters may do everything before any is asked. Default RBAC alone. */
   readonly authorization?: readonly AuthorizationMode[];
 }
 
 export interface AccessControl {
-  /** In the order in which they are asked. */
+  /** Asked in this order. */
   readonly authenticators: readonly Authenticator[];
   readonly authorizer: Authorizer;
-  /** What RBAC decides by: empty until it is filled. */
+  /** The policy that RBAC decides by; empty until it is filled. */
   readonly policy: RbacPolicy;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly secretTokens: SecretTokens;
-  /** Reviews of access and identity. */
+  /** Returns the review resources (access, identity). */
   reviews(options: VirtualStoreOptions): ServedResource[];
 }
 
-/** As kubeadm calls it. */
+/** The issuer that kubeadm configures. */
 const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
 
 export interface AccessControlPorts {

@@ -1,4 +1,4 @@
-// Audit: the policy and the log of a control plane, made of its options. Opened by control-plane.ts, used by serving.ts.
+// Opens the audit policy and log of a control plane from its options. Called by control-plane.ts, used by serving.ts.
 import type { Writable } from 'node:stream';
 import type { Clock, Logger } from '@kapstan/api';
 import {
@@ -14,23 +14,23 @@ import { tolerateErrors } from './command/standard-streams.ts';
 import { startingWith } from './start-error.ts';
 
 export interface AuditSettings {
-  /** Text of a Policy of audit.k8s.io/v1: of which requests how much is recorded. */
+  /** Text of a Policy of audit.k8s.io/v1, which decides how much of each request is recorded. */
   readonly policy: string;
-  /** File of the log, made when absent; "-" = standard output. */
+  /** Path of the log file, created when absent; "-" = standard output. */
   readonly path: string;
   /** Default json. */
   readonly format?: AuditLogFormat;
-  /** Default blocking: an event is written before its request goes on, and before it is answered. */
+  /** Default blocking: an event is written before its request proceeds, and before the answer is sent. */
   readonly mode?: AuditLogMode;
-  /** Size beyond which the file is put aside, in mebibytes. 0 = never. Default 100. */
+  /** Size in mebibytes beyond which the file is rotated. 0 = never. Default 100. */
   readonly maxMebibytes?: number;
-  /** How many files that were put aside are kept. 0 = all. Default 100. */
+  /** Number of rotated files to keep. 0 = all. Default 100. */
   readonly maxBackups?: number;
-  /** How long they are kept, in days. 0 = without end. Default 366. */
+  /** Days to keep rotated files. 0 = forever. Default 366. */
   readonly maxDays?: number;
 }
 
-/** Undefined without settings. Rejects with a StartError for the policy or the path. */
+/** Returns undefined without settings. Rejects with a StartError when the policy or the path cannot be used. */
 export async function openAudit(
   settings: AuditSettings | undefined,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
@@ -38,14 +38,15 @@ export async function openAudit(
   if (settings === undefined) return undefined;
   const { policy: text, path, format, mode, ...limits } = settings;
   const { policy, warning } = await startingWith('audit.policy', () => parseAuditPolicy(text));
-  if (warning !== undefined) logger.warn('The audit policy is not as it should be', { warning });
+  if (warning !== undefined)
+    logger.warn('the audit policy has unknown or duplicate fields, which are ignored', { warning });
   const target = await startingWith('audit.path', () =>
     path === '-' ? streamTarget(process.stdout) : AuditLogFile.open({ path, clock, ...limits }),
   );
   return { policy, log: new AuditLog({ target, logger, ...(format && { format }), ...(mode && { mode }) }) };
 }
 
-/** Lines to a stream whose reader may be slow, or go away. */
+/** Writes lines to a stream whose reader may be slow or go away. */
 export function streamTarget(stream: Writable): AuditLogTarget {
   tolerateErrors(stream);
   return {

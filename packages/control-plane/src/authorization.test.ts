@@ -95,7 +95,7 @@ describe('a control plane', () => {
     const errors: [string, LogFields | undefined][] = [];
     const logger = { ...silentLogger, error: (text: string, fields?: LogFields) => void errors.push([text, fields]) };
     const running = await start({ engine, logger, storageInitializationTimeoutMs: 100 });
-    expect(errors.map(([text]) => text)).toContain('The default roles and bindings could not be brought up to date');
+    expect(errors.map(([text]) => text)).toContain('could not update the default roles and bindings; retrying');
     expect(await review(running, 'alice')).toMatchObject({ allowed: false });
     expect(await review(running, 'm', ['system:masters'])).toEqual({ allowed: true });
     await controlPlane?.close();

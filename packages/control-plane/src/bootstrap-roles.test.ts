@@ -4,7 +4,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { BootstrapRoles } from './bootstrap-roles.ts';
 
-/** A client that fails as long as it is told to, and then takes everything. */
+/** Returns a client that fails until `isReadable` is set, and then accepts everything. */
 function clientOf(store: { isReadable: boolean; calls: number }): ResourceClient {
   const answer = async (_resource: unknown, object: unknown): Promise<unknown> => {
     store.calls++;

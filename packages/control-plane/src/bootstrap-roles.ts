@@ -1,12 +1,12 @@
-// BootstrapRoles: the roles and bindings that a server has to have, brought up to date at its start; where the store cannot be read
-// then, as soon as it can. Between control-plane.ts and /readyz. Source: pkg/registry/rbac/rest/storage_rbac.go (PostStartHook).
+// BootstrapRoles creates and updates the default roles and bindings when a server starts. If the store cannot be read then, it retries
+// until it can. Between control-plane.ts and /readyz. Source: pkg/registry/rbac/rest/storage_rbac.go (PostStartHook).
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { HealthCheck } from '@kapstan/apiserver';
 import { reconcileBootstrapPolicy } from '@kapstan/kubernetes';
 
 export interface BootstrapRolesPorts {
   readonly client: ResourceClient;
-  /** False while the store cannot be read. */
+  /** Returns false while the store cannot be read. */
   readonly isReady: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -33,20 +33,20 @@ export class BootstrapRoles {
     };
   }
 
-  /** Rejects when it fails on a store that can be read. Else it goes on trying. */
+  /** Rejects when it fails although the store can be read. When the store cannot be read, it keeps retrying in the background. */
   async start(): Promise<void> {
     try {
       await this.#reconcile();
     } catch (error) {
       if (this.#ports.isReady()) throw error;
-      // The server is there for those who make it readable: admins need no roles.
+      // The server must stay up for an admin to make the store readable again: admins need no roles.
       const fields = { error: String(error) };
-      this.#ports.logger.error('The default roles and bindings could not be brought up to date', fields);
+      this.#ports.logger.error('could not update the default roles and bindings; retrying', fields);
       this.#retryLater();
     }
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no attempt is in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel();
@@ -63,7 +63,7 @@ export class BootstrapRoles {
     const { clock, logger } = this.#ports;
     this.#cancel = clock.setBackgroundTimer(() => {
       this.#trying = this.#reconcile().then(
-        () => logger.info('The default roles and bindings are up to date'),
+        () => logger.info('the default roles and bindings are up to date'),
         () => this.#retryLater(),
       );
     }, retryMs);

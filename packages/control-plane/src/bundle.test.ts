@@ -39,7 +39,7 @@ it('is used where packages are installed, which leave out what the compiler note
   expect(chosen()).toBe('control-plane/dist/bundled/index.cjs');
 });
 
-/** `mark`: one letter. V8 compiles a text once in a process, and its compiled code fits any text of its length. */
+/** `mark` is one letter, because V8 compiles a text once in a process and accepts its compiled code for any text of the same length. */
 const indexText = (mark: string): string => `(function (exports, require, module) {
     // ${mark}
     const part = require('./part.cjs');
@@ -96,7 +96,7 @@ it('takes the compiled code of this Node, and does without where that is of othe
     return again.get(file)?.cachedDataRejected;
   };
   const otherFlags = Buffer.from(code);
-  // The header of V8's compiled code: a magic number, then hashes of version, source and flags.
+  // V8's compiled code begins with a magic number, then hashes of version, source and flags.
   otherFlags.writeUInt32LE(otherFlags.readUInt32LE(12) ^ 1, 12);
   expect([code, otherFlags, code.subarray(0, 100), Buffer.alloc(0)].map(isRejected)).toEqual([false, true, true, true]);
   rmSync(compiledFile(file));

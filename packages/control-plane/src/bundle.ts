@@ -1,6 +1,6 @@
-// A bundle is a package in a few large scripts (scripts/bundle.mjs), with the code that V8 made of them beside each: Node reads and
-// compiles it in a fraction of the time of the modules. The command (bin/kapstan.js) and @kapstan/testing are loaded from bundles.
-// Only Node's own modules are imported here, as this file is loaded before the rest.
+// A bundle is a package in a few large scripts (scripts/bundle.mjs), each with its compiled V8 code beside it: Node loads it in a
+// fraction of the time that the modules take. The command (bin/kapstan.js) and @kapstan/testing are loaded from bundles.
+// This file imports only Node's own modules, because it is loaded before the rest.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, isAbsolute, join } from 'node:path';
@@ -8,15 +8,15 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runInThisContext, Script } from 'node:vm';
 
 export interface BundleOptions {
-  /** Modules that the bundle shares with the program, by name. Default: all that it does not hold comes from `require`. */
+  /** Modules that the bundle shares with the program, by name. Default: `require` loads all that the bundle does not hold. */
   readonly shared?: Readonly<Record<string, unknown>>;
-  /** Told of each script when it is loaded, by the build, which keeps the compiled code. */
+  /** Called with each script when it is loaded. The build uses it to save the compiled code. */
   readonly onScript?: (file: string, script: Script) => void;
 }
 
 /**
- * The bundle of a package, given its folder; undefined where a package was compiled after it was made, as whoever works on the sources
- * and builds by `tsc -b` alone runs what was written. An installed package has nothing that could be newer.
+ * Returns the bundle of a package, given its folder; undefined when some package was compiled after the bundle was made. So somebody who
+ * edits the sources and builds with `tsc -b` alone runs the new code. In an installed package nothing is newer than the bundle.
  */
 export function currentBundle(packageFolder: URL): URL | undefined {
   const bundle = new URL('dist/bundled/index.cjs', packageFolder);
@@ -39,7 +39,7 @@ export function loadBundle(bundle: URL, options: BundleOptions = {}): unknown {
   return new BundleLoader(options).load(fileURLToPath(bundle));
 }
 
-/** Where the compiled code of a script lies; of each Node its own. */
+/** Returns the path of a script's compiled code. Each Node version, platform and architecture has its own file. */
 export function compiledFile(script: string): string {
   return `${script}.${process.version}-${process.platform}-${process.arch}.compiled`;
 }
@@ -75,7 +75,7 @@ class BundleLoader {
       if (name.startsWith('./')) return this.load(join(dirname(file), name));
       return Object.hasOwn(shared, name) ? shared[name] : nodeRequire(name);
     };
-    // In place of import(), which V8 gives to nobody in a script that comes from compiled code.
+    // Replaces import(), which V8 does not offer in a script that was loaded from compiled code.
     const importLater = (name: string): Promise<unknown> => {
       const found = nodeRequire.resolve(name);
       return import(isAbsolute(found) ? pathToFileURL(found).href : found);
@@ -84,32 +84,34 @@ class BundleLoader {
   }
 }
 
-/** The function that each script of a bundle is. */
+/** Each script of a bundle is one such function. */
 type BundledScript = (exports: unknown, require: NodeJS.Require, module: { exports: unknown }) => void;
 
-/** False in jest, which gives each test file a context with an `Error` and an `Object` of its own. */
+/** Returns false in jest, which gives each test file a context with its own `Error` and `Object`. */
 function isMainContext(): boolean {
   return runInThisContext('Object') === Object;
 }
 
-/** `Script` always runs in the main context, where errors and objects are of other classes than those of this program. */
+/**
+ * Compiles in the current context. `Script` always runs in the main one, whose errors and objects have other classes than this program's.
+ */
 function compiledInThisContext(file: string): BundledScript {
   const source = readFileSync(file, 'latin1');
   return new Function(`return ${source}\n//# sourceURL=${nameInStacks(file)}`)();
 }
 
 function compiled(file: string): Script {
-  // The build writes one function, in ASCII. Read as latin1 it stays where it is, outside of V8's heap, in one byte a letter.
+  // The build writes one function in ASCII. Read as latin1 it stays outside V8's heap, at one byte a letter.
   const source = readFileSync(file, 'latin1');
   const cachedData = compiledCode(file);
   return new Script(source, {
     filename: nameInStacks(file),
-    // V8 compares its version, its flags and the lengths of both, and compiles the source where one differs.
+    // V8 compares its version, its flags and the source length, and compiles the source when one differs.
     ...(cachedData === undefined ? {} : { cachedData }),
   });
 }
 
-/** Without the folder, as compiled code keeps the name that it was made with, wherever it is installed. */
+/** Leaves out the folder, because compiled code keeps the name it was made with, wherever it is installed. */
 function nameInStacks(file: string): string {
   const packageFolder = dirname(dirname(dirname(file)));
   return `@kapstan/${basename(packageFolder)}/dist/bundled/${basename(file)}`;

@@ -1,5 +1,4 @@
-// The kapstan command: reads the arguments, runs one subcommand, answers the exit code. Called by bin/kapstan.js.
-
+// The kapstan command: reads the arguments, runs one subcommand and returns the exit code. Called by bin/kapstan.js.
 import { printError, printResult } from './command/standard-streams.ts';
 import type { StopSignal } from './command/stop-signal.ts';
 import { UsageError } from './flags/flag-set.ts';
@@ -9,11 +8,11 @@ const usage = `kapstan: the Kubernetes API server and its machinery, in one proc
 
 Usage:
   kapstan serve [flags]     run the control plane; 'kapstan serve --help' lists the flags
-  kapstan store COMMAND     look after the store; 'kapstan store help' lists the commands
+  kapstan store COMMAND     inspect and maintain the store; 'kapstan store help' lists the commands
   kapstan version           print the version
 `;
 
-/** 0 = done, 1 = failed, 2 = called wrongly. Never rejects. `stop`: what ends `serve`; default: the process's own signals. */
+/** Returns 0 = done, 1 = failed, 2 = wrong usage. Never rejects. `stop` ends `serve`; default: the signals of the process. */
 export async function main(args: readonly string[], stop?: StopSignal): Promise<number> {
   try {
     return await run(args, stop);

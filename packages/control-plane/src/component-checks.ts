@@ -1,5 +1,5 @@
-// How the parts of a control plane are, for componentstatuses: scheduler and controller manager on this machine, as Kubernetes has
-// them, and the stores. Source: pkg/registry/core/rest/storage_core.go (componentStatusStorage), componentstatus/validator.go.
+// The health of a control plane's parts, for componentstatuses: scheduler and controller manager on this machine, as in Kubernetes,
+// and the stores. Source: pkg/registry/core/rest/storage_core.go (componentStatusStorage), componentstatus/validator.go.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -7,7 +7,7 @@ import type { Clock } from '@kapstan/api';
 import type { ComponentChecks, ComponentHealth } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 
-/** Where they listen unless they are told otherwise. */
+/** Default ports of the two components. */
 const probed = [
   ['scheduler', 10_259],
   ['controller-manager', 10_257],
@@ -34,7 +34,7 @@ async function checkStore(engine: Engine): Promise<ComponentHealth> {
   }
 }
 
-/** Whatever certificate it shows. */
+/** Accepts any certificate. */
 async function probe(url: string, clock: Clock): Promise<ComponentHealth> {
   const late = new AbortController();
   const cancel = clock.setTimer(() => late.abort(), timeoutMs);
@@ -58,7 +58,7 @@ function request(url: string, signal: AbortSignal): Promise<IncomingMessage> {
   });
 }
 
-/** In the words of Go's net package. */
+/** Phrases an error as Go's net package does. */
 function reasonOf({ code, message }: NodeJS.ErrnoException, url: string): string {
   const { host } = new URL(url);
   if (code === 'ECONNREFUSED') return `dial tcp ${host}: connect: connection refused`;

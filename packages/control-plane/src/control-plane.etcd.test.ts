@@ -41,7 +41,7 @@ describe('startControlPlane on etcd', () => {
     for (let round = 0; round < 5; round += 1) {
       const metadata = { name: `shared-${round}`, namespace: 'default' };
       const created = await one.client.create(ConfigMap, { metadata, data: { round: String(round) } });
-      // A list without a version comes from the cache of the other server, once that is as new as etcd.
+      // A list without a version comes from the other server's cache, once that is as new as etcd.
       const list = await two.client.listPage(ConfigMap, { namespace: 'default' });
       expect(list.items.at(-1)?.metadata).toEqual(created.metadata);
       await two.client.update(ConfigMap, { ...created, data: { round: 'done' } });
@@ -62,7 +62,7 @@ describe('startControlPlane on etcd', () => {
       await etcd.remove();
       for (const folder of folders) await rm(folder, { recursive: true });
     });
-    // All but two of the 14 addresses are taken in the end: servers that did not see each other would meet.
+    // In the end all but two of the 14 addresses are taken, so servers that did not see each other would give an address twice.
     const range = { serviceClusterIpRange: '10.96.0.0/28' };
     for (const dataDir of folders) {
       planes.push(await startControlPlane({ dataDir, etcd: { endpoints: [etcd.endpoint] }, http: 'off', ...range }));
@@ -122,7 +122,7 @@ describe('startControlPlane on etcd', () => {
     void startControlPlane({ ...options, etcd: { endpoints: [etcd.endpoint] } }).then((plane) => {
       started = plane;
     });
-    // Caches ask etcd by the clock how far it is.
+    // Caches poll etcd for its revision on this clock.
     const plane = await vi.waitFor(async () => {
       await clock.advance(100);
       expect(started).toBeDefined();
@@ -138,7 +138,7 @@ describe('startControlPlane on etcd', () => {
       client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     await create('a');
     await client.delete(Namespace, { name: 'a' });
-    // A server that begins too soon has the time of these requests to end it.
+    // If the server began too soon, it would finish during these requests.
     for (let round = 0; round < 20; round += 1) {
       await clock.advance(240);
       await create(`other-${round}`);
@@ -167,7 +167,7 @@ describe('startControlPlane on etcd', () => {
     const stop = new AbortController();
     const gone = client.create(ConfigMap, configMap('gone'), { signal: stop.signal });
     const requests = async (): Promise<string> => (await client.raw({ path: '/metrics' })).body;
-    // It has come as far as the store.
+    // Waits until the request has reached the store.
     const writing = (count: number): Promise<void> =>
       vi.waitFor(async () => {
         expect(await requests()).toContain(`current_inflight_requests{request_kind="mutating"} ${count}\n`);

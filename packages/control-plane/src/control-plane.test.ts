@@ -170,7 +170,7 @@ describe('startControlPlane', () => {
     running.push(plane);
     const session = connect(plane.url, { ca: plane.caCert });
     const away = once(session, 'goaway');
-    // Its body never comes.
+    // The request's body never arrives.
     const stream = session.request({
       ':method': 'POST',
       ':path': '/api/v1/namespaces',

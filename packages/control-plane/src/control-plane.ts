@@ -1,5 +1,5 @@
-// startControlPlane: the whole server in this process: engine, stores, custom resources, HTTPS, first objects.
-// Everything below is a package of its own; here they are put together and taken apart again, in reverse order.
+// startControlPlane starts the whole server in this process: engine, stores, custom resources, HTTPS, first objects.
+// Each part is a package of its own; this file puts them together and closes them in reverse order.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -37,8 +37,8 @@ import { openStoreEngines } from './store/store-engines.ts';
 import { wantedLoops } from './wanted-loops.ts';
 
 /**
- * Resolves when requests are answered. Rejects, with everything closed again, when something cannot start: with StartError
- * where that is for an option and its message does not name it, and with TypeError for the name of an unknown control loop.
+ * Resolves when requests are answered. When something cannot start, everything is closed again and the promise rejects: with StartError
+ * when an option is at fault and the error does not name it, and with TypeError for an unknown control loop.
  */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const clock = options.clock ?? systemClock;
@@ -52,15 +52,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   try {
     return { ...(await start(options, { closers, clock, logger })), close };
   } catch (error) {
-    // What went wrong first is what has to be told.
+    // The caller gets the first error; an error while closing is only logged.
     await close().catch((cause: unknown) =>
-      logger.error('A failed start was not closed cleanly', { error: String(cause) }),
+      logger.error('a failed start was not closed cleanly', { error: String(cause) }),
     );
     throw error;
   }
 }
 
-/** Each part that is there has its end among the closers. */
+/** Adds the close function of each started part to `closers`. */
 async function start(
   options: ControlPlaneOptions,
   { closers, clock, logger }: Pick<AuthorizationPorts, 'closers' | 'clock' | 'logger'>,
@@ -85,7 +85,7 @@ async function start(
     return opened;
   });
   const issuing = options.http === 'off' ? undefined : openPki(options, clock);
-  // Side by side; and when one fails nothing of the other goes on behind it.
+  // Both run at the same time; when one fails, the other still finishes, so that nothing continues in the background.
   await Promise.allSettled([opening, issuing]);
   const [resources, pki] = [await opening, await issuing];
   signal?.throwIfAborted();
@@ -96,7 +96,7 @@ async function start(
   const loops = wantedLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
   closers.push(() => loops.close());
   loops.start();
-  // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
+  // Where objects cannot be read, loops may never become ready: they keep retrying, and /readyz reports it.
   if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
   if (pki === undefined) return { ...noServer, client };
   const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
@@ -119,7 +119,7 @@ async function start(
   };
 }
 
-/** Roles and bindings as a server has to have them, known to the authorizer before the first request. */
+/** Loads roles and bindings into the authorizer before the first request, and adds the default ones. */
 async function startAuthorization(
   resources: Resources,
   { closers, clock, logger, signal, hooks }: AuthorizationPorts,
@@ -133,7 +133,7 @@ async function startAuthorization(
   feed.start();
   const informed = feed.whenSynced().then(
     () => hooks.finish('generic-apiserver-start-informers'),
-    // Closed before.
+    // It was closed before it had synced.
     () => undefined,
   );
   if (resources.isReady()) await unlessAborted(informed, signal);
@@ -153,7 +153,7 @@ interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resource
   readonly port: number;
 }
 
-/** Makes the server known to others, by what it keeps in the store about itself. */
+/** Writes the objects by which others find this server. */
 async function announce(
   options: ControlPlaneOptions,
   { closers, registration, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
@@ -161,11 +161,11 @@ async function announce(
   const serviceCidr = defaultServiceCidr(options, parts);
   const service = kubernetesService(options, parts);
   const identity = serverIdentity(options, parts);
-  // At once: where the store is away, each gives up after a time of its own, and who stops a server waits for their sum.
+  // Closed in parallel: while the store is away each waits for its own timeout, and a stop would take their sum.
   closers.push(async () => {
     await Promise.all([serviceCidr?.close(), service?.close(), identity?.close(), registration?.close()]);
   });
-  // The service gets its address from the network.
+  // The service gets its address from the ServiceCIDR, so that comes first.
   const { hooks } = parts;
   const kept = serviceCidr?.start().then(async () => {
     hooks.finish('start-kubernetes-service-cidr-controller');
@@ -176,7 +176,7 @@ async function announce(
   await Promise.all([kept, known, registration?.start()]);
 }
 
-/** The objects that every cluster has; and what services were given is looked at. */
+/** Creates the objects that every cluster has, and repairs the addresses of services. */
 async function prepareObjects(
   options: ControlPlaneOptions,
   ports: Omit<AuthorizationPorts, 'signal'> & Pick<ServerParts, 'resources'>,
@@ -212,7 +212,7 @@ async function startNodePortRepair(
   await repair.start();
 }
 
-/** Undefined where the service "kubernetes" is not made either. */
+/** Returns undefined when the service "kubernetes" is not created either. */
 function defaultServiceCidr(
   options: ControlPlaneOptions,
   parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'>,
@@ -228,7 +228,7 @@ function defaultServiceCidr(
   });
 }
 
-/** Undefined where it is off. */
+/** Returns undefined when registration is off. */
 function apiServiceRegistration(
   { registersApiServices = false }: ControlPlaneOptions,
   { resources: { client, served }, ...ports }: Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'>,
@@ -236,7 +236,7 @@ function apiServiceRegistration(
   return registersApiServices ? new ApiServiceRegistration({ client, served, ...ports }) : undefined;
 }
 
-/** Undefined where it is off. */
+/** Returns undefined when it is off. */
 function kubernetesService(
   options: ControlPlaneOptions,
   parts: Omit<AnnouncedParts, 'registration'>,
@@ -246,7 +246,10 @@ function kubernetesService(
   if (endpointReconciler === 'off') return undefined;
   const isAlone = etcd === undefined;
   const address = publishedAddress(options);
-  if (address === undefined) logger.warn('No address of this server is one for others; it has no endpoints');
+  if (address === undefined)
+    logger.warn(
+      'this server has no address that others can reach, so it is not added to the endpoints of the service "kubernetes"; set --advertise-address',
+    );
   const endpoints = resources.catalog.find('', 'v1', 'endpoints')?.definition;
   const shared = (): ServerLeases | 'none' =>
     endpoints === undefined
@@ -263,7 +266,7 @@ function kubernetesService(
   return new KubernetesService({ client: resources.client, clusterIp, address, port, leases, isAlone, clock, logger });
 }
 
-/** Undefined where it is off. */
+/** Returns undefined when it is off. */
 function serverIdentity(
   { clientCa, identity = 'off' }: ControlPlaneOptions,
   parts: Omit<AnnouncedParts, 'registration'>,
@@ -284,7 +287,7 @@ function serverIdentity(
   });
 }
 
-/** As in the options. */
+/** See the options. */
 const defaultServiceRange = '10.96.0.0/16';
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
@@ -294,12 +297,12 @@ async function openEncryption(
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<EncryptionAtRest | undefined> {
   if (options === undefined) return undefined;
-  // gRPC, of KMS plug-ins here and of etcd below, is a fifth of what a start would load: those load it who use it.
+  // Imported only when needed: gRPC, for KMS plug-ins here and for etcd below, is a fifth of the code that a start would load.
   const module = await import('./encryption-config/encryption-at-rest.ts');
   return module.EncryptionAtRest.open(options, ports);
 }
 
-/** In etcd what a kube-apiserver beside this server writes; in the embedded store what can be sent as it is. */
+/** In etcd, the form that a kube-apiserver on the same cluster writes; in the embedded store, the form that can be sent as it is. */
 function storedAs({ etcd, storageMediaType }: ControlPlaneOptions): ResourceCodecOptions {
   const isShared = etcd !== undefined;
   return {
@@ -314,7 +317,7 @@ function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {
   return startingWith('dataDir', async () => {
     const pki = await ensurePki({ directory: pkiDirectory(options), hosts, clock });
     if (serving === undefined) return pki;
-    // What clients have to trust, under the name that is handed out.
+    // Clients have to trust this certificate; the file's path is the one handed out.
     const trustFile = join(pkiDirectory(options), 'given-serving.crt');
     await writePrivateFile(trustFile, serving.cert);
     return { ...pki, serving, trusted: { cert: serving.cert, file: trustFile } };
@@ -325,7 +328,7 @@ function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string
   return join(resolve(dataDir), 'pki');
 }
 
-/** What `work` makes; rejects with the reason of the signal when that aborts first. */
+/** Returns the result of `work`; rejects with the reason of the signal when that aborts first. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
@@ -338,14 +341,14 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
   const errors: unknown[] = [];
-  // One that fails must not keep the next from closing: the last of them frees the data directory.
+  // A closer that fails must not keep the next from running: the last one frees the data directory.
   for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
     await closer().catch((error: unknown) => errors.push(error));
   }
   if (errors.length > 0) throw new AggregateError(errors, 'the control plane did not close cleanly');
 }
 
-/** What would fail late, or be ignored by TLS. */
+/** Refuses certificates that would fail later, or that TLS would ignore. */
 function checkCertificates({ serving, clientCa, kubelet, etcd }: ControlPlaneOptions): void {
   if (serving !== undefined) checkKeyPair(serving, { cert: 'serving.cert', key: 'serving.key' });
   if (clientCa !== undefined) checkAuthorities(clientCa, 'clientCa');
@@ -361,7 +364,7 @@ function checkCertificates({ serving, clientCa, kubelet, etcd }: ControlPlaneOpt
   }
 }
 
-/** Starts it; the result ends it. */
+/** Starts compaction; the returned function stops it. */
 function compaction(
   engine: Engine,
   options: ControlPlaneOptions & { readonly clock: Clock; readonly logger: Logger },
@@ -384,7 +387,7 @@ async function accessOptions(options: ControlPlaneOptions, token: string): Promi
   };
 }
 
-/** With a key to sign with, unless there is nobody to ask for tokens. */
+/** Adds a signing key, unless HTTP is off and nobody can ask for tokens. */
 async function serviceAccounts(options: ControlPlaneOptions): Promise<ServiceAccountOptions> {
   const { signingKey: given, verificationKeys = [] } = options.serviceAccounts ?? {};
   if (given !== undefined) await startingWith('serviceAccounts.signingKey', () => void readSigningKey(given));

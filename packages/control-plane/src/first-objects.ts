@@ -1,4 +1,4 @@
-// The objects that every cluster has: the namespaces and the priority classes that a kube-apiserver makes for itself.
+// The objects that every cluster has: the namespaces and priority classes that kube-apiserver creates itself.
 import { isAlreadyExists, isNotFound, type ResourceClient } from '@kapstan/api';
 import { Namespace } from '@kapstan/kinds/core/v1';
 import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
@@ -7,15 +7,11 @@ const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
 /** Source: pkg/apis/scheduling/v1 SystemPriorityClasses. */
 const priorityClasses = [
-  ['system-node-critical', 2_000_001_000, 'For pods of the system that have to stay on the node where they are.'],
-  [
-    'system-cluster-critical',
-    2_000_000_000,
-    'For pods of the system that have to run in the cluster, on whichever node.',
-  ],
+  ['system-node-critical', 2_000_001_000, 'For system pods that must stay on the node where they run.'],
+  ['system-cluster-critical', 2_000_000_000, 'For system pods that must run in the cluster, on any node.'],
 ] as const;
 
-/** Creates those that are missing; what is there stays as it is. */
+/** Creates the objects that are missing; existing ones stay as they are. */
 export async function createFirstObjects(client: ResourceClient): Promise<void> {
   await Promise.all([
     ...namespaces.map((name) => createNamespace(client, name)),
@@ -33,7 +29,7 @@ export async function createFirstObjects(client: ResourceClient): Promise<void> 
   ]);
 }
 
-/** One of them may be deleted. Source: pkg/controlplane/controller/systemnamespaces. */
+/** Creates a namespace again that somebody has deleted. Source: pkg/controlplane/controller/systemnamespaces. */
 export async function keepFirstNamespaces(client: ResourceClient): Promise<void> {
   for (const name of namespaces) {
     await client.get(Namespace, { name }).catch(async (error: unknown) => {

@@ -1,4 +1,4 @@
-// The pages from which others learn to verify the tokens of service accounts: OpenID discovery and the key set.
+// The pages that let others verify service account tokens: OpenID discovery and the key set.
 // Source: apiserver routes/openidmetadata.go (1.36).
 
 import type { Page, PageAnswer } from '@kapstan/apiserver';

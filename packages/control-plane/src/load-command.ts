@@ -1,4 +1,4 @@
-// The kapstan command, from its bundle or as the compiler wrote it. Called by bin/kapstan.js.
+// Loads the kapstan command from its bundle, or else from the compiled modules. Called by bin/kapstan.js.
 import { currentBundle, loadBundle } from './bundle.ts';
 
 type Command = Pick<typeof import('./command.ts'), 'main'>;

@@ -5,7 +5,7 @@ import type { ResourceStack } from '@kapstan/apiserver';
 import { expect, it } from 'vitest';
 import { reportLoading } from './load-progress.ts';
 
-/** As much of a stack as is looked at: opening a store too large for a second would take more than one. */
+/** A stand-in with only the members that are read: opening a real store that takes a second to load would take longer than that. */
 function stack(resource: string, state: 'pending' | 'ready', loading: number): ResourceStack {
   const served = { definition: { group: '', resource } };
   return { served, cacher: { inspect: () => ({ state, loading }) } } as unknown as ResourceStack;

@@ -1,5 +1,4 @@
-// Tells how far the caches are while a server starts on a large store. Used by resources.ts.
-
+// Logs how many objects the caches have loaded while a server starts on a large store. Used by resources.ts.
 import type { Clock, Logger } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
 import type { ResourceStack } from '@kapstan/apiserver';
@@ -13,7 +12,7 @@ export interface LoadProgressOptions {
   readonly logger: Logger;
 }
 
-/** Says once a second what has been read so far; nothing when all is there before. The returned function ends it. */
+/** Logs progress once a second until all caches are loaded; nothing when that takes less than a second. The returned function stops it. */
 export function reportLoading({ open, clock, logger }: LoadProgressOptions): () => void {
   let cancel = (): void => undefined;
   const arm = (): void => {
@@ -27,7 +26,7 @@ export function reportLoading({ open, clock, logger }: LoadProgressOptions): () 
     });
     const most = loading.reduce((a, b) => (b.objects > a.objects ? b : a), { resource: '', objects: 0 });
     const objects = loading.reduce((sum, one) => sum + one.objects, 0);
-    logger.info('Loading objects', { objects, unread: loading.length, most: most.resource });
+    logger.info('loading objects', { objects, unread: loading.length, most: most.resource });
     arm();
   };
   arm();

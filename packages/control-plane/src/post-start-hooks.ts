@@ -1,9 +1,11 @@
-// PostStartHooks: the parts of a start that /healthz, /livez and /readyz tell of one by one, under kube-apiserver's names. Told by
-// control-plane.ts when each is done, asked by serving.ts. Source: kube-apiserver 1.36, /readyz?verbose.
+// PostStartHooks reports the steps of a start one by one in /healthz, /livez and /readyz, under kube-apiserver's names. control-plane.ts
+// marks each step as done, serving.ts reads them. Source: kube-apiserver 1.36, /readyz?verbose.
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 
-/** Those of kube-apiserver that have an equal here, in its order. The others are of parts that are not built, or not needed. */
+/**
+ * Those of kube-apiserver's hooks that have a counterpart here, in its order. The others belong to parts that are not built or not needed.
+ */
 const inOrder = [
   'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
@@ -34,7 +36,10 @@ const inOrder = [
 
 export type PostStartHook = Exclude<(typeof inOrder)[number], 'rbac/bootstrap-roles'>;
 
-/** Done when all resources are open: the admission chain is made, the objects were counted, the definitions found, the caches filled or given up waiting for. */
+/**
+ * Done when all resources are open: the admission chain is built, objects are counted, definitions are loaded, and each cache is filled or
+ * has timed out.
+ */
 export const hooksOfResources: readonly PostStartHook[] = [
   'start-apiserver-admission-initializer',
   'storage-object-count-tracker-hook',
@@ -44,7 +49,7 @@ export const hooksOfResources: readonly PostStartHook[] = [
   'storage-readiness',
 ];
 
-/** Done when the server has said once in the store what it says of itself. */
+/** Done when the server has written its identity objects to the store once. */
 export const hooksOfIdentity: readonly PostStartHook[] = [
   'start-cluster-authentication-info-controller',
   'start-kube-apiserver-identity-lease-controller',
@@ -55,30 +60,30 @@ export const hooksOfIdentity: readonly PostStartHook[] = [
 const hooksOfLease: readonly string[] = hooksOfIdentity.filter((hook) => hook.includes('lease'));
 const hooksOfService: readonly string[] = ['bootstrap-controller', 'start-kubernetes-service-cidr-controller'];
 
-/** Done by api-services/api-service-registration.ts, which says when. */
+/** Finished by api-services/api-service-registration.ts. */
 const hooksOfApiServices: readonly string[] = inOrder.slice(inOrder.indexOf('start-kube-aggregator-informers'));
 
 export class PostStartHooks {
   readonly #isFinished = new Map<PostStartHook, boolean>();
 
-  /** Of the parts that the options ask for. */
+  /** Includes the hooks of the parts that the options enable. */
   constructor({ endpointReconciler = 'off', identity = 'off', registersApiServices = false }: ControlPlaneOptions) {
     const isLeftOut = (hook: string): boolean =>
       (identity === 'off' && hooksOfIdentity.includes(hook as PostStartHook)) ||
       (identity !== 'on' && hooksOfLease.includes(hook)) ||
       (endpointReconciler === 'off' && hooksOfService.includes(hook)) ||
       (!registersApiServices && hooksOfApiServices.includes(hook)) ||
-      // It has a check of its own.
+      // This hook has its own health check.
       hook === 'rbac/bootstrap-roles';
     for (const hook of inOrder) if (!isLeftOut(hook)) this.#isFinished.set(hook as PostStartHook, false);
   }
 
-  /** Those that the server does without are passed over. */
+  /** Marks hooks as finished; ignores those that this server does not have. */
   finish(...hooks: readonly PostStartHook[]): void {
     for (const hook of hooks) if (this.#isFinished.has(hook)) this.#isFinished.set(hook, true);
   }
 
-  /** Once finished, one stays so: what can fail later has checks of its own. */
+  /** A finished hook stays finished: whatever can fail later has its own check. */
   get healthChecks(): readonly HealthCheck[] {
     return [...this.#isFinished.keys()].map((hook) => ({
       name: `poststarthook/${hook}`,
@@ -88,10 +93,10 @@ export class PostStartHooks {
   }
 }
 
-/** As kube-apiserver lists them; those that it has not, last. */
+/** Sorts checks in kube-apiserver's order; checks that it does not have come last. */
 export function inKubernetesOrder(checks: readonly HealthCheck[]): HealthCheck[] {
   const hooks = inOrder.map((hook) => `poststarthook/${hook}`);
-  // Behind the registration comes a check that says what of it is missing.
+  // This check follows the registration hook and names the APIServices that are missing.
   hooks.splice(hooks.indexOf('poststarthook/kube-apiserver-autoregistration') + 1, 0, 'autoregister-completion');
   const first = ['etcd', 'etcd-readiness', 'informer-sync', ...hooks];
   const ranks = new Map(first.map((name, rank) => [name, rank]));

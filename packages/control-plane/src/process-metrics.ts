@@ -1,10 +1,10 @@
-// processMetrics: what /metrics shows of the process, under the names that every exporter gives it. Read when it is asked for; what the
-// system does not tell is left out. Part of serving.ts.
+// processMetrics: process metrics for /metrics, under the names that exporters share. They are read at each scrape; values that the
+// system does not provide are left out. Part of serving.ts.
 import { readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '@kapstan/api';
 import { formatMetrics, type MetricFamily } from '@kapstan/storage';
 
-/** What is asked of the system, which needs a file descriptor for each. */
+/** Values that the system provides; reading each takes a file descriptor. */
 export interface ProcessFacts {
   residentBytes(): number;
   openFiles(): Promise<readonly string[]>;
@@ -23,11 +23,13 @@ export function processMetrics(clock: Clock, facts: ProcessFacts = ownFacts): { 
     metrics: async () => {
       const { user, system } = process.cpuUsage();
       const families = await Promise.all([
-        counter('process_cpu_seconds_total', 'CPU that the process has taken.', (user + system) / 1e6),
-        told(() => gauge('process_resident_memory_bytes', 'Memory of the process.', facts.residentBytes())),
-        gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', startSeconds),
+        counter('process_cpu_seconds_total', 'CPU time used by the process, in seconds.', (user + system) / 1e6),
+        told(() =>
+          gauge('process_resident_memory_bytes', 'Resident memory of the process, in bytes.', facts.residentBytes()),
+        ),
+        gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', startSeconds),
         told(async () =>
-          gauge('process_open_fds', 'Files and sockets that are open.', (await facts.openFiles()).length),
+          gauge('process_open_fds', 'Number of open file descriptors.', (await facts.openFiles()).length),
         ),
         told(async () => fileLimit(await facts.limits())),
       ]);
@@ -38,10 +40,13 @@ export function processMetrics(clock: Clock, facts: ProcessFacts = ownFacts): { 
 
 function fileLimit(limits: string): MetricFamily | undefined {
   const most = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
-  return Number.isNaN(most) ? undefined : gauge('process_max_fds', 'Most files and sockets at once.', most);
+  return Number.isNaN(most) ? undefined : gauge('process_max_fds', 'Maximum number of open file descriptors.', most);
 }
 
-/** Undefined for what the system does not tell: there is no /proc, or no file descriptor is left, when the rest is asked for most. */
+/**
+ * Returns undefined for a value that the system does not provide: there is no /proc, or no file descriptor is left. The other metrics
+ * matter most in exactly that case.
+ */
 async function told(
   read: () => MetricFamily | undefined | Promise<MetricFamily | undefined>,
 ): Promise<MetricFamily | undefined> {

@@ -5,7 +5,7 @@ import { RbacPolicy } from '@kapstan/kubernetes';
 import { expect, it, onTestFinished } from 'vitest';
 import { RbacFeed } from './rbac-feed.ts';
 
-/** A feed over sources that a test changes, by kind. */
+/** Opens a feed over sources, one for each kind, which the test changes. */
 function open() {
   const clock = new VirtualClock();
   const sources = new Map(
@@ -68,7 +68,7 @@ it('keeps what was known while a kind cannot be read, says so, and takes over wh
   await settle();
   expect([may('get'), may('list')]).toEqual([true, false]);
   expect(lines[0]).toEqual([
-    'Roles or bindings could not be followed',
+    'could not watch roles or bindings; retrying',
     { resource: 'clusterroles', error: 'Error: no disk' },
   ]);
   for (let i = 0; i < 20; i++) {

@@ -1,4 +1,4 @@
-// RbacFeed: keeps the policy of the authorizer in step with the stored roles and bindings, by list and watch in this process.
+// RbacFeed lists and watches the stored roles and bindings in this process, and keeps the authorizer's policy in step with them.
 // Between control-plane.ts and @kapstan/apiserver's RbacPolicy.
 import type { Clock, DeepReadonly, KubernetesObject, Logger, Resource, ResourceClient } from '@kapstan/api';
 import { Reflector } from '@kapstan/informers';
@@ -18,17 +18,17 @@ const kinds: readonly Resource<KubernetesObject>[] = [Role, ClusterRole, RoleBin
 export class RbacFeed {
   readonly #reflectors: readonly Reflector<KubernetesObject>[];
 
-  /** Does nothing until {@link start}. */
+  /** Creates it idle; {@link start} starts it. */
   constructor(ports: RbacFeedPorts) {
     this.#reflectors = kinds.map((kind) => reflectorOf(kind, ports));
   }
 
-  /** It never gives up: while a kind cannot be read, what was known of it last holds. */
+  /** Starts the feed. It never gives up: while a kind cannot be read, its last known objects count. */
   start(): void {
     for (const reflector of this.#reflectors) reflector.start();
   }
 
-  /** Resolves when the policy holds all that was stored at the start. Rejects when the feed is closed before. */
+  /** Resolves when the policy holds everything stored at the start. Rejects when the feed is closed first. */
   async whenSynced(): Promise<void> {
     await Promise.all(
       this.#reflectors.map(({ status$ }) => firstValueFrom(status$.pipe(filter(({ phase }) => phase === 'live')))),
@@ -56,11 +56,11 @@ function reflectorOf(
     clock,
     name: kind.plural,
     onWatchError: (error, { phase }) => {
-      // Expired is no trouble: it is listed anew.
+      // "stale" means an expired version, which a relist repairs, so it is no warning.
       const level = phase === 'stale' ? 'debug' : 'warn';
-      logger[level]('Roles or bindings could not be followed', { resource: kind.plural, error: String(error) });
+      logger[level]('could not watch roles or bindings; retrying', { resource: kind.plural, error: String(error) });
     },
     onWarning: (text) => logger.warn(text),
-    onStoreError: (error) => logger.error('A role or binding was passed over', { error: String(error) }),
+    onStoreError: (error) => logger.error('ignored a role or binding that cannot be read', { error: String(error) }),
   });
 }

@@ -1,15 +1,15 @@
-// repeatEvery: work that is done again after each pause, until its owner closes. How a server keeps in the store what it says of
-// itself (server-identity, kubernetes-service) and looks at what services were given.
+// repeatEvery repeats work after each pause until its owner closes. With it a server renews its identity objects (server-identity,
+// kubernetes-service) and repairs the addresses and ports given to services.
 import { type Clock, delay } from '@kapstan/api';
 
 export interface RepeatOptions {
   readonly clock: Clock;
-  /** Between the end of one and the start of the next, and before the first. */
+  /** Pause in milliseconds between the end of one run and the start of the next, and before the first. */
   readonly intervalMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Resolves once the signal is aborted and nothing is under way. Rejects when `work` does, so it must not. */
+/** Resolves once the signal is aborted and no run is in progress. Rejects when `work` does, so `work` must not reject. */
 export async function repeatEvery(
   { clock, intervalMs, signal }: RepeatOptions,
   work: () => Promise<unknown>,

@@ -47,7 +47,7 @@ describe('openResources', () => {
     expect(await check?.check()).toBeUndefined();
     engine.checkHealth = () => Promise.reject(new StorageError({ code: 'Unreachable', message: 'no leader' }));
     expect(String(await check?.check())).toContain('no leader');
-    // Reads go on meanwhile: they are not what is asked.
+    // Reads still work meanwhile: the health check does not depend on them.
     expect(await engine.currentRevision()).toBeGreaterThan(0);
   });
 

@@ -1,4 +1,4 @@
-// Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
+// Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
 import { DefinitionController, definitionsId } from '@kapstan/apiextensions';
@@ -52,14 +52,14 @@ import { StorePolls } from './store/store-polls.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
-  /** For the resources that `sizes` does not name; 0 = off. */
+  /** Size for resources that `sizes` does not name; 0 = no cache. */
   readonly defaultSize: number;
-  /** Events that the history has room for at first and at least, by group resource ("deployments.apps"); 0 = off. */
+  /** Initial and minimum number of events that a cache's history can hold, by group resource ("deployments.apps"); 0 = no cache. */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
 export interface ResourcesOptions {
-  /** What all keys of the store begin with. Default "/registry". */
+  /** Prefix of all keys in the store. Default "/registry". */
   readonly keyPrefix?: string;
   readonly watchCache?: WatchCacheOptions;
   readonly deleteCollectionWorkers?: number;
@@ -67,47 +67,47 @@ export interface ResourcesOptions {
   readonly serviceClusterIpRange?: string;
   readonly eventTtlSeconds?: number;
   readonly allowsPrivileged?: boolean;
-  /** Types of node addresses under which kubelets are looked for, the best first. */
+  /** Node address types to try when connecting to a kubelet, in order of preference. */
   readonly kubeletAddressTypes?: readonly string[];
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
   readonly encryption?: EncryptionAtRest | undefined;
-  /** As the option of the server: objects that cannot be read may be deleted by force, so lists name them. Default false. */
+  /** Same as the option of the server: objects that cannot be read may be deleted by force, so lists name them. Default false. */
   readonly allowsUnsafeDeletion?: boolean;
-  /** How long to wait for objects of a kind that cannot be read, before serving without them. Default 60 000. */
+  /** How long to wait for kinds whose objects cannot be read, in milliseconds, before serving without them. Default 60 000. */
   readonly storageInitializationTimeoutMs?: number;
-  /** Most seconds by which a lease may outlive its object, so that others share it. 0 = none is shared. Default 60. */
+  /** Maximum number of seconds by which a lease may outlive its object, so that objects can share leases. 0 = no sharing. Default 60. */
   readonly leaseReuseSeconds?: number;
-  /** Time between two counts of the stored objects for /metrics, in milliseconds; 0 = none. Default 60 000. */
+  /** Interval at which stored objects are counted for /metrics, in milliseconds; 0 = never. Default 60 000. */
   readonly countPollMs?: number;
-  /** Time between two looks at the size of the store for /metrics, in milliseconds; 0 = none. Default 30 000. */
+  /** Interval at which the size of the store is read for /metrics, in milliseconds; 0 = never. Default 30 000. */
   readonly sizePollMs?: number;
   readonly access?: AccessControlOptions;
-  /** Built-in APIs that clients find or not. Default: stable versions on, all others off. */
+  /** Built-in APIs to serve or not. Default: stable versions on, all others off. */
   readonly runtimeConfig?: RuntimeConfig;
-  /** How objects are written to the engine and read from it. Default: JSON of nobody else. */
+  /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export interface Resources {
-  /** All that the server works with. */
+  /** Every resource that the server works with. */
   readonly catalog: ResourceCatalog;
-  /** Those of them that clients find. */
+  /** Those resources of the catalog that clients can discover. */
   readonly served: ResourceCatalog;
-  /** Where several servers share the store. */
+  /** Present where several servers share the store. */
   readonly nodePorts: SharedNodePorts | undefined;
   readonly access: AccessControl;
   readonly client: ResourceClient;
   readonly patching: ObjectPatching;
   readonly healthChecks: HealthCheck[];
-  /** False when the objects of some kind cannot be read: now, or not yet. */
+  /** Returns false while the objects of some kind cannot be read. */
   isReady(): boolean;
-  /** No watch of what is in this store may begin before this revision any more: it was compacted to it. */
+  /** Reports that the engine was compacted to this revision: watches of its resources may no longer start before it. */
   forgetBefore(engine: Engine, revision: Revision): void;
-  /** What stores, watch caches and authenticators count, in the text format of Prometheus. */
+  /** Metrics of stores, watch caches and authenticators, in Prometheus' text format. */
   readonly metrics: { metrics(): Promise<string> };
   close(): Promise<void>;
 }
@@ -138,7 +138,7 @@ function formatOwnMetrics({ open, polls, access, admission }: MetricSources): st
   const stores = storeMetrics(inspectedStores(open, polls));
   const { metrics: tokens } = access.secretTokens;
   return formatMetrics([
-    // Horizontal pod autoscalers have a store for each of their versions.
+    // Horizontal pod autoscalers have one store for each version, so their series are merged.
     ...mergeSeries([...stores, ...cacherMetrics(inspected(open))]),
     ...sizeMetrics(polls.storedBytes),
     ...admission.families(),
@@ -146,7 +146,7 @@ function formatOwnMetrics({ open, polls, access, admission }: MetricSources): st
   ]);
 }
 
-/** Under the names that kube-apiserver gives its clusters: etcd-0, etcd-1, … */
+/** Labels each store as kube-apiserver labels its clusters: etcd-0, etcd-1, … */
 function sizeMetrics(storedBytes: readonly (number | undefined)[]): MetricFamily[] {
   const samples = storedBytes.flatMap((bytes, index) =>
     bytes === undefined ? [] : [{ labels: { storage_cluster_id: `etcd-${index}` }, value: bytes }],
@@ -156,7 +156,9 @@ function sizeMetrics(storedBytes: readonly (number | undefined)[]): MetricFamily
 
 const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared: false };
 
-/** Opens all built-in resources and those of the stored definitions, and waits until they can be read. The engines stay their owner's. */
+/**
+ * Opens the built-in resources and those of the stored definitions, and waits until they can be read. The caller still owns the engines.
+ */
 export async function openResources(engines: StoreEngines, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
   const enablement = await startingWith('runtimeConfig', () => new ApiEnablement(options.runtimeConfig));
@@ -188,7 +190,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const definitions = await builtinDefinitions(server, options);
   const stacks = definitions.map(createStack);
   installGuarded(catalog, stacks, access);
-  // Without a word about it all of the catalog is served.
+  // Without this option the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
   const facts = builtinFacts(definitionsId);
@@ -246,14 +248,14 @@ interface VirtualParts {
   readonly virtual: Parameters<AccessControl['reviews']>[0];
 }
 
-/** What is answered and not stored. */
+/** Installs resources that are answered but not stored. */
 function installVirtual(catalog: ResourceCatalog, { clock, findStore, engines, access, virtual }: VirtualParts): void {
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
   catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);
 }
 
-/** Roles and bindings take nothing that their writer has not. */
+/** Installs roles and bindings so that nobody can grant permissions that they do not have. */
 function installGuarded(catalog: ResourceCatalog, stacks: readonly ResourceStack[], access: AccessControl): void {
   const storeOf = new Map(stacks.map(({ served }) => [formatGroupResource(served.definition), served.store]));
   const guard = {
@@ -263,7 +265,7 @@ function installGuarded(catalog: ResourceCatalog, stacks: readonly ResourceStack
   for (const stack of stacks) catalog.install(guardEscalation(stack.served, guard));
 }
 
-/** What clients find of the catalog. Custom resources are there where their definitions are. */
+/** Returns the resources of the catalog that are served. Custom resources are served where their definitions are. */
 function servedOf(catalog: ResourceCatalog, enablement: ApiEnablement): ResourceCatalog {
   const deployments = catalog.find('apps', 'v1', 'deployments');
   const historic = { group: 'extensions', version: 'v1beta1', resource: 'deployments' };
@@ -274,7 +276,7 @@ function servedOf(catalog: ResourceCatalog, enablement: ApiEnablement): Resource
   );
 }
 
-/** What the stacks of all resources are told of the options. */
+/** Returns the options that apply to the stacks of all resources. */
 function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'engine'> {
   return {
     codecFor: (definition) => storageCodecOf(definition, options.storedAs ?? ownStore),
@@ -292,7 +294,7 @@ function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'en
   };
 }
 
-/** Undefined for a server that is alone: it finds them in its services. */
+/** Returns undefined for a server that does not share its store: it reads used ports from its services. */
 function nodePortsOf(
   engines: StoreEngines,
   { keyPrefix, storedAs = ownStore, encryption }: ResourcesOptions,
@@ -310,7 +312,7 @@ async function builtinDefinitions(
   server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
-  // The one value that the registry checks.
+  // The service address range is the only value that the registry checks.
   return startingWith('serviceClusterIpRange', () =>
     builtinResources({
       ...server,
@@ -322,7 +324,7 @@ async function builtinDefinitions(
   );
 }
 
-/** Under kube-apiserver's names: whether all stores answer, and whether the caches have caught up with it. */
+/** Health checks under kube-apiserver's names: whether all stores answer, and whether the caches are up to date. */
 function healthChecks(engines: readonly Engine[], open: ReadonlySet<ResourceStack>): HealthCheck[] {
   return [
     { name: 'etcd', check: () => reasonOf(engines.map((engine) => engine.checkHealth())) },
@@ -332,7 +334,7 @@ function healthChecks(engines: readonly Engine[], open: ReadonlySet<ResourceStac
       check: () => reasonOf(engines.map((engine) => engine.checkReadiness())),
     },
     {
-      // What follows the caches is as far as they are.
+      // Everything fed from the caches is as current as they are.
       name: 'informer-sync',
       endpoints: ['readyz'],
       check: () => {

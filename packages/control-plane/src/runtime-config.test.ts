@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-/** A server started with the flag. */
+/** Starts a server with the flag. */
 async function start(runtimeConfig?: string): Promise<ControlPlane> {
   const args = runtimeConfig === undefined ? [] : [`--runtime-config=${runtimeConfig}`];
   const flags = parseServeFlags([...args, `--data-dir=${dataDir}`, '--secure-port=0', '--control-loops=none']);
@@ -186,7 +186,7 @@ describe('the historic rollback of a deployment', () => {
     });
     expect(after.metadata?.generation).toBe(before.metadata?.generation);
     expect(after.metadata?.managedFields).toEqual(before.metadata?.managedFields);
-    // Without a revision it is the last one.
+    // A rollback without a revision goes to the previous one.
     await call(path, rollback({ rollbackTo: undefined }));
     expect((await read(server)).metadata?.annotations?.['deprecated.deployment.rollback.to']).toBe('0');
     await call(`${path}?dryRun=All`, rollback());

@@ -1,4 +1,4 @@
-// `kapstan serve`: flags to options, a running control plane, and its files; ends on SIGTERM and SIGINT.
+// `kapstan serve`: turns flags into options, runs a control plane, and writes its files. SIGTERM or SIGINT ends it.
 import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Logger } from '@kapstan/api';
@@ -20,10 +20,10 @@ import { serviceAccountOptions } from './flags/service-account-flags.ts';
 import { etcdOptions } from './flags/store-flags.ts';
 import { StartError, startingWith } from './start-error.ts';
 
-/** From this value of --v on, kube-apiserver too tells what only who looks for a fault wants to know. */
+/** At this value of --v kube-apiserver too begins to log debug details. */
 const debugVerbosity = 4;
 
-/** Runs until a signal ends it. 0 = drained and closed. Rejects with what went wrong at the start. */
+/** Runs until a signal ends it. Returns 0 once requests are drained and all is closed. Rejects with the error of a failed start. */
 export async function serve(args: readonly string[], stop: StopSignal = listenForStop()): Promise<number> {
   try {
     return await run(args, stop);
@@ -59,8 +59,8 @@ interface ServePorts {
 async function serving(flags: ServeFlags, ports: ServePorts): Promise<number> {
   const { logger, stop } = ports;
   for (const warning of [...flagWarnings(flags), ...auditFlagWarnings(flags)]) logger.warn(warning);
-  void stop.received.then((signal) => logger.info('Shutting down', { signal }));
-  // One that a killed server left would say that this one is ready.
+  void stop.received.then((signal) => logger.info('shutting down', { signal }));
+  // A ready file left by a killed server would claim that this one is ready.
   await removeReadyFile(flags);
   const controlPlane = await starting(flags, ports);
   if (controlPlane === undefined) return 0;
@@ -70,17 +70,17 @@ async function serving(flags: ServeFlags, ports: ServePorts): Promise<number> {
     await controlPlane.close();
     throw error;
   }
-  logger.info('Serving', { url: controlPlane.url, dataDir: resolve(flags['data-dir']) });
+  logger.info('serving', { url: controlPlane.url, dataDir: resolve(flags['data-dir']) });
   await stop.received;
   await controlPlane.close();
   await removeReadyFile(flags);
   return 0;
 }
 
-/** Undefined, and all closed again, when it was stopped before it ran. */
+/** Returns undefined, with everything closed again, when a signal stopped the start. */
 async function starting(flags: ServeFlags, { log, logger, stop }: ServePorts): Promise<ControlPlane | undefined> {
   const onFatal = (error: unknown): void => {
-    logger.error('The store failed; nothing more can be written', { error: String(error) });
+    logger.error('the store failed and accepts no more writes; exiting', { error: String(error) });
     process.exit(1);
   };
   try {
@@ -99,7 +99,7 @@ async function removeReadyFile(flags: ServeFlags): Promise<void> {
 
 type FileFlag = 'token-auth-file' | 'client-ca-file' | 'tls-cert-file' | 'tls-private-key-file';
 
-/** The flags of what startControlPlane names in its errors. */
+/** Maps the options that startControlPlane names in its errors to flags. */
 const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['dataDir', 'data-dir'],
   ['etcd', 'etcd-servers'],
@@ -136,7 +136,7 @@ async function namingFlags<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the flags say to {@link startControlPlane}; reads the files that they name. */
+/** Converts the flags to options of {@link startControlPlane}; reads the files that they name. */
 export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
   const read = async (name: FileFlag): Promise<string | undefined> =>
     flags[name] === '' ? undefined : await startingWith(`--${name}`, () => readFile(flags[name], 'utf8'));
@@ -168,7 +168,8 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     ...(clientCa === undefined ? {} : { clientCa }),
     ...(cert === undefined || key === undefined ? {} : { serving: { cert, key } }),
     authorization: flags['authorization-mode'],
-    // Nobody may do everything without so much as a name. Source: BuiltInAuthenticationOptions.ApplyAuthorization.
+    // With AlwaysAllow anonymous requests are refused: nobody without a name may do everything.
+    // Source: BuiltInAuthenticationOptions.ApplyAuthorization.
     isAnonymousAllowed: flags['anonymous-auth'] && !flags['authorization-mode'].includes('AlwaysAllow'),
     watchCache: {
       isEnabled: flags['watch-cache'],
@@ -199,7 +200,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
   };
 }
 
-/** How much at once, and for how long. */
+/** Returns the limits on concurrency and time. */
 function limitOptions(flags: ServeFlags): Partial<ControlPlaneOptions> {
   return {
     maxRequestsInflight: flags['max-requests-inflight'],
@@ -233,6 +234,6 @@ async function writeFiles(flags: ServeFlags, controlPlane: ControlPlane): Promis
   };
   await write('kubeconfig-out', controlPlane.kubeconfig);
   const { url, caFile, token } = controlPlane;
-  // Last of all: whoever waits for this file may use everything else.
+  // Written last: whoever waits for this file may use all the others.
   await write('ready-file', `${JSON.stringify({ url, caFile, token, pid: process.pid })}\n`);
 }

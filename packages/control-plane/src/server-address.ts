@@ -1,5 +1,5 @@
-// Where the server is reached, and what its certificate has to be for: from the address to listen on and the one to advertise.
-// Used by control-plane.ts.
+// Decides at which address the server is reached and which hosts its certificate covers, from the address to listen on and the one to
+// advertise. Used by control-plane.ts.
 import { networkInterfaces } from 'node:os';
 
 export interface ServerAddress {
@@ -8,13 +8,13 @@ export interface ServerAddress {
   readonly advertiseAddress?: string;
 }
 
-/** Addresses to listen on under which nobody is reached, and the loopback that they include. */
+/** Wildcard addresses, which clients cannot connect to, and the loopback address that each includes. */
 const everyAddress: ReadonlyMap<string, string> = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '::1'],
 ]);
 
-/** The url with a host in it that can be connected to: "https://0.0.0.0:6443" → that of the advertised address or loopback. */
+/** Returns the URL with a host that clients can connect to: for "https://0.0.0.0:6443" the advertised address, else loopback. */
 export function reachableUrl(url: string, { bindAddress = '', advertiseAddress }: ServerAddress): string {
   const loopback = everyAddress.get(bindAddress);
   if (loopback === undefined) return url;
@@ -23,13 +23,13 @@ export function reachableUrl(url: string, { bindAddress = '', advertiseAddress }
   return `${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Names and addresses for the serving certificate; all of this machine where all are listened on. */
+/** Returns the names and addresses for the serving certificate: with a wildcard address, all addresses of this machine. */
 export function certificateHosts({ bindAddress, advertiseAddress }: ServerAddress): readonly string[] {
   const listened = bindAddress !== undefined && everyAddress.has(bindAddress) ? localAddresses() : [bindAddress];
   return [...listened, advertiseAddress].filter((host) => host !== undefined);
 }
 
-/** Without those that are good on one link only: they mean nothing without the name of an interface. */
+/** Leaves out link-local addresses, which mean nothing without the name of an interface. */
 function localAddresses(): readonly string[] {
   return Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])

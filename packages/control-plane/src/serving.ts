@@ -1,4 +1,4 @@
-// Serving: the HTTPS server of a control plane, made of its parts, and what is wrong when it cannot listen. Between
+// Serving: starts the HTTPS server of a control plane from its parts, and explains why it cannot listen. Between
 // control-plane.ts and the API server.
 import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
@@ -27,7 +27,7 @@ export interface ServerParts {
   readonly pki: Pki;
   readonly resources: Resources;
   readonly hooks: PostStartHooks;
-  /** Of what the start goes on with while requests are answered: the default roles, the APIServices. */
+  /** Checks of startup work that continues while requests are served: the default roles, the APIServices. */
   readonly healthChecks: readonly HealthCheck[];
   readonly loops: RunningLoops;
   readonly encryption: EncryptionAtRest | undefined;
@@ -36,7 +36,7 @@ export interface ServerParts {
   readonly logger: Logger;
 }
 
-/** Listens. Rejects with a StartError for the port or the address when they cannot be had. */
+/** Starts to listen. Rejects with a StartError for the port or the address when either cannot be used. */
 export async function startServing(options: ControlPlaneOptions, parts: ServerParts): Promise<ApiServer> {
   try {
     return await startApiServer(serverOptions(options, parts));
@@ -91,7 +91,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
   };
 }
 
-/** Options that the server takes as they are. */
+/** Options that are passed to the server unchanged. */
 const passedOn = [
   'maxRequestsInflight',
   'maxMutatingRequestsInflight',
@@ -107,7 +107,7 @@ const passedOn = [
   'maxServerWatchBufferBytes',
 ] as const;
 
-/** Those of the members that are there. */
+/** Returns the named members that are defined. */
 function given<T extends object, K extends keyof T>(
   options: T,
   names: readonly K[],
@@ -116,5 +116,5 @@ function given<T extends object, K extends keyof T>(
   return Object.fromEntries(present.map((name) => [name, options[name]])) as { [P in K]?: Exclude<T[P], undefined> };
 }
 
-/** That the port cannot be had is the port's fault or the address's. */
+/** Errors of listening that are blamed on the port; others are blamed on the address. */
 const portErrors: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EACCES', 'ERR_SOCKET_BAD_PORT']);

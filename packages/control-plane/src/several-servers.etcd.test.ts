@@ -1,4 +1,4 @@
-// Several servers on one etcd: one runs the control loops, all know the tokens of all.
+// Several servers on one etcd: one runs the control loops, and each accepts the tokens of all.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -19,7 +19,7 @@ let taken: Server;
 let takenPort: number;
 
 beforeAll(async () => {
-  // What is opened once in a process, such as the reader of random numbers, is no leak of what is tested here.
+  // One server starts and stops first, so that what a process opens only once, such as the random number source, is not counted as a leak.
   const warm = await mkdtemp(join(tmpdir(), 'kapstan-start-'));
   await (await startControlPlane({ dataDir: warm })).close();
   await rm(warm, { recursive: true });
@@ -72,7 +72,7 @@ describe('a control plane that cannot start', () => {
       /^etcd.tls.cert: /,
     ],
     ['the serving certificate is none', () => ({ serving: { cert: 'x', key: 'x' } }), /^serving.cert: /],
-    ['the authority of clients is none', () => ({ clientCa: 'junk' }), /^clientCa: there is no certificate in it/],
+    ['the authority of clients is none', () => ({ clientCa: 'junk' }), /^clientCa: it contains no certificate/],
     ['an authority of clients is broken', () => ({ clientCa: junkBlock }), /^clientCa: /],
     ['a key of tokens is none', () => ({ serviceAccounts: { signingKey: 'x' } }), /^serviceAccounts.signingKey: /],
     [
@@ -106,7 +106,7 @@ describe('a control plane that cannot start', () => {
     const pem = (name: string): Promise<string> => readFile(join(dataDir, 'pki', name), 'utf8');
     const serving = { cert: await pem('apiserver.crt'), key: await pem('admin.key') };
     await expect(startControlPlane({ dataDir, serving })).rejects.toThrow(
-      'serving.key: it is not the key of the certificate',
+      'serving.key: the private key does not match the certificate',
     );
   });
 });
@@ -147,7 +147,7 @@ describe('kapstan serve', () => {
     expect(outcome.stderr).not.toContain('\n    at ');
     expect(outcome.code).toBe(1);
     await leaks.assertNone();
-    // Also of the files that it began to write.
+    // This includes the files that it began to write.
     expect((await readdir(work)).filter((name) => name !== 'data')).toEqual([]);
   });
 
@@ -196,11 +196,11 @@ describe('a control plane whose etcd does not answer', () => {
     const failed = startControlPlane(options).catch((error: Error) => error.message);
     await vi.waitFor(() => expect(clock.pendingTimers).toBeGreaterThan(0));
     await clock.advance(1_999);
-    const waiting = ['Waiting for etcd', { servers: 'http://127.0.0.1:1' }];
+    const waiting = ['waiting for etcd', { servers: 'http://127.0.0.1:1' }];
     expect(warnings).not.toContainEqual(waiting);
     await clock.advance(1);
     expect(warnings).toContainEqual(waiting);
-    // Why, as soon as that is known.
+    // The reason follows as soon as it is known.
     const reason = expect.stringContaining('ECONNREFUSED');
     const refused = ['etcd cannot be reached', { endpoint: 'http://127.0.0.1:1', reason }];
     await vi.waitFor(() => expect(warnings).toContainEqual(refused));

@@ -1,25 +1,27 @@
-// StartError: what a control plane could not start for, under the name of the option that has to be changed. serve.ts puts the
-// flag's name in its place.
+// StartError: why a control plane could not start, and which option has to be changed. serve.ts replaces the option's name with the
+// flag's.
 import { isStorageError } from '@kapstan/storage';
 
 export class StartError extends Error {
   override readonly name = 'StartError';
-  /** Where the cause lies: a path in the options of startControlPlane, or a flag of the command. */
+  /** The option at fault: a path in the options of startControlPlane, or a flag of the command. */
   readonly option: string;
 
-  /** The message tells the option and the cause, without a stack. */
+  /** The message names the option and the cause, without a stack. */
   constructor(option: string, { cause }: { readonly cause: unknown }) {
     super(`${option}: ${reasonOf(cause)}`, { cause });
     this.option = option;
   }
 
-  /** The same cause, under the name by which somebody else calls the option. */
+  /** Returns the same error under another name of the option. */
   renamed(option: string): StartError {
     return new StartError(option, { cause: this.cause });
   }
 }
 
-/** What `work` makes. Rejects with a {@link StartError} of this option when it fails, unless it has named another one. */
+/**
+ * Returns the result of `work`. When it fails, rejects with a {@link StartError} that names this option, unless it already names another.
+ */
 export async function startingWith<T>(option: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -28,13 +30,13 @@ export async function startingWith<T>(option: string, work: () => T | Promise<T>
   }
 }
 
-/** What went wrong, in words for who started the command. */
+/** Returns the reason in words for whoever started the command. */
 export function reasonOf(cause: unknown): string {
   if (isStorageError(cause) && cause.detail !== '') return worded(cause.detail);
   return worded(cause instanceof Error ? cause.message : String(cause));
 }
 
-/** gRPC ends some of its messages with a note that is mostly empty. */
+/** Removes the mostly empty note at the end of some gRPC messages. */
 function worded(text: string): string {
   return text.replace(/\.? *Resolution note: *$/, '');
 }

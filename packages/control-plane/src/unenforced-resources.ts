@@ -1,5 +1,5 @@
-// What a kube-apiserver enforces and this server does not: whoever writes such an object is told in a warning. Used by serving.ts.
-// What controllers beside a server act on, such as CronJobs, is not here: a kube-controller-manager may well run beside this one.
+// Warnings for objects that kube-apiserver enforces and this server only stores. Used by serving.ts.
+// Kinds that controllers act on, such as CronJobs, are not listed: a kube-controller-manager may run beside this server.
 
 const unenforced: Readonly<Record<string, string>> = {
   'validatingwebhookconfigurations.admissionregistration.k8s.io': 'no webhook is called',
@@ -12,7 +12,7 @@ const unenforced: Readonly<Record<string, string>> = {
   limitranges: 'no limit is enforced and no default is set',
 };
 
-/** Texts of warnings by group resource. */
+/** Returns the warning texts by group resource. */
 export function unenforcedWarnings(): ReadonlyMap<string, string> {
   const entries = Object.entries(unenforced);
   return new Map(entries.map(([id, why]) => [id, `${id} are stored by this server without effect: ${why}`]));

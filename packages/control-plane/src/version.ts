@@ -1,4 +1,4 @@
-// The version of this package, as package.json says it.
+// The version of this package, read from package.json.
 import { readFileSync } from 'node:fs';
 
 export function kapstanVersion(): string {

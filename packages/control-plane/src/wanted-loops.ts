@@ -1,4 +1,4 @@
-// Which control loops a control plane runs, and whether it has to be elected for it. Used by control-plane.ts; the loops are in
+// Decides which control loops a control plane runs, and whether it must be elected first. Used by control-plane.ts; the loops are in
 // control-loops/.
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops, type RunningLoops } from './control-loops/control-loops.ts';
@@ -8,13 +8,16 @@ import type { ServerParts } from './serving.ts';
 import { StartError } from './start-error.ts';
 
 /**
- * How long after the deletion of a namespace its content may still arrive. On a store of our own all that writes is in this
- * process: late is only a request that was admitted before and is under way. On an etcd others write too, each admitting by
- * its own watch cache, which may not have heard of the deletion: what Kubernetes waits. Source: namespaceDeletionGracePeriod.
+ * How long content may still arrive in a namespace after its deletion, in milliseconds. All writers of an own store are in this process, so
+ * only requests admitted before can be late. On etcd other servers admit by their own watch caches, which may not have seen the deletion
+ * yet; the time is Kubernetes'. Source: namespaceDeletionGracePeriod.
  */
 const namespaceGraceMs = { ownStore: 500, sharedStore: 5000 };
 
-/** The loops that the options name: at once where this server is alone, else when it is elected. Throws TypeError and StartError. */
+/**
+ * Creates the loops that the options name: run at once where this server is alone, else when it is elected. Throws TypeError and
+ * StartError.
+ */
 export function wantedLoops(
   { controlLoops: list = [], collectsGarbage = true, etcd, leaderElection }: ControlPlaneOptions,
   parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'> & { readonly caCert: string | undefined },

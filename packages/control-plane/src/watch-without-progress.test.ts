@@ -1,4 +1,4 @@
-// Watches over HTTP on a store that cannot be asked for progress, as an etcd before 3.4.31 or 3.5.13.
+// Watches over HTTP on a store that cannot be asked for progress, such as etcd before 3.4.31 or 3.5.13.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane-options.ts';
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const binary = findEtcd();
@@ -56,7 +56,7 @@ describe.each(stores)('on $store without progress requests', ({ open }) => {
     await rm(dataDir, { recursive: true });
   });
 
-  /** The names in the first events, the second of which is of a change after the start. */
+  /** Returns the names in the first two events; the second is a change made after the start. */
   async function firstTwo(options: WatchOptions): Promise<unknown[]> {
     const seen: unknown[] = [];
     for await (const event of client.watchEvents(ConfigMap, { namespace: 'default', ...options })) {

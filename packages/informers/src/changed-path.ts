@@ -1,9 +1,11 @@
-// Where two states of an object differ: a path and no values, which may be secret. Used by mutation-detector.ts.
+// Finds where two states of an object differ: returns a path but no values, which may be secret. Used by mutation-detector.ts.
 import { ExactNumber } from '@kapstan/api';
 
 const plainKey = /^[A-Za-z_$][\w$-]*$/;
 
-/** Path of the first difference in JSON data, as ".spec.ports[0].name", or "" for the whole; undefined when there is none. */
+/**
+ * Returns the path of the first difference in JSON data, such as ".spec.ports[0].name", or "" for the whole; undefined when there is none.
+ */
 export function changedPath(before: unknown, after: unknown): string | undefined {
   if (!isContainer(before) || !isContainer(after)) return isSameLeaf(before, after) ? undefined : '';
   if (Array.isArray(before) !== Array.isArray(after)) return '';
@@ -19,7 +21,7 @@ type Container = Readonly<Record<string, unknown>>;
 const isContainer = (value: unknown): value is Container =>
   typeof value === 'object' && value !== null && !(value instanceof ExactNumber);
 
-/** As JSON sees it: a member that is undefined is none. */
+/** Follows JSON: a member that is undefined counts as absent. */
 const keysOf = (value: Container): string[] => Object.keys(value).filter((key) => own(value, key) !== undefined);
 
 const own = (value: Container, key: string): unknown => (Object.hasOwn(value, key) ? value[key] : undefined);

@@ -1,5 +1,4 @@
-// An rxjs operator for slow work on informer.events$: one task at a time per object, the newest change only.
-
+// An RxJS operator for slow work on informer.events$: one task at a time per object, and only its newest change.
 import type { KubernetesObject, ObjectKey } from '@kapstan/api';
 import { requireGivenFunction } from '@kapstan/api/internal';
 import { Observable, type OperatorFunction, type Subscriber } from 'rxjs';
@@ -7,16 +6,16 @@ import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
 
 export interface ConflateByKeyOptions {
-  /** Tasks at once, over all objects. At least 1. Default 1. */
+  /** Number of tasks that may run at once, over all objects. At least 1. Default 1. */
   readonly concurrency?: number;
 }
 
 /**
- * Runs `work` for changes, at most `concurrency` at once and never two for one object; while an object's task runs or waits,
- * its changes are merged into one. Emits what the tasks give, as they end.
+ * Runs `work` for changes: at most `concurrency` tasks at once, and never two for one object. While an object's task runs or waits, further
+ * changes of that object are merged into one. Emits the results of the tasks as they end.
  *
- * Cold. No replay. Errors with what a task rejects with, or the source's error. Completes when the source has completed and
- * all tasks have ended. Slow consumers: keyed buffer, at most one pending change per live object. `synced` is left out.
+ * Cold. No replay. Errors with the rejection of a task or with the source's error. Completes when the source has completed and all tasks
+ * have ended. Slow consumers: keyed buffer, at most one pending change per live object. `synced` is left out.
  */
 export function conflateByKey<T extends KubernetesObject, R>(
   work: (change: ObjectChange<T>) => Promise<R>,

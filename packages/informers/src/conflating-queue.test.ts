@@ -16,7 +16,7 @@ function changeOf(type: ObjectChange<TestPod>['type'], name: string): ObjectChan
     : { type, key, object, isFinalStateUnknown: false };
 }
 
-/** What is told of one key at a time: at most an end and what came after it. */
+/** Records what is pending for one key at a time: at most one deletion and what came after it. */
 class Model {
   readonly #waiting: { key: string; told: ObjectChange<TestPod>['type'][] }[] = [];
 
@@ -91,7 +91,7 @@ describe('ConflatingQueue', () => {
       queue.push({ type: 'added', key: keyOf(`p${i}`), object: shown, isInInitialList: true });
     const [first, , third] = [queue.shift(), queue.shift((key) => key !== keyOf('p1')), queue.shift()];
     let shifted = 3;
-    // In pieces, so that the time of the test can be over.
+    // Works in pieces, so that the test's timeout can fire.
     for (; queue.shift() !== undefined; shifted++) if (shifted % 1000 === 0) await new Promise(setImmediate);
     expect([first?.key, third?.key, shifted, queue.size]).toEqual([keyOf('p0'), keyOf('p1'), 400_000, 0]);
   });

@@ -4,39 +4,42 @@ import type { KubernetesObject, ObjectKey } from '@kapstan/api';
 import type { AddedChange, DeletedChange, ObjectChange, UpdatedChange } from './object-change.ts';
 
 interface Entry<T extends KubernetesObject> {
-  /** The end of an object that the receiver knows. */
+  /** The deletion of an object that the receiver knows. */
   deletion: DeletedChange<T> | undefined;
-  /** What became of the live object. */
+  /** The change of the live object. */
   change: AddedChange<T> | UpdatedChange<T> | undefined;
 }
 
-/** Keyed queue of changes. A key keeps its place in line. */
+/** A keyed queue of changes. A key keeps its place in line. */
 export class ConflatingQueue<T extends KubernetesObject> {
   readonly #entries = new Map<ObjectKey, Entry<T>>();
-  /** Stands before the first key that no shift came to. Kept between them: a new one walks over the holes that they left. */
+  /**
+   * Iterator before the first key that no shift has reached. It is kept between shifts, because a new one would walk over the holes they
+   * left.
+   */
   #cursor: Iterator<ObjectKey> | undefined;
-  /** Those before it that wait all the same, in their order: of busy receivers, so a few. */
+  /** Keys before the cursor that still wait, in their order. They belong to busy receivers, so they are few. */
   readonly #passed = new Set<ObjectKey>();
   #conflated = 0;
 
-  /** Keys with something pending. */
+  /** Number of keys with a pending change. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** A change of this key waits. */
+  /** True when a change of this key is pending. */
   has(key: ObjectKey): boolean {
     return this.#entries.has(key);
   }
 
-  /** Changes that were merged into others so far. */
+  /** Number of changes that were merged into others so far. */
   get conflated(): number {
     return this.#conflated;
   }
 
   /**
-   * Adds a change, merged with what is pending for its key: an update takes the newest object and the oldest old one; an
-   * object that came and went unseen is dropped. Returns the pending addition that was dropped so.
+   * Adds a change, merged with the pending one of its key: an update keeps the newest object and the oldest old one; an object that came
+   * and went unseen is dropped. Returns the pending addition that was dropped in that way.
    */
   push(change: ObjectChange<T>): AddedChange<T> | undefined {
     const entry = this.#entries.get(change.key);
@@ -64,7 +67,7 @@ export class ConflatingQueue<T extends KubernetesObject> {
       if (isFree(key)) return this.#take(key);
       this.#passed.add(key);
     }
-    // An iterator that has ended sees nothing that is added later.
+    // An iterator that has ended does not see keys that are added later.
     this.#cursor = undefined;
     return undefined;
   }
@@ -99,7 +102,7 @@ export class ConflatingQueue<T extends KubernetesObject> {
       entry.deletion = deletion;
       return undefined;
     }
-    // The receiver never heard of this object; of the one before it, it is told as planned.
+    // The receiver never saw this object, so it needs no deletion; the pending deletion of an earlier object with this key stays.
     if (entry.deletion === undefined) this.#forget(deletion.key);
     return change;
   }

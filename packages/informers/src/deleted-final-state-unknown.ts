@@ -1,9 +1,9 @@
-// The tombstone of an object whose deletion was missed: a relist showed that it is gone. Put into the FIFO by Replace.
+// The tombstone of an object whose deletion was missed: a relist showed that it is gone. Replace puts it into the FIFO.
 import { type DeepReadonly, type KubernetesObject, metaNamespaceKey, type ObjectKey } from '@kapstan/api';
 
 const brand = Symbol.for('@kapstan/informers/DeletedFinalStateUnknown');
 
-/** What is known of an object that vanished: its key, and the state in which it was last seen, which may be old. */
+/** What is known of an object that vanished: its key, and the last state seen, which may be old. */
 export class DeletedFinalStateUnknown<T extends KubernetesObject> {
   readonly key: ObjectKey;
   /** Undefined when not even an old state is known. */
@@ -16,14 +16,14 @@ export class DeletedFinalStateUnknown<T extends KubernetesObject> {
   }
 }
 
-/** True for a tombstone of any copy of this package. */
+/** Returns true for a tombstone of any copy of this package. */
 export function isDeletedFinalStateUnknown<T extends KubernetesObject>(
   value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
 ): value is DeletedFinalStateUnknown<T> {
   return brand in value;
 }
 
-/** The object, or what the tombstone knows of it. */
+/** Returns the object, or the last state in the tombstone. */
 export function lastStateOf<T extends KubernetesObject>(
   value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
 ): DeepReadonly<T> | undefined {
@@ -31,8 +31,8 @@ export function lastStateOf<T extends KubernetesObject>(
 }
 
 /**
- * Key of an object or a tombstone. Throws a TypeError ("couldn't create key …") for an object without metadata, which tells
- * of the object no more than its kind: it may be a secret.
+ * Returns the key of an object or a tombstone. Throws TypeError ("couldn't create key …") for an object without metadata; the text contains
+ * only apiVersion and kind, because the object may be a secret.
  */
 export function deletionHandlingKey<T extends KubernetesObject>(
   value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
@@ -47,7 +47,7 @@ export function deletionHandlingKey<T extends KubernetesObject>(
   }
 }
 
-/** Version that an object brings into the cache; undefined for a tombstone, which carries an old one. */
+/** Returns the version that an object brings into the cache; undefined for a tombstone, whose version is old. */
 export function incomingVersion<T extends KubernetesObject>(
   object: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
 ): string | undefined {

@@ -1,4 +1,4 @@
-// The default FIFO: changes gathered by object, objects in the order of their first change. Bounded by the number of objects.
+// The default FIFO: collects changes by object and orders objects by their first change. Bounded by the number of objects.
 // Source: client-go tools/cache/delta_fifo.go.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import {
@@ -21,9 +21,9 @@ import {
 import { KeyedQueue } from './keyed-queue.ts';
 import { VersionTrail } from './version-trail.ts';
 
-/** Keyed queue of changes. A key keeps its place in line while changes are added to it. */
+/** A keyed queue of changes. A key keeps its place in line while changes are added to it. */
 export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
-  // Invariant: a key is here exactly while it has changes.
+  // Invariant: a key is present exactly while it has changes.
   readonly #items = new KeyedQueue<Delta<T>[]>();
   readonly #versions = new VersionTrail();
   readonly #options: FifoOptions<T>;
@@ -63,7 +63,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     this.#versions.note(incomingVersion(object));
   }
 
-  /** Ignored when nobody has heard of the object. */
+  /** Ignores an object that is neither known nor queued. */
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
     const key = deletionHandlingKey(object);
     this.#isPopulated = true;
@@ -71,7 +71,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     try {
       if (known !== undefined || this.#items.has(key)) this.#queue('Deleted', key, object);
     } catch (error) {
-      // What came is nothing to hand out, but what is gone must not stay cached, as it does in client-go: no event corrects that.
+      // The received object cannot be delivered, but the cached one must go, because no later event would remove it. client-go keeps it.
       const last = new DeletedFinalStateUnknown(key, this.#queuedState(key) ?? known);
       this.#append(key, { type: 'Deleted', object: last });
       throw error;
@@ -104,7 +104,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     const known = this.#options.knownObjects;
     if (known === undefined) return;
     for (const key of [...known.listKeys()]) {
-      // What is queued is newer than what is known.
+      // A queued state is newer than the known one.
       if (this.#items.has(key)) continue;
       const object = known.getByKey(key);
       if (object !== undefined) this.#append(key, { type: 'Sync', object });
@@ -181,7 +181,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   }
 }
 
-/** Two deletions in a row say the same; the one that knows the final state stays. */
+/** Merges two deletions in a row; the one that knows the final state stays. */
 function collapseDeletions<T extends KubernetesObject>(deltas: Delta<T>[]): void {
   const [older, newer] = deltas.slice(-2);
   if (older?.type !== 'Deleted' || newer?.type !== 'Deleted') return;

@@ -1,5 +1,4 @@
-// Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and the filter around them. Called by handler-listener.ts.
-
+// Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and a filter around them. Called by handler-listener.ts.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { immediate, requireGivenFunction } from '@kapstan/api/internal';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
@@ -7,19 +6,19 @@ import { requireHandler } from './informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';
 
 /**
- * Told of changes, one at a time. A handler that returns a promise is slow: until it settles, its changes wait, merged by
- * object; the others do not wait for it. Objects are shared: read-only (invariant I6).
+ * Receives changes one at a time. A handler that returns a promise is slow: until it settles, its changes wait, merged by object; other
+ * handlers do not wait for it. Objects are shared: read-only (invariant I6).
  */
 export interface ResourceEventHandler<T extends KubernetesObject> {
-  /** `isInInitialList`: the object was there when the handler began. */
+  /** `isInInitialList`: the object existed when the handler was registered. */
   onAdd?(object: DeepReadonly<T>, isInInitialList: boolean): void | Promise<void>;
-  /** Compare uids: deletion and re-creation may show as one update. Equal resource versions: a resync. */
+  /** Compare uids, because a deletion and a re-creation may arrive as one update. Equal resource versions mean a resync. */
   onUpdate?(oldObject: DeepReadonly<T>, newObject: DeepReadonly<T>): void | Promise<void>;
-  /** A tombstone where the deletion was missed. */
+  /** `object` is a tombstone when the deletion itself was missed. */
   onDelete?(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void | Promise<void>;
 }
 
-/** Calls the method for a change. */
+/** Calls the handler's method for a change. */
 export function callHandler<T extends KubernetesObject>(
   handler: ResourceEventHandler<T>,
   change: ObjectChange<T>,
@@ -39,8 +38,8 @@ export function callHandler<T extends KubernetesObject>(
 }
 
 /**
- * A handler that only hears of objects that pass the filter. An object that starts to pass is an addition, one that stops
- * is a deletion of its old state. The filter may be given a tombstone. Throws TypeError for what is no filter or no handler. Source:
+ * Returns a handler that receives only objects which pass the filter. An object that starts to pass is an addition; one that stops is a
+ * deletion of its old state. The filter may receive a tombstone. Throws TypeError unless given a function and a handler. Source:
  * FilteringResourceEventHandler.
  */
 export function filteringHandler<T extends KubernetesObject>(

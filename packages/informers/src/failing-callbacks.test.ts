@@ -1,5 +1,5 @@
-// Functions that are to answer at once and are async: a promise would count as a yes, or as options that are empty. Left alone,
-// each rejection would end the process, and this run of the tests.
+// Callbacks that must answer synchronously but are async: their promise would count as true, or as empty options. If nobody handled
+// the rejections, each would end the process, and so this test run.
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { of } from 'rxjs';
 import { describe, expect, it } from 'vitest';

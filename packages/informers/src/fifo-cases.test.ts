@@ -1,5 +1,4 @@
-// Both FIFOs, case by case, as client-go's delta_fifo_test.go and the_real_fifo_test.go hold them; one text per entry.
-
+// Both FIFOs, case by case, as in client-go's delta_fifo_test.go and the_real_fifo_test.go; one text per entry.
 import { type DeepReadonly, objectKey } from '@kapstan/api';
 import { deepFreeze } from '@kapstan/api/internal';
 import { pod, type TestPod } from '@kapstan/api/testing';
@@ -11,7 +10,7 @@ import { InOrderFifo } from './in-order-fifo.ts';
 import { Indexer } from './indexer.ts';
 
 type Pod = DeepReadonly<TestPod>;
-/** `foo@5`: name and version. */
+/** Creates a pod from `foo@5`: name and version. */
 const make = (text: string): Pod => {
   const [name = '', resourceVersion = ''] = text.split('@');
   return deepFreeze(pod({ name, resourceVersion }));
@@ -40,7 +39,7 @@ const create = {
 };
 const kinds = ['DeltaFifo', 'InOrderFifo'] as const;
 
-/** What happens, in short: `add foo@1`, `replace foo@1 bar@2`, `resync`, `bookmark 9`, `pop`. */
+/** Performs steps in short form: `add foo@1`, `replace foo@1 bar@2`, `resync`, `bookmark 9`, `pop`. */
 function act(fifo: Fifo<TestPod>, steps: readonly string[]): void {
   for (const step of steps) {
     const [verb, ...rest] = step.split(' ');
@@ -59,10 +58,10 @@ function act(fifo: Fifo<TestPod>, steps: readonly string[]): void {
 
 interface Case {
   readonly steps: readonly string[];
-  /** What the consumer holds; absent = nobody says. */
+  /** The objects that the consumer holds; absent = there is no consumer. */
   readonly known?: readonly string[];
   readonly DeltaFifo: readonly string[];
-  /** Absent: as DeltaFifo. */
+  /** Absent: the same as DeltaFifo. */
   readonly InOrderFifo?: readonly string[];
 }
 
@@ -291,7 +290,7 @@ describe.each(kinds)('%s', (kind) => {
       const fifo = create[kind]();
       fifo.add(make('a@1'));
       expect(() => fifo.replace(list)).toThrow(`couldn't create key for object {"kind":"Pod"}`);
-      // DeltaFifo has queued what stood before it.
+      // DeltaFifo has queued the objects before the invalid one.
       if (kind === 'InOrderFifo') expect(fifo.length).toBe(1);
       fifo.replace([make('b@2')]);
       const entries = drain(fifo);

@@ -24,7 +24,7 @@ const text = (object: Pod | DeletedFinalStateUnknown<TestPod>): string =>
     ? `†${object.key.split('/')[1]}${object.object === undefined ? '' : `@${(object.object as TestPod).metadata?.resourceVersion}`}`
     : `${object.metadata?.name}@${object.metadata?.resourceVersion}`;
 
-/** Pops everything: one text per entry, its changes joined. */
+/** Pops everything; returns one text per entry, its changes joined. */
 function drain(fifo: Fifo<TestPod>): string[] {
   const entries: string[] = [];
   while (fifo.pop((deltas) => entries.push(deltas.map((d) => `${d.type} ${text(d.object)}`).join(', '))));
@@ -318,7 +318,7 @@ describe('differences between the FIFOs', () => {
     fifo.update(make('a', '2'));
     fifo.addIfNotPresent(objectKey('default', 'a'), [{ type: 'Added', object: make('a', '0') }]);
     fifo.addIfNotPresent(objectKey('default', 'c'), []);
-    // Behind those that waited, before its own later changes, and a replace knows of it.
+    // The entry comes after those that waited and before its own later changes, and a replace takes it into account.
     fifo.replace([make('b', '3')]);
     expect(drain(fifo)).toEqual(['Added b@1, Replaced b@3', 'Added a@1, Updated a@2, Deleted †a@2']);
     expect(new InOrderFifo<TestPod>()).not.toHaveProperty('addIfNotPresent');

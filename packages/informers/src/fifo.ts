@@ -9,7 +9,7 @@ import {
 } from './deleted-final-state-unknown.ts';
 import { errorText } from './process-warning.ts';
 
-/** `Replaced`: from a list. `Sync`: a resync; nothing changed. */
+/** `Replaced`: from a list. `Sync`: from a resync, without a change. */
 export type DeltaType = 'Added' | 'Updated' | 'Deleted' | 'Replaced' | 'Sync';
 
 /** One change. Only `Deleted` carries tombstones. */
@@ -21,28 +21,31 @@ export interface Delta<T extends KubernetesObject> {
 /** Changes of one object, oldest first; never empty. */
 export type Deltas<T extends KubernetesObject> = readonly Delta<T>[];
 
-/** What the consumer of a FIFO holds already: an {@link Indexer}, as a rule. */
+/** The objects that the consumer of a FIFO already holds, usually an {@link Indexer}. */
 export interface KnownObjects<T extends KubernetesObject> {
-  /** Keys of all objects, in any order. */
+  /** Returns the keys of all objects, in any order. */
   listKeys(): Iterable<ObjectKey>;
-  /** The object of a key, or undefined. */
+  /** Returns the object of a key, or undefined. */
   getByKey(key: ObjectKey): DeepReadonly<T> | undefined;
 }
 
 /**
- * Makes the object that is cached from the one that came. Must return the same for what it returned, and keep name and namespace.
- * May not change its argument, which others share and which may be frozen: `deepCopy` first, or a spread.
+ * Turns a received object into the object to cache. It must return an equal result for its own result, and keep name and namespace. It may
+ * not change its argument, which is shared and may be frozen: use `deepCopy` or a spread.
  */
 export type Transform<T extends KubernetesObject> = (object: DeepReadonly<T>) => DeepReadonly<T>;
 
 export interface FifoOptions<T extends KubernetesObject> {
-  /** Decides which objects vanished in a replace and what a resync delivers. */
+  /** Decides which objects a replace has removed, and what a resync delivers. */
   readonly knownObjects?: KnownObjects<T>;
-  /** Applied to each object once, before it is queued; not to tombstones and resyncs. What it throws leaves the call as the cause of an Error. */
+  /**
+   * Applied to each object once, before it is queued, but not to tombstones and resyncs. When it throws, the call throws an Error with that
+   * cause.
+   */
   readonly transform?: Transform<T>;
 }
 
-/** Takes what a pop hands out. `isInInitialList`: it was queued by the first replace. */
+/** Receives what a pop returns. `isInInitialList`: the entry was queued by the first replace. */
 export type ProcessDeltas<T extends KubernetesObject> = (
   deltas: Deltas<T>,
   isInInitialList: boolean,
@@ -50,9 +53,8 @@ export type ProcessDeltas<T extends KubernetesObject> = (
 ) => void;
 
 /**
- * What is queued for what came: tombstones as they are, objects transformed. Throws what the transform throws, as the cause of an
- * Error that names the object, and TypeError for a transform that gives no object, or one of another name, which nobody could
- * ever delete again.
+ * Returns what to queue: tombstones as they are, objects transformed. When the transform throws, throws an Error that names the object and
+ * has that cause. Throws TypeError when the transform returns no object, or one with another name, which no deletion could remove again.
  */
 export function transformed<T extends KubernetesObject>(
   key: ObjectKey,
@@ -64,7 +66,7 @@ export function transformed<T extends KubernetesObject>(
     | DeepReadonly<T>
     | null
     | undefined;
-  // A promise, from an async transform, has none either.
+  // An async transform returns a promise, which has no metadata either.
   if (object?.metadata === undefined) throw new TypeError(`the transform of ${key} returned no object`);
   const newKey = deletionHandlingKey(object);
   if (newKey !== key) throw new TypeError(`the transform of ${key} returned ${newKey}`);
@@ -84,7 +86,7 @@ function callTransform<T extends KubernetesObject>(
   }
 }
 
-/** The engine's texts for a change of what is frozen: they do not say whose it is. */
+/** Recognises the engine's errors for a change of a frozen object, whose texts do not say which code did it. */
 function isOfFrozen(error: unknown): boolean {
   const texts = /^Cannot (?:assign to read only|delete|add) property |object is not extensible$/;
   return error instanceof TypeError && texts.test(error.message);
@@ -92,37 +94,42 @@ function isOfFrozen(error: unknown): boolean {
 
 /** Changes on their way into a store. Synchronous: one turn is one critical section. */
 export interface Fifo<T extends KubernetesObject> {
-  /** Entries that wait: objects for `DeltaFifo`, changes for `InOrderFifo`. */
+  /** Number of waiting entries: objects for `DeltaFifo`, changes for `InOrderFifo`. */
   readonly length: number;
   /** True once everything of the first replace was popped and processed, or at once when a change came before any replace. */
   readonly hasSynced: boolean;
-  /** {@link Fifo.close} was called. */
+  /** True after {@link Fifo.close}. */
   readonly isClosed: boolean;
-  /** Version up to which everything that came has been popped: of an event, a list or a bookmark. "" at first. */
+  /** Version up to which everything received was popped, from an event, a list or a bookmark. "" at first. */
   readonly resourceVersion: string;
-  /** An object came. This and the next three throw what the transform throws, and TypeError for an object without metadata. */
+  /**
+   * Queues a new object. Like the next three methods, it throws what the transform throws, and TypeError for an object without metadata.
+   */
   add(object: DeepReadonly<T>): void;
-  /** An object changed. */
+  /** Queues a changed object. */
   update(object: DeepReadonly<T>): void;
   /**
-   * An object went. `DeltaFifo` leaves out what is neither known nor queued. Where it throws what the transform throws, the
-   * deletion is queued all the same, as a tombstone of the last state known.
+   * Queues a deletion. `DeltaFifo` ignores an object that is neither known nor queued. When the transform throws, the deletion is queued
+   * nevertheless, as a tombstone with the last known state.
    */
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void;
-  /** These are all there are: known and queued objects that are missing get a tombstone (invariant I7). */
+  /** Queues the complete set of objects; known and queued objects that are missing in it get a tombstone (invariant I7). */
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void;
-  /** Nothing more up to this version; it counts once what is queued before it is popped. */
+  /** Notes that nothing else happened up to this version; it counts once everything queued before it is popped. */
   bookmark(resourceVersion: string): void;
   /** Queues a `Sync` for each known object that has nothing queued. */
   resync(): void;
-  /** Hands the oldest entry to `process` and returns true; false when there is none. Throws what `process` throws; the entry is gone then. */
+  /**
+   * Passes the oldest entry to `process` and returns true; returns false when there is none. Throws what `process` throws; the entry is
+   * removed nevertheless.
+   */
   pop(process: ProcessDeltas<T>): boolean;
   /**
-   * Queues changes again that a pop handed out, unless newer ones of the object are queued. Absent where that would break the
-   * order: `InOrderFifo`. Source: AddIfNotPresent of client-go's DeltaFIFO.
+   * Queues popped changes again, unless newer ones of the object are queued. Absent in `InOrderFifo`, whose order it would break. Source:
+   * AddIfNotPresent of client-go's DeltaFIFO.
    */
   addIfNotPresent?(key: ObjectKey, deltas: Deltas<T>): void;
-  /** What is queued can still be popped; a pop from a closed and empty FIFO throws. */
+  /** Closes the FIFO. Queued entries can still be popped; a pop from a closed and empty FIFO throws. */
   close(): void;
 }
 

@@ -30,7 +30,7 @@ describe('HandlerListener', () => {
         throw error;
       },
     });
-    // As from one entry of a DeltaFifo with two changes, and another entry.
+    // Simulates one DeltaFifo entry with two changes, and a second entry.
     for (const change of [added('a'), updated('a'), added('b')]) listener.deliver(change);
     listener.noteUpstream(true);
     releases[0]?.();

@@ -1,4 +1,4 @@
-// One registered handler: calls it, isolates its failures, buffers by key while it is slow, knows when it has synced.
+// One registered handler: calls it, isolates its failures, buffers changes by key while it is slow, and knows when it has synced.
 // Owned by a shared informer.
 
 import type { KubernetesObject } from '@kapstan/api';
@@ -12,14 +12,14 @@ import { SyncSignal } from './sync-signal.ts';
 export interface HandlerListenerOptions<T extends KubernetesObject> {
   readonly handler: ResourceEventHandler<T>;
   readonly resync: ResyncSchedule;
-  /** Runs a section as a delivery of the informer: what it causes is processed after it. */
+  /** Runs a section as a delivery of the informer, so that changes it causes are processed after it. */
   readonly exclusively: (section: () => void) => void;
   readonly onError: (error: unknown, change: ObjectChange<T>) => void;
 }
 
 export class HandlerListener<T extends KubernetesObject> {
   readonly resync: ResyncSchedule;
-  /** Done when upstream has synced and every addition of the initial list was delivered without an error. */
+  /** Done when the informer has synced and every addition of the initial list was delivered without an error. */
   readonly synced: SyncSignal = new SyncSignal();
   readonly #handler: ResourceEventHandler<T>;
   readonly #exclusively: (section: () => void) => void;
@@ -38,12 +38,12 @@ export class HandlerListener<T extends KubernetesObject> {
     this.#onError = options.onError;
   }
 
-  /** Calls that failed so far. */
+  /** Number of calls that failed so far. */
   get errors(): number {
     return this.#errors;
   }
 
-  /** Objects with a change that waits for the handler. */
+  /** Number of objects with a change that waits for the handler. */
   get backlog(): number {
     return this.#waiting.size;
   }
@@ -56,22 +56,22 @@ export class HandlerListener<T extends KubernetesObject> {
       return;
     }
     const dropped = this.#waiting.push(change);
-    // What is gone before the handler was told of it need not be told.
+    // The handler never saw this object, so its deletion needs no delivery.
     if (dropped !== undefined) this.#delivered(dropped);
   }
 
-  /** To be called when the informer has told everything of its first list, and after a replay. */
+  /** Call this when the informer has delivered its whole first list, and after a replay. */
   noteUpstream(hasSynced: boolean): void {
     this.#upstreamSynced = hasSynced;
     this.#checkSynced();
   }
 
-  /** No further calls; what waits is dropped. Resolves when a call under way has ended. */
+  /** Stops calling the handler and drops waiting changes. Resolves when a running call has ended. */
   async remove(): Promise<void> {
     this.#isRemoved = true;
     this.#waiting.clear();
     this.synced.giveUp();
-    // A call that is on the stack now may turn out slow.
+    // The call now on the stack may turn out to be slow.
     await Promise.resolve();
     await this.#running;
   }
@@ -85,7 +85,7 @@ export class HandlerListener<T extends KubernetesObject> {
       return;
     }
     if (isPromiseLike(result)) {
-      // Resolved: a foreign `then` may call back at once.
+      // Wrapped in a promise, because a foreign `then` may call back at once.
       this.#running = Promise.resolve(result).then(
         () => this.#finish(change),
         (error) => {
@@ -101,13 +101,13 @@ export class HandlerListener<T extends KubernetesObject> {
     this.#next();
   }
 
-  /** Invariant: here too no delivery inside a delivery (I4); what waits goes before what these calls cause. */
+  /** Invariant: no delivery inside a delivery (I4). Waiting changes are delivered before those that these calls cause. */
   #next(): void {
     this.#exclusively(() => {
       this.#running = undefined;
       for (let change = this.#waiting.shift(); change !== undefined; change = this.#waiting.shift()) {
         this.#call(change);
-        // The call just made turned out slow again.
+        // This call has turned out to be slow again.
         if (this.#running !== undefined) return;
       }
     });
@@ -119,7 +119,7 @@ export class HandlerListener<T extends KubernetesObject> {
     this.#checkSynced();
   }
 
-  /** An initial addition that failed was never delivered: this listener does not sync (as in client-go). */
+  /** Counts a failed call. A failed initial addition was never delivered, so this listener does not sync (as in client-go). */
   #fail(error: unknown, change: ObjectChange<T>): void {
     this.#errors++;
     this.#onError(error, change);

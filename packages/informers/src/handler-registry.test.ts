@@ -32,14 +32,14 @@ describe('HandlerRegistry: resync periods', () => {
   });
 
   it.each([
-    ['below a second', 10_000, 500, false, 1000, ['a resync period of 500 ms is too short, it is 1000 ms instead']],
+    ['below a second', 10_000, 500, false, 1000, ['a resync period of 500 ms is too short; using 1000 ms']],
     [
       'faster than an informer that has started',
       10_000,
       3000,
       true,
       10_000,
-      ['a resync period of 3000 ms is too short, it is 10000 ms instead'],
+      ['a resync period of 3000 ms is too short; using 10000 ms'],
     ],
     ['slower than that', 10_000, 30_000, true, 30_000, []],
     [
@@ -48,7 +48,7 @@ describe('HandlerRegistry: resync periods', () => {
       3000,
       false,
       0,
-      ['a resync period of 3000 ms has no effect: the informer does not resync, its own is 0'],
+      ['a resync period of 3000 ms has no effect: the informer does not resync because its own period is 0'],
     ],
     ['of none there', 0, 0, false, 0, []],
   ])('gives a handler %s what it can, and says so', (_what, checkMs, askedMs, isStarted, periodMs, told) => {

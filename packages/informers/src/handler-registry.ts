@@ -1,4 +1,4 @@
-// The handlers of one shared informer: who is told what, at which resync period. Source: client-go sharedProcessor.
+// The handlers of one shared informer: who gets which change, at which resync period. Source: client-go sharedProcessor.
 import type { Clock, KubernetesObject } from '@kapstan/api';
 import type { ResourceEventHandler } from './event-handler.ts';
 import { HandlerListener, type HandlerListenerOptions } from './handler-listener.ts';
@@ -7,9 +7,9 @@ import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
 import type { EventHandlerRegistration } from './shared-informer-options.ts';
 
 export class HandlerRegistry<T extends KubernetesObject> {
-  // Invariant: replaced, never changed, so that a handler that joins during a delivery does not get that change twice.
+  // Invariant: replaced, never changed, so that a handler added during a delivery does not get that change twice.
   #listeners: readonly HandlerListener<T>[] = [];
-  /** Removed listeners with a call under way. */
+  /** Removed listeners whose last call is still running. */
   readonly #leaving = new Set<Promise<void>>();
   #resyncCheckMs: number;
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
     options: {
       readonly resyncCheckMs: number;
       readonly clock: Clock;
-      /** Told when a handler does not get the resync period that it asks for. */
+      /** Called when a handler does not get the resync period that it asks for. */
       readonly warn: (text: string) => void;
     } & Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>,
   ) {
@@ -34,7 +34,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
     return this.#listeners.length;
   }
 
-  /** Period at which the informer looks whether a handler is due, in milliseconds; 0 = never. */
+  /** Interval at which the informer checks for due handlers, in milliseconds; 0 = never. */
   get resyncCheckMs(): number {
     return this.#resyncCheckMs;
   }
@@ -63,12 +63,14 @@ export class HandlerRegistry<T extends KubernetesObject> {
   #warnOfPeriod(askedMs: number, { requestedMs, checkMs }: ReturnType<typeof adjustResync>): void {
     if (askedMs === 0) return;
     if (checkMs === 0)
-      this.#warn(`a resync period of ${askedMs} ms has no effect: the informer does not resync, its own is 0`);
+      this.#warn(
+        `a resync period of ${askedMs} ms has no effect: the informer does not resync because its own period is 0`,
+      );
     else if (requestedMs !== askedMs)
-      this.#warn(`a resync period of ${askedMs} ms is too short, it is ${requestedMs} ms instead`);
+      this.#warn(`a resync period of ${askedMs} ms is too short; using ${requestedMs} ms`);
   }
 
-  /** Resolves when a call under way has ended. Unknown listeners are no error. */
+  /** Removes a listener; an unknown one is no error. Resolves when a running call has ended. */
   remove(listener: HandlerListener<T>): Promise<void> {
     this.#listeners = this.#listeners.filter((other) => other !== listener);
     const ended = listener.remove().finally(() => this.#leaving.delete(ended));
@@ -76,7 +78,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
     return ended;
   }
 
-  /** `resync`: only to those that are due. */
+  /** Delivers a change; with `resync` only to handlers that are due. */
   deliver(change: ObjectChange<T>, audience: 'all' | 'resync'): void {
     for (const listener of this.#listeners)
       if (audience === 'all' || listener.resync.isSyncing) listener.deliver(change);
@@ -86,7 +88,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
     for (const listener of this.#listeners) listener.noteUpstream(true);
   }
 
-  /** Marks who is due now; true if anybody is. */
+  /** Marks the handlers that are due now; returns true if there are any. */
   shouldResync(): boolean {
     const nowMs = this.#clock.monotonicNow();
     let isDue = false;
@@ -95,14 +97,14 @@ export class HandlerRegistry<T extends KubernetesObject> {
     return isDue;
   }
 
-  /** Removes all. Resolves when all calls under way have ended, those of listeners removed before too. */
+  /** Removes all listeners. Resolves when all running calls have ended, including those of listeners removed before. */
   async close(): Promise<void> {
     for (const listener of this.#listeners) void this.remove(listener);
     await Promise.all(this.#leaving);
   }
 }
 
-/** What stands for a listener at its informer's user. */
+/** Returns the registration that represents a listener to the informer's user. */
 export function registrationOf<T extends KubernetesObject>(
   listener: HandlerListener<T>,
   registry: HandlerRegistry<T>,

@@ -1,5 +1,5 @@
-// The FIFO that keeps every change in the order of its arrival, chosen by `fifo: 'inOrder'`. Source: client-go
-// tools/cache/the_real_fifo.go. Differences from DeltaFifo, each named in fifo.test.ts: nothing is gathered or merged; deletions of
+// The FIFO that keeps every change in order of arrival, chosen by `fifo: 'inOrder'`. Source: client-go
+// tools/cache/the_real_fifo.go. Differences from DeltaFifo, each named in fifo.test.ts: nothing is collected or merged; deletions of
 // unknown objects are kept; a replace puts its tombstones before its objects; it grows with the number of changes.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import {
@@ -24,9 +24,9 @@ interface Entry<T extends KubernetesObject> {
   readonly delta: Delta<T>;
 }
 
-/** Queue of single changes. */
+/** A queue of single changes. */
 export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
-  // Invariant: entries before #head are popped; they are cut off when they are the greater part, so that a pop costs O(1).
+  // Invariant: entries before #head are popped. They are cut off once they are more than half of the array, so that a pop costs O(1).
   #entries: Entry<T>[] = [];
   #head = 0;
   readonly #versions = new VersionTrail();
@@ -73,7 +73,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
     try {
       this.#queue('Deleted', object);
     } catch (error) {
-      // As DeltaFifo: what is gone must not stay cached.
+      // As in DeltaFifo, a deleted object must not stay cached.
       const last = new DeletedFinalStateUnknown(key, this.#lastState(key));
       this.#append({ key, delta: { type: 'Deleted', object: last } });
       throw error;

@@ -15,13 +15,13 @@ describe('an index function', () => {
     const indexer = new Indexer<TestPod>(byNode, { onIndexError: ({ message }) => void told.push(message) });
     indexer.add(pod({ name: 'a', namespace: 'default', resourceVersion: '1' }));
     expect(told).toEqual([
-      `unable to calculate an index entry for key "default/a" on index "node": an index function gives a list of strings, not ${shown}`,
+      `unable to calculate an index entry for key "default/a" on index "node": an index function must return a list of strings, not ${shown}`,
     ]);
     expect(indexer.indexValues('node')).toEqual([]);
     expect(indexer.size).toBe(1);
   });
 
-  // Left alone, the rejection would end the process, and this run of the tests.
+  // Unhandled, the rejection would end the process, and so this test run.
   it('that is async fails, whatever its promise comes to', () => {
     const told: string[] = [];
     const byNode = { node: () => Promise.reject(new Error('mine')) as never };

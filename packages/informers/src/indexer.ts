@@ -6,25 +6,28 @@ import { immediate } from '@kapstan/api/internal';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 import { requireIndexers } from './informer-checks.ts';
 
-/** Values under which an object is found; none, one or several. Undefined is no value. Should not throw, see {@link IndexerOptions}. */
+/**
+ * Returns the values under which an object is found: none, one or several; undefined counts as none. It should not throw, see
+ * {@link IndexerOptions}.
+ */
 export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
 export type Indexers<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;
 
 /** Name of the index by namespace; its values are `metadata.namespace`, "" for cluster-scoped objects. */
 export const namespaceIndex = 'namespace';
 
-/** The values of {@link namespaceIndex}: one, the namespace, "" for cluster-scoped objects. Throws TypeError without metadata. */
+/** Returns the one value of {@link namespaceIndex}: the namespace, "" for cluster-scoped objects. Throws TypeError without metadata. */
 export function metaNamespaceIndex(object: DeepReadonly<KubernetesObject>): readonly string[] {
   if (object.metadata === undefined) throw new TypeError('object has no meta: metadata is absent');
   return [object.metadata.namespace ?? ''];
 }
 
-/** These and {@link namespaceIndex}, which listers read. Throws TypeError where another function has its name. */
+/** Adds {@link namespaceIndex}, which listers read. Throws TypeError when another function has its name. */
 export function withNamespaceIndex<T extends KubernetesObject>(indexers: Indexers<T> = {}): Indexers<T> {
   const { [namespaceIndex]: own = metaNamespaceIndex } = indexers;
   if (own !== metaNamespaceIndex)
     throw new TypeError(
-      `indexer conflict: {${namespaceIndex}}: it is always there, listers read it; name yours otherwise`,
+      `indexer conflict: {${namespaceIndex}}: this index always exists because listers read it; use another name`,
     );
   return { [namespaceIndex]: metaNamespaceIndex, ...indexers };
 }
@@ -36,22 +39,22 @@ interface NamedFunction<T extends KubernetesObject> {
 
 interface Index<T extends KubernetesObject> extends NamedFunction<T> {
   readonly keys: Map<string, Set<ObjectKey>>;
-  /** Of objects that the function threw for when they were written: they stand under no value. */
+  /** Keys of objects for which the function threw when they were written; no value leads to them. */
   failed: Set<ObjectKey> | undefined;
 }
 
-/** Told what an index function threw for the object of a key. Gives the values that count, or throws. */
+/** Called with what an index function threw for the object of a key. Returns the values to use, or throws. */
 type OnIndexError<T extends KubernetesObject> = (error: Error, index: Index<T>, key: ObjectKey) => readonly string[];
 
 export interface IndexerOptions {
   /**
-   * Told what an index function threw for an object that is written. The object is stored all the same and found under its
-   * key and in the other indexes, only not in that one. Default: the write throws and changes nothing. (client-go panics.)
+   * Called with what an index function threw for an object being written. The object is stored nevertheless and found by its key and in the
+   * other indexes, but not in that one. Default: the write throws and changes nothing. (client-go panics.)
    */
   readonly onIndexError?: (error: Error) => void;
 }
 
-/** Objects are shared by all readers: read-only (invariant I6). A list that was returned stays as it is. */
+/** Objects are shared by all readers: read-only (invariant I6). A list that was returned does not change. */
 export class Indexer<T extends KubernetesObject> {
   #objects = new Map<ObjectKey, DeepReadonly<T>>();
   readonly #indexes = new Map<string, Index<T>>();
@@ -68,12 +71,12 @@ export class Indexer<T extends KubernetesObject> {
       return untold;
     };
     this.#onIndexError = tell === undefined ? rethrow : toNone;
-    // Of what it did not throw for before: it reads more than the object.
+    // The index function reads more than the object, so an earlier success says nothing about this call.
     this.#onFormerIndexError = tell === undefined ? rethrow : (_error, index, key) => valuesWith(index, key);
     this.addIndexers(indexers);
   }
 
-  /** Objects in the cache. */
+  /** Number of objects in the cache. */
   get size(): number {
     return this.#objects.size;
   }
@@ -85,12 +88,15 @@ export class Indexer<T extends KubernetesObject> {
 
   // ---- Writing ----
 
-  /** Stores or replaces an object; `resourceVersion` is the cache's from now on, by default the object's. Throws TypeError for one without metadata; then nothing changed. */
+  /**
+   * Stores or replaces an object. `resourceVersion`, by default the object's, becomes the version of the cache. Throws TypeError for an
+   * object without metadata; nothing has changed then.
+   */
   add(object: DeepReadonly<T>, resourceVersion: string | undefined = incomingVersion(object)): void {
     this.put(deletionHandlingKey(object), object, resourceVersion);
   }
 
-  /** As {@link add}, for who knows the object's key already. Returns what was stored under it before. */
+  /** Like {@link add}, for callers that know the key. Returns the object that was stored under it before. */
   put(key: ObjectKey, object: DeepReadonly<T>, resourceVersion: string | undefined): DeepReadonly<T> | undefined {
     const before = this.#objects.get(key);
     this.#move(key, before, object);
@@ -105,7 +111,7 @@ export class Indexer<T extends KubernetesObject> {
     this.add(object, resourceVersion);
   }
 
-  /** Removes an object by its key. Unknown ones are no error. `resourceVersion`: as for {@link add}; a tombstone has none. */
+  /** Removes an object by its key; an unknown one is no error. `resourceVersion`: as for {@link add}; a tombstone has none. */
   delete(
     object: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
     resourceVersion: string | undefined = incomingVersion(object),
@@ -132,35 +138,35 @@ export class Indexer<T extends KubernetesObject> {
     this.#resourceVersion = resourceVersion;
   }
 
-  /** The contents are those of this version. "" and absence say nothing. */
+  /** Sets the version of the contents. "" and undefined are ignored. */
   bookmark(resourceVersion: string | undefined): void {
     if (resourceVersion !== undefined && resourceVersion !== '') this.#resourceVersion = resourceVersion;
   }
 
   // ---- Reading ----
 
-  /** The object of a key, or undefined. */
+  /** Returns the object of a key, or undefined. */
   getByKey(key: ObjectKey): DeepReadonly<T> | undefined {
     return this.#objects.get(key);
   }
 
-  /** The stored object with the key of this one. */
+  /** Returns the stored object with the same key as this one. */
   get(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): DeepReadonly<T> | undefined {
     return this.#objects.get(deletionHandlingKey(object));
   }
 
-  /** All objects at this moment, in no order. The same array until something changes. */
+  /** Returns all objects at this moment, in no order; the same array until something changes. */
   list(): readonly DeepReadonly<T>[] {
     this.#snapshot ??= Object.freeze([...this.#objects.values()]);
     return this.#snapshot;
   }
 
-  /** Keys of all objects, in no order. */
+  /** Returns the keys of all objects, in no order. */
   listKeys(): ObjectKey[] {
     return [...this.#objects.keys()];
   }
 
-  /** Objects that share a value with the given one. Throws Error for an unknown index, and when its function throws. */
+  /** Returns the objects that share a value with the given one. Throws Error for an unknown index, and when its function throws. */
   index(name: string, object: DeepReadonly<T>): DeepReadonly<T>[] {
     const index = this.#indexNamed(name);
     const keys = new Set<ObjectKey>();
@@ -170,32 +176,35 @@ export class Indexer<T extends KubernetesObject> {
     return this.#objectsOf(keys);
   }
 
-  /** Objects under one value of an index. Throws Error for an unknown index. */
+  /** Returns the objects under one value of an index. Throws Error for an unknown index. */
   byIndex(name: string, value: string): DeepReadonly<T>[] {
     return this.#objectsOf(this.#indexNamed(name).keys.get(value) ?? []);
   }
 
-  /** Keys under one value of an index, sorted. Throws Error for an unknown index. */
+  /** Returns the keys under one value of an index, sorted. Throws Error for an unknown index. */
   indexKeys(name: string, value: string): ObjectKey[] {
     return [...(this.#indexNamed(name).keys.get(value) ?? [])].sort();
   }
 
-  /** Values of an index that have objects; none for an unknown index. */
+  /** Returns the values of an index that have objects; none for an unknown index. */
   indexValues(name: string): string[] {
     return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
   }
 
-  /** An index of this name is there. */
+  /** Tells whether an index of this name exists. */
   hasIndex(name: string): boolean {
     return this.#indexes.has(name);
   }
 
-  /** The functions of all indexes, by name: a copy. */
+  /** Returns a copy of the functions of all indexes, by name. */
   getIndexers(): Indexers<T> {
     return Object.fromEntries([...this.#indexes].map(([name, index]) => [name, index.valuesOf]));
   }
 
-  /** Adds indexes, at any time: what is stored is indexed. Throws Error when a name is taken or a function throws, TypeError for what is none, and adds none then. */
+  /**
+   * Adds indexes at any time; stored objects are indexed. Throws Error when a name is taken or a function throws, and TypeError for a value
+   * that is not a function; then none is added.
+   */
   addIndexers(indexers: Indexers<T>): void {
     requireIndexers(indexers);
     const names = Object.keys(indexers);
@@ -222,7 +231,7 @@ export class Indexer<T extends KubernetesObject> {
     return objects;
   }
 
-  /** All values are computed before anything moves, so that a failing function leaves no half. */
+  /** Computes all values before it changes anything, so that a failing function leaves every index unchanged. */
   #move(key: ObjectKey, before: DeepReadonly<T> | undefined, after: DeepReadonly<T> | undefined): void {
     let moves: [Index<T>, readonly string[], readonly string[]][] | undefined;
     for (const index of this.#indexes.values()) {
@@ -242,7 +251,7 @@ export class Indexer<T extends KubernetesObject> {
 }
 
 const none: readonly string[] = [];
-/** The function threw. */
+/** Marks that the function threw. */
 const untold: readonly string[] = [];
 
 function buildIndex<T extends KubernetesObject>(
@@ -263,7 +272,7 @@ function putKey<T extends KubernetesObject>(index: Index<T>, key: ObjectKey, val
   } else index.failed?.delete(key);
 }
 
-/** What `onError` gives when the function throws. */
+/** Returns the values of an object, or the result of `onError` when the function throws. */
 function valuesOf<T extends KubernetesObject>(
   index: Index<T>,
   object: DeepReadonly<T>,
@@ -282,18 +291,18 @@ function valuesOf<T extends KubernetesObject>(
   }
 }
 
-/** The values under which a key stands, by looking at all: an object may not stay under one that nobody can tell any more. */
+/** Returns the values that lead to a key, found by searching all: an object must not stay under a value that can no longer be computed. */
 function valuesWith<T extends KubernetesObject>({ keys }: Index<T>, key: ObjectKey): readonly string[] {
   return [...keys].filter(([, found]) => found.has(key)).map(([value]) => value);
 }
 
-/** Throws TypeError: letters of a text would be taken for values. */
+/** Throws TypeError unless given an array of strings; a plain string would be read letter by letter. */
 function requireValues(values: unknown): void {
   if (!Array.isArray(values) || !values.every((value) => typeof value === 'string' || value === undefined))
-    throw new TypeError(`an index function gives a list of strings, not ${inspect(values)}`);
+    throw new TypeError(`an index function must return a list of strings, not ${inspect(values)}`);
 }
 
-/** As a rule: one text. */
+/** A fast check for the usual case: only strings. */
 function areTexts(values: unknown): values is readonly string[] {
   if (!Array.isArray(values)) return false;
   for (const value of values) if (typeof value !== 'string') return false;
@@ -310,7 +319,7 @@ function addKey(keys: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey
   else set.add(key);
 }
 
-/** An empty set is dropped: values that nobody has any more must not pile up. */
+/** Removes a key, and its set when that becomes empty, so that unused values do not pile up. */
 function removeKey(keys: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey): void {
   const set = keys.get(value);
   set?.delete(key);

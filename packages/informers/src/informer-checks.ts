@@ -1,6 +1,5 @@
-// What informers, their factory and their handlers must be given, looked at before anything is made of it: a wrong option is a
-// TypeError that names it. Used by shared-informer.ts, shared-informer-factory.ts, reflector.ts and indexer.ts.
-
+// Checks the arguments of informers, their factory and their handlers before they are used: a wrong option is a TypeError that
+// names it. Used by shared-informer.ts, shared-informer-factory.ts, reflector.ts and indexer.ts.
 import type { Resource } from '@kapstan/api';
 import {
   requireCallbacks,
@@ -14,7 +13,7 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 
-/** Called as methods of their options: see boundCallbacks. */
+/** Callbacks that are called as methods of their options, see boundCallbacks. */
 export const reflectorCallbacks = ['random', 'shouldResync', 'onWatchError', 'onWarning', 'onStoreError'] as const;
 export const informerCallbacks = ['random', 'onWatchError', 'onHandlerError', 'transform'] as const;
 export const requestCallbacks = ['onHandlerError', 'transform'] as const;
@@ -24,7 +23,7 @@ const mutationDetections: readonly unknown[] = ['off', 'freeze', 'compare'];
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Throws TypeError for what cannot list and watch, and for options that a reflector cannot use. */
+/** Throws TypeError unless the first argument can list and watch and a reflector can use the options. */
 export function requireReflector(listerWatcher: unknown, options: unknown): void {
   requireFunctions(listerWatcher, 'a ListerWatcher', ['list', 'watch']);
   requireObject(options, 'options');
@@ -52,7 +51,7 @@ export function requireInformerOptions(options: unknown): void {
     throw new TypeError(`retryOnError must be true or false, not ${JSON.stringify(retryOnError)}`);
 }
 
-/** Throws TypeError for what gives no ListerWatchers, and for options that a factory cannot use. */
+/** Throws TypeError unless the client offers ListerWatchers and a factory can use the options. */
 export function requireFactory(client: unknown, options: unknown): void {
   requireFunctions(client, 'a client', ['listerWatcher']);
   requireInformerOptions(options);
@@ -62,7 +61,7 @@ export function requireFactory(client: unknown, options: unknown): void {
   requireCallbacks(options as object, ['tweakListOptions', 'isServed']);
 }
 
-/** The periods of single resources. Throws TypeError for what is none. */
+/** Returns the periods of single resources. Throws TypeError for a value that is not a list of such pairs. */
 export function requirePeriods(pairs: Iterable<readonly [Resource, number]>): readonly (readonly [Resource, number])[] {
   if (typeof Object(pairs)[Symbol.iterator] !== 'function')
     throw new TypeError('customResyncMs must be pairs of a resource and a period, such as a Map');
@@ -75,8 +74,8 @@ export function requirePeriods(pairs: Iterable<readonly [Resource, number]>): re
 }
 
 /**
- * Throws TypeError for what hears nothing: a bare function, methods under other names, methods that are none. `{}` is taken, as by
- * client-go: who wants its registration only.
+ * Throws TypeError for a handler that would receive nothing: a bare function, methods under other names, or members that are not functions.
+ * `{}` is accepted, as in client-go, for callers that only want the registration.
  */
 export function requireHandler(handler: unknown): void {
   requireObject(handler, 'a handler, such as { onAdd, onUpdate, onDelete },');
@@ -84,13 +83,13 @@ export function requireHandler(handler: unknown): void {
   if (handlerMethods.some((name) => (handler as Options)[name] !== undefined)) return;
   const names = Object.keys(handler as object);
   if (names.length > 0)
-    throw new TypeError(`a handler has some of ${handlerMethods.join(', ')}, this one has ${names.join(', ')}`);
-  // By name: an object may be of another realm. Without a prototype it has none.
+    throw new TypeError(`a handler must have one of ${handlerMethods.join(', ')}; this one has ${names.join(', ')}`);
+  // Compared by name, because an object may come from another realm. An object without a prototype has no name.
   const className = (handler as object).constructor?.name ?? 'Object';
   if (className !== 'Object') throw new TypeError(`a ${className} has none of ${handlerMethods.join(', ')}`);
 }
 
-/** Throws TypeError for what is no object of functions. */
+/** Throws TypeError unless given an object of functions. */
 export function requireIndexers(indexers: unknown): void {
   requireObject(indexers, 'indexers, such as { node: (pod) => [pod.spec?.nodeName] },');
   for (const [name, valuesOf] of Object.entries(indexers as object))

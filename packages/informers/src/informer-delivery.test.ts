@@ -145,7 +145,7 @@ describe.each(['delta', 'inOrder'] as const)('SharedInformer: an index function 
       onAdd: (object) => {
         seen.push(`add ${nameOf(object)}`);
         if (nameOf(object) !== 'trigger') return;
-        // All of it waits until the replay is over, under one key.
+        // All these changes wait under one key until the replay is over.
         source.add(pod({ name: 'a' }));
         source.modify(pod({ name: 'a' }, { spec: { nodeName: 'n2' } }));
         source.delete({ name: 'a' });
@@ -325,7 +325,7 @@ describe('SharedInformer: what only shows in the end', () => {
     informer.addEventHandler({
       onAdd: (object) => {
         if (nameOf(object) !== 'a') return;
-        // Both wait under one key until the replay is over.
+        // Both changes wait under one key until the replay is over.
         for (const nodeName of ['n1', 'n2']) source.modify(pod({ name: 'a' }, { spec: { nodeName } }));
       },
       onUpdate: (_before, object) => {

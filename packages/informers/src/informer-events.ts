@@ -1,17 +1,16 @@
-// The AsyncIterable of an informer: replay, `synced`, live, with at most one pending change per live object.
-
+// The AsyncIterable of an informer: replay, `synced`, live changes, with at most one pending change per live object.
 import type { KubernetesObject, ObjectKey } from '@kapstan/api';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent } from './object-change.ts';
 
-/** `next` is told each event, `end` once when the informer closes. */
+/** `next` receives each event; `end` is called once, when the informer closes. */
 export interface InformerObserver<T extends KubernetesObject> {
   readonly next: (event: InformerEvent<T>) => void;
   readonly end: () => void;
 }
 
-/** `observe` begins to observe and returns what ends it. Each iterator observes on its own, from its first step on. */
+/** `observe` starts to observe and returns a function that stops it. Each iterator observes on its own, from its first step on. */
 export function informerEvents<T extends KubernetesObject>(
   observe: (observer: InformerObserver<T>) => () => void,
   signal?: AbortSignal,
@@ -23,7 +22,7 @@ class InformerEventIterator<T extends KubernetesObject> implements AsyncIterator
   readonly #observe: (observer: InformerObserver<T>) => () => void;
   readonly #signal: AbortSignal | undefined;
   readonly #queue = new ConflatingQueue<T>();
-  // Invariant: the additions of the replay come before `synced`; changes that came after it wait behind.
+  // Invariant: the additions of the replay come before `synced`; changes that came after it wait behind it.
   readonly #beforeSynced = new ConflatingQueue<T>();
   #syncedPhase: 'ahead' | 'pending' | 'told' = 'ahead';
   #stop: (() => void) | undefined;
@@ -71,7 +70,7 @@ class InformerEventIterator<T extends KubernetesObject> implements AsyncIterator
     }
   }
 
-  /** What still waits as a part of the initial state takes later changes into itself. */
+  /** Returns the queue for a key: an object that still waits as a part of the initial state absorbs later changes. */
   #queueFor(key: ObjectKey): ConflatingQueue<T> {
     return this.#syncedPhase === 'ahead' || this.#beforeSynced.has(key) ? this.#beforeSynced : this.#queue;
   }

@@ -1,4 +1,4 @@
-// Who needs an informer of a factory, and when it goes: with its last handle, or with its kind.
+// Which informers of a factory are needed, and when one is closed: with its last handle, or with its kind.
 import { type KubernetesObject, type ListerWatcher, type Resource, StatusError } from '@kapstan/api';
 import { serviceUnavailable } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, testConfigMaps, testPods, VirtualClock } from '@kapstan/api/testing';
@@ -9,7 +9,7 @@ import type { SharedInformerFactoryOptions } from './shared-informer-factory-opt
 
 let clock: VirtualClock;
 let source: FakeListerWatcher<KubernetesObject>;
-/** What the server answers to everything; undefined = it works. */
+/** The error that the server answers everything with; undefined = it works. */
 let trouble: Error | undefined;
 let factory: SharedInformerFactory;
 let leaks: LeakCheck;
@@ -24,7 +24,7 @@ function open(options: SharedInformerFactoryOptions = {}): void {
   const client = { listerWatcher: <T extends KubernetesObject>() => server as unknown as ListerWatcher<T> };
   factory = new SharedInformerFactory(client, { clock, random: () => 0, onWatchError: () => undefined, ...options });
 }
-/** The connections break, and whoever comes back is answered with this. */
+/** Breaks all connections; reconnects are answered with this error. */
 function answer(error: Error | undefined): void {
   trouble = error;
   source.resetWatches();
@@ -156,7 +156,7 @@ describe('an informer whose kind goes', () => {
     await clock.advance(1000);
     const reason = expect.objectContaining({
       code: 404,
-      message: 'pods: not served any more, the informer is removed',
+      message: 'pods: no longer served; removing the informer',
     });
     expect(asked).toEqual(['pods']);
     expect([informer.isStopped, informer.status]).toEqual([
@@ -164,7 +164,7 @@ describe('an informer whose kind goes', () => {
       expect.objectContaining({ phase: 'failed', error: reason }),
     ]);
     expect(statuses.slice(-2)).toEqual([reason, 'completed']);
-    // Nobody saw them go.
+    // Nobody was told of their deletion.
     expect([told, informer.lister.list().length]).toEqual([[], 1]);
     answer(undefined);
     const next = factory.acquire(testPods);
@@ -224,7 +224,7 @@ describe('an informer whose kind goes', () => {
     await factory.waitForCacheSync();
     answer(unknownKind);
     await clock.advance(10_000);
-    // One question at a time.
+    // Only one request is made at a time.
     expect(asked).toHaveLength(1);
     answer(undefined);
     await clock.advance(60_000);

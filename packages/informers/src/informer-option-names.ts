@@ -1,6 +1,5 @@
-// The names of all options of informers, their factory and reflectors, so that none is given where nobody takes it. Used by those
-// three; beside informer-checks.ts, which looks at the values.
-
+// The names of all options of informers, their factory and reflectors, so that an option in the wrong place is refused. Used by those
+// three; informer-checks.ts beside it checks the values.
 import type { KubernetesObject } from '@kapstan/api';
 import { nearestName, type OptionNames, requireKnownOptions } from '@kapstan/api/internal';
 import type { ReflectorOptions } from './reflector-options.ts';
@@ -48,7 +47,7 @@ const informerNames: OptionNames<SharedInformerOptions<KubernetesObject>> = {
   fieldSelector: true,
   indexers: true,
 };
-// An informer hands its options on to its reflector.
+// An informer passes its options on to its reflector.
 const reflectorNames: OptionNames<ReflectorOptions & SharedInformerOptions<KubernetesObject>> = {
   ...informerNames,
   shouldResync: true,
@@ -56,7 +55,7 @@ const reflectorNames: OptionNames<ReflectorOptions & SharedInformerOptions<Kuber
   onWarning: true,
   onStoreError: true,
 };
-/** Who takes options, as texts name it. */
+/** The receiver of options, as error texts name it. */
 type Taker = 'a reflector' | 'an informer' | 'a factory' | 'an informer of a factory';
 const optionNames: Readonly<Record<Taker, Readonly<Record<string, unknown>>>> = {
   'a reflector': reflectorNames,
@@ -67,15 +66,15 @@ const optionNames: Readonly<Record<Taker, Readonly<Record<string, unknown>>>> = 
 const allNames = [...new Set(Object.values(optionNames).flatMap((names) => Object.keys(names)))];
 
 /**
- * Throws TypeError for what is an option elsewhere, or nearly one: it would be ignored. Others are members of the object, for its
- * callbacks.
+ * Throws TypeError for a name that is an option elsewhere, or is close to one: it would be ignored. Other names are members of the object,
+ * for the use of its callbacks.
  */
 export function requireOptionNames(options: object, taker: Taker): void {
   const known = optionNames[taker];
   const entries: [string, unknown][] = [];
-  // Inherited ones too: they would be read.
+  // Includes inherited members, because they would be read too.
   for (const name in options) {
-    // The search for a near name costs some 100 µs, and a server makes dozens of informers before it is ready.
+    // The search for a similar name costs about 100 µs, and a server creates dozens of informers before it is ready.
     if (Object.hasOwn(known, name)) continue;
     if (nearestName(name, allNames) !== undefined) entries.push([name, options[name as keyof typeof options]]);
   }

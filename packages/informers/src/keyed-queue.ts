@@ -8,14 +8,14 @@ export interface QueuedEntry<V> {
 
 /** A key keeps its place in line until it is shifted. */
 export class KeyedQueue<V> {
-  // Invariant: before all of #rest. Mostly an entry comes alone and leaves at once, and no Map has to grow and shrink for it.
+  // Invariant: comes before all of #rest. Usually an entry comes alone and leaves at once, and then no Map has to grow and shrink.
   #first: QueuedEntry<V> | undefined;
-  /** Never empty: it goes with its last entry. */
+  /** Never empty: it is dropped with its last entry. */
   #rest: Map<ObjectKey, V> | undefined;
-  /** Stands before the first of #rest. Kept between shifts: a new one walks over the holes that former shifts left. */
+  /** Iterator before the first of #rest. It is kept between shifts, because a new one would walk over the holes that they left. */
   #cursor: Iterator<[ObjectKey, V]> | undefined;
 
-  /** Entries that wait. */
+  /** Number of waiting entries. */
   get size(): number {
     return (this.#rest?.size ?? 0) + (this.#first === undefined ? 0 : 1);
   }
@@ -28,13 +28,13 @@ export class KeyedQueue<V> {
     return this.#first?.key === key ? this.#first.value : this.#rest?.get(key);
   }
 
-  /** Keys in their order: a copy. */
+  /** Returns a copy of the keys in order. */
   keys(): ObjectKey[] {
     const rest = this.#rest?.keys() ?? [];
     return this.#first === undefined ? [...rest] : [this.#first.key, ...rest];
   }
 
-  /** Puts a key at the end. Precondition: it is not here. */
+  /** Adds a key at the end. Precondition: it is not present. */
   push(key: ObjectKey, value: V): void {
     if (this.#first === undefined && this.#rest === undefined) {
       this.#first = { key, value };
@@ -56,7 +56,7 @@ export class KeyedQueue<V> {
     if (this.#rest === undefined) return undefined;
     this.#cursor ??= this.#rest.entries();
     const next = this.#cursor.next();
-    // Never, as #rest is not empty; the compiler cannot know.
+    // Cannot happen, because #rest is not empty; the compiler cannot know that.
     if (next.done === true) return undefined;
     const [key, value] = next.value;
     this.#rest.delete(key);

@@ -1,5 +1,4 @@
-// Reads from the cache in the shape of the API: by selector, by namespace, by name with 404. Over an Indexer.
-
+// Reads from the cache in the shape of the API: by selector, by namespace, by name with 404. Uses an Indexer.
 import {
   type DeepReadonly,
   everyLabel,
@@ -13,7 +12,7 @@ import { notFound } from '@kapstan/api/errors';
 import { requireFunctions } from '@kapstan/api/internal';
 import { type Indexer, namespaceIndex } from './indexer.ts';
 
-/** Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here talks to a server. */
+/** Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here contacts a server. */
 export class Lister<T extends KubernetesObject> {
   readonly #indexer: Indexer<T>;
   readonly #resource: Pick<Resource, 'group' | 'plural'>;
@@ -24,24 +23,24 @@ export class Lister<T extends KubernetesObject> {
   }
 
   /**
-   * All objects that the selector matches; a text is parsed in each call. Default and "": all. Throws TypeError for a text that is no
-   * selector, and for what is neither.
+   * Returns all objects that the selector matches; a text is parsed in each call. Default and "": all objects. Throws TypeError for a text
+   * that is not a selector, and for any other value.
    */
   list(selector: LabelSelector | string = everyLabel): readonly DeepReadonly<T>[] {
     return select(this.#indexer.list(), selector);
   }
 
-  /** A cluster-scoped object, or undefined. */
+  /** Returns a cluster-scoped object, or undefined. */
   find(name: string): DeepReadonly<T> | undefined {
     return this.#indexer.getByKey(objectKey('', name));
   }
 
-  /** A cluster-scoped object. Throws StatusError 404. */
+  /** Returns a cluster-scoped object. Throws StatusError 404. */
   get(name: string): DeepReadonly<T> {
     return this.find(name) ?? this.#notFound(name);
   }
 
-  /** The objects of one namespace; "" = of all. */
+  /** Returns a lister for the objects of one namespace; "" = all namespaces. */
   namespace(namespace: string): NamespaceLister<T> {
     return {
       list: (selector: LabelSelector | string = everyLabel) => select(this.#inNamespace(namespace), selector),
@@ -62,11 +61,11 @@ export class Lister<T extends KubernetesObject> {
 }
 
 export interface NamespaceLister<T extends KubernetesObject> {
-  /** As {@link Lister.list}. */
+  /** See {@link Lister.list}. */
   list(selector?: LabelSelector | string): readonly DeepReadonly<T>[];
-  /** The object, or undefined. */
+  /** Returns the object, or undefined. */
   find(name: string): DeepReadonly<T> | undefined;
-  /** The object. Throws StatusError 404. */
+  /** Returns the object. Throws StatusError 404. */
   get(name: string): DeepReadonly<T>;
 }
 
@@ -74,7 +73,7 @@ function select<T extends KubernetesObject>(
   objects: readonly DeepReadonly<T>[],
   given: LabelSelector | string,
 ): readonly DeepReadonly<T>[] {
-  // Before the objects are looked at: an empty cache must not hide what is wrong.
+  // Checked before the objects, so that an empty cache does not hide an invalid selector.
   const selector = typeof given === 'string' ? parseLabelSelector(given) : given;
   requireFunctions(selector, 'a label selector, such as "app=web",', ['matches']);
   if (selector.isEmpty) return objects;

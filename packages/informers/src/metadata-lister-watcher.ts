@@ -1,16 +1,16 @@
-// Objects without all but their metadata: all that who follows owners, labels or names of a kind needs, for a fraction of
-// the memory. A view of a ListerWatcher, used by the factory. Source: meta/v1 PartialObjectMetadata, client-go metadatainformer.
+// Reduces objects to their metadata, which is all that consumers of owners, labels or names need, for a fraction of the
+// memory. A view of a ListerWatcher, used by the factory. Source: meta/v1 PartialObjectMetadata, client-go metadatainformer.
 import type { DeepReadonly, KubernetesObject, ListerWatcher, ObjectMeta, WatchEvent } from '@kapstan/api';
 import { map } from 'rxjs';
 
-/** The metadata of an object of any kind, which its own `kind` does not tell any more. */
+/** The metadata of an object of any kind; its own `kind` no longer says which. */
 export interface PartialObjectMetadata extends KubernetesObject {
   apiVersion: 'meta.k8s.io/v1';
   kind: 'PartialObjectMetadata';
   metadata: ObjectMeta;
 }
 
-/** The same lists and watches, with the metadata of each object alone, whatever the source sends. */
+/** Returns the same lists and watches, but with only the metadata of each object, whatever the source sends. */
 export function metadataListerWatcher<T extends KubernetesObject>(
   source: ListerWatcher<T>,
 ): ListerWatcher<PartialObjectMetadata> {
@@ -35,7 +35,7 @@ export function metadataListerWatcher<T extends KubernetesObject>(
   };
 }
 
-/** Shares the metadata with the object. One without is left for the reflector to complain about. */
+/** Shares the metadata with the object. An object without metadata is left for the reflector to report. */
 function metadataOf({ metadata }: DeepReadonly<KubernetesObject>): DeepReadonly<PartialObjectMetadata> {
   return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata: metadata as ObjectMeta };
 }

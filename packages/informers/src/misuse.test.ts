@@ -14,7 +14,7 @@ import { waitForCacheSync } from './wait-for-cache-sync.ts';
 type Make = () => unknown;
 class Misnamed {
   onCreate(): void {
-    // Of another library.
+    // A method name of another library.
   }
 }
 const source = new FakeListerWatcher<TestPod>();
@@ -74,7 +74,7 @@ describe('is refused at once, by name', () => {
     [
       'an index of the name that listers read',
       () => informer({ indexers: { namespace: () => ['all'] } }),
-      'indexer conflict: {namespace}: it is always there, listers read it; name yours otherwise',
+      'indexer conflict: {namespace}: this index always exists because listers read it; use another name',
     ],
     [
       'a selector in small letters',
@@ -280,7 +280,7 @@ describe('a callback that is async after all, and fails', () => {
     one.start();
     await clock.advance(60_000);
     expect(one.hasSynced).toBe(true);
-    // What onWatchError rejects with goes to onHandlerError, and what that rejects with to the logger.
+    // A rejection of onWatchError goes to onHandlerError, and a rejection of that goes to the logger.
     expect(new Set(told)).toEqual(new Set(['objects: onHandlerError failed: mine']));
   });
 });
@@ -290,7 +290,7 @@ describe('what is taken', () => {
     class Handler {
       readonly name = 'mine';
       onAdd(): void {
-        // Inherited: not among the object's own keys.
+        // Inherited, so not among the object's own keys.
       }
     }
     const one = informer();
@@ -303,7 +303,7 @@ describe('what is taken', () => {
     const logger = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
     const made = factory({ customResyncMs: periods(), logger });
     closing.push(made);
-    // As that of the informer: an informer without one would be warned of.
+    // Uses the informer's resync period; with an informer that has none there would be a warning.
     made.informer(testPods).addEventHandler({}, { resyncMs: 3000 });
     expect(warnings).toEqual([]);
   });

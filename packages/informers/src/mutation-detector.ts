@@ -1,4 +1,4 @@
-// Finds consumers that change cached objects, which everybody shares (invariant I6). For tests and debugging. Source: client-go
+// Finds consumers that change cached objects, which are shared (invariant I6). For tests and debugging. Source: client-go
 // tools/cache/mutation_detector.go.
 
 import { type CancelTimer, type Clock, type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
@@ -7,8 +7,8 @@ import { changedPath } from './changed-path.ts';
 import { deletionHandlingKey } from './deleted-final-state-unknown.ts';
 
 /**
- * `off`. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must be the informer's own.
- * `compare`: each object is compared with a copy every second, for two minutes or more; costs memory and time.
+ * `off`: nothing is checked. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must be the informer's
+ * own. `compare`: each object is compared with a copy every second, for two minutes or more; this costs memory and time.
  */
 export type MutationDetection = 'off' | 'freeze' | 'compare';
 
@@ -44,7 +44,7 @@ export class MutationDetector {
     this.#rotatedAtMs = options.clock.monotonicNow();
   }
 
-  /** To be called with each object that goes into the cache. */
+  /** Call this with each object that goes into the cache. */
   watch<T extends KubernetesObject>(object: DeepReadonly<T>): void {
     if (this.#mode === 'freeze') deepFreeze(object);
     else if (this.#mode === 'compare' && !this.#isClosed) this.#samples.push({ object, copy: deepCopy(object) });
@@ -64,7 +64,7 @@ export class MutationDetector {
   #arm(): void {
     this.#cancel = this.#clock.setBackgroundTimer(() => {
       this.#check();
-      // Whom it told may have closed it.
+      // The callback may have closed the detector.
       if (!this.#isClosed) this.#arm();
     }, checkMs);
   }
@@ -85,7 +85,7 @@ export class MutationDetector {
   }
 }
 
-/** Kind and key, never contents: the object may be a secret. Items of lists have no kind. */
+/** Returns kind and key, never contents, because the object may be a secret. Items of lists have no kind. */
 function nameOf(object: DeepReadonly<KubernetesObject>): string {
   const key = deletionHandlingKey(object);
   return object.kind === undefined ? key : `${object.kind} ${key}`;

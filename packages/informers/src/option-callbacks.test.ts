@@ -10,7 +10,7 @@ import { untilWithSync } from './until.ts';
 
 type Callbacks = Readonly<Record<string, (...given: never[]) => unknown>>;
 
-/** Options that note which of their functions are called as their methods, and which are not. */
+/** Returns options that record which of their functions are called as their methods, and which are not. */
 function watching<C extends Callbacks>(callbacks: C): { options: C; calls: () => readonly string[] } {
   const calls = new Set<string>();
   const options = Object.fromEntries(
@@ -36,7 +36,7 @@ const broken = (): never => {
   throw new Error('broken');
 };
 
-/** Its first list takes a minute, so that it is warned of. */
+/** Delays the first list by a minute, so that it causes a warning. */
 function slow(inner: FakeListerWatcher<TestPod>): ListerWatcher<TestPod> {
   return {
     supportsWatchList: false,

@@ -1,5 +1,5 @@
-// One test a pain that users of Node informers report: docs/parity/pains.md has the list. Those that need a network are in
-// test/reliability.
+// One test for each problem that users of Node informers report, as listed in docs/parity/pains.md. Those that need a network are
+// in test/reliability.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ListerWatcher } from '@kapstan/api';
@@ -14,7 +14,7 @@ import type { SharedInformerOptions } from './shared-informer-options.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Memory that is held, garbage left out, in MiB. */
+/** Returns the memory in use without garbage, in MiB. */
 function heldMebibytes(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed / 1_048_576;
@@ -61,7 +61,7 @@ describe('what hurts in Node informers: handlers and readers:', () => {
     source.add(phased('one'));
     source.modify(phased('two'));
     source.modify(phased('three'));
-    // A rejection that nobody takes would fail this run here.
+    // An unhandled rejection would fail the run here.
     await settle();
     expect(told).toEqual(['add', 'update', 'update']);
     expect(failures).toEqual(['thrown', 'rejected', 'rejected']);
@@ -83,7 +83,7 @@ describe('what hurts in Node informers: handlers and readers:', () => {
     source.add(phased('one'));
     source.modify(phased('two'));
     await settle();
-    // The first call still runs when the object changes and goes.
+    // The first call still runs when the object changes and is deleted.
     source.delete({ name: 'a' });
     while (ends.length > 0) {
       ends.shift()?.();
@@ -191,7 +191,7 @@ describe('what hurts in Node informers: the source:', () => {
 
   it('"Too large resource version" is answered for ever, until somebody restarts the pod', async () => {
     source.add(pod({ name: 'a' }));
-    // The cache of another server, which is behind for good: only who asks for the newest is answered.
+    // The cache of another server, which stays behind: only a request for the newest version is answered.
     let isBehind = false;
     const behind: ListerWatcher<TestPod> = {
       watch: (options) => source.watch(options),
@@ -237,7 +237,7 @@ describe('what hurts in Node informers: the source:', () => {
       await clock.advance(60_000);
       expect([informer.status.phase, informer.lastSyncResourceVersion]).toEqual(['live', source.resourceVersion]);
     }
-    // The same state may be told once more, an older one never.
+    // The same state may be delivered once more, an older one never.
     expect(told).toEqual([...told].sort());
     expect(told.at(-1)).toBe('3');
   });
@@ -261,7 +261,7 @@ describe('what hurts in Node informers: the source:', () => {
     await clock.advance(3_600_000);
     expect(informer.status).toMatchObject({ phase: 'failed', error: { code: 404 } });
     expect(warnings).toHaveLength(1);
-    // A stream and a list eight times in two minutes: pauses from 0.8 to 30 s, begun anew then.
+    // A stream and a list, eight times in two minutes: pauses from 0.8 to 30 s, which then start again.
     expect(source.requests.length).toBeLessThanOrEqual(2 * 8 * 30);
   });
 

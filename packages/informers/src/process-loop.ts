@@ -1,27 +1,27 @@
-// Pops what a FIFO holds and has it applied, change by change and in slices. Between the FIFO and the shared informer.
+// Pops entries of a FIFO and applies them change by change, in slices. Between the FIFO and the shared informer.
 // Source: client-go tools/cache/controller.go (processLoop).
 import type { CancelTimer, Clock, KubernetesObject, ObjectKey } from '@kapstan/api';
 import type { Delta, Deltas, Fifo, ProcessDeltas } from './fifo.ts';
 
-/** Longest time in one turn of the event loop; the clock is looked at after so many pops. */
+/** Maximum time in one turn of the event loop, in milliseconds; the clock is read after every `popsPerLook` pops. */
 const sliceMs = 10;
 const popsPerLook = 64;
-/** Pause before what failed is tried again. Source: the pause of client-go's loop after an abnormal end. */
+/** Pause before a failed change is tried again, in milliseconds. Source: the pause of client-go's loop after an abnormal end. */
 const retryMs = 1000;
 
 export interface ProcessLoopOptions<T extends KubernetesObject> {
   readonly fifo: Fifo<T>;
   readonly clock: Clock;
-  /** Applies one change. What it throws is trouble with this change; the others count all the same. */
+  /** Applies one change. When it throws, only this change has failed; the others are applied. */
   readonly apply: (delta: Delta<T>, key: ObjectKey, isInInitialList: boolean) => void;
   readonly onError: (error: unknown) => void;
-  /** Nothing is left to pop but what failed. */
+  /** Called when only failed changes are left. */
   readonly onDrained: () => void;
-  /** An object whose newest change failed is queued again. */
+  /** Whether an object whose newest change failed is queued again. */
   readonly retryOnError: boolean;
 }
 
-/** Invariant: each of these keys is in the FIFO, once; those that rest wait there for the end of the pause. */
+/** Invariant: each of these keys is in the FIFO exactly once; resting keys wait there for the end of the pause. */
 interface Retries {
   readonly failed: Set<ObjectKey>;
   readonly resting: Set<ObjectKey>;
@@ -30,33 +30,33 @@ interface Retries {
 export class ProcessLoop<T extends KubernetesObject> {
   readonly #options: ProcessLoopOptions<T>;
   readonly #fifo: Fifo<T>;
-  // Invariant: no delivery inside a delivery (I4); what one causes is processed after it.
+  // Invariant: no delivery inside a delivery (I4); changes that a delivery causes are processed after it.
   #isBusy = false;
   #isContinuing = false;
   #isClosed = false;
-  /** Changes that were popped and are not applied yet. */
+  /** Number of popped changes that are not applied yet. */
   #popped = 0;
-  /** With `retryOnError` only. */
+  /** Only set with `retryOnError`. */
   readonly #retries: Retries | undefined;
   #cancelRetry: CancelTimer | undefined;
 
-  /** Throws TypeError for `retryOnError` with a FIFO that takes nothing back. */
+  /** Throws TypeError for `retryOnError` with a FIFO that cannot take changes back. */
   constructor(options: ProcessLoopOptions<T>) {
     if (options.retryOnError && options.fifo.addIfNotPresent === undefined)
       throw new TypeError(
-        "retryOnError needs fifo 'delta': in order, what is tried again would come after what is newer",
+        "retryOnError requires fifo 'delta': with 'inOrder', a retried change would come after newer ones",
       );
     this.#options = options;
     this.#fifo = options.fifo;
     this.#retries = options.retryOnError ? { failed: new Set(), resting: new Set() } : undefined;
   }
 
-  /** With what is being applied now, all is applied up to the FIFO's version. */
+  /** True when everything up to the FIFO's version is applied, including the change being applied now. */
   get isUpToDate(): boolean {
     return this.#popped === 0 && (this.#retries?.failed.size ?? 0) === 0;
   }
 
-  /** Runs a section, then applies what it queued; inside of another section, that one does. Returns what the section returns. */
+  /** Runs a section, then applies what it queued; within another section, that one applies it. Returns the section's result. */
   // Atomic: one change after the other.
   exclusively<R>(section: () => R): R {
     if (this.#isBusy) return section();
@@ -64,19 +64,19 @@ export class ProcessLoop<T extends KubernetesObject> {
     try {
       return section();
     } finally {
-      // What was queued before a failure is told all the same.
+      // Entries queued before a failure are still delivered.
       this.#drain();
       this.#isBusy = false;
     }
   }
 
-  /** Nothing more is applied, not even the rest of what was popped. */
+  /** Applies nothing more, not even the rest of a popped entry. */
   close(): void {
     this.#isClosed = true;
     this.#cancelRetry?.();
   }
 
-  /** In slices: a relist of many objects must not hold up the event loop. */
+  /** Works in slices, because a relist of many objects must not block the event loop. */
   #drain(): void {
     const { clock, onDrained } = this.#options;
     const untilMs = clock.monotonicNow() + sliceMs;
@@ -125,7 +125,7 @@ export class ProcessLoop<T extends KubernetesObject> {
     }
   }
 
-  /** In the FIFO, not beside it: what happens to the object meanwhile must come after it, or take its place. */
+  /** Queues it in the FIFO and not beside it, because later changes of the object must come after it or replace it. */
   #queueAgain({ failed, resting }: Retries, key: ObjectKey, newest: Deltas<T>): void {
     if (this.#isClosed) return;
     this.#fifo.addIfNotPresent?.(key, newest);

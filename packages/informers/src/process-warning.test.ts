@@ -20,7 +20,7 @@ let source: FakeListerWatcher<TestPod>;
 let informer: SharedInformer<TestPod>;
 const listen = (warning: Error): void => void warnings.push(warning);
 
-/** Two sorts of trouble: a source that refuses, then a handler that throws. */
+/** Causes two kinds of trouble: a source that refuses, then a handler that throws. */
 async function runIntoTrouble(options: SharedInformerOptions<TestPod>): Promise<void> {
   const clock = new VirtualClock();
   source.failNext('list', unauthorized('no token'));
@@ -70,7 +70,7 @@ describe('trouble that no callback takes', () => {
   it('is a warning of the process without a logger, with the stack of what threw', async () => {
     await runIntoTrouble({});
     expect(warnings.map(({ message }) => message)).toEqual(texts);
-    // As those of clients and controllers, so that one listener can tell them from others.
+    // Named like the warnings of clients and controllers, so that one listener can recognise them.
     expect(warnings.map(({ name }) => name)).toEqual(['KapstanWarning', 'KapstanWarning']);
     expect((warnings[1] as Error & { detail?: string }).detail).toMatch(
       /^Error: from a handler\n +at .*process-warning/s,

@@ -1,10 +1,10 @@
-// The last place for trouble that nobody else takes: the logger, else a warning of the process. Used where a user's callback is
+// The fallback for trouble that nobody else handles: the logger, else a process warning. Used where a user's callback is
 // absent or throws.
 import process from 'node:process';
 import type { Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 
-/** Takes a sentence that says where and what, and the error behind it, for its stack. */
+/** Receives a sentence that says where and what, and the error behind it for its stack. */
 export type Warn = (text: string, error?: unknown) => void;
 
 export const emitProcessWarning: Warn = (text, error) => {
@@ -12,16 +12,16 @@ export const emitProcessWarning: Warn = (text, error) => {
   process.emitWarning(text, { type: 'KapstanWarning', ...(stack === undefined ? {} : { detail: stack }) });
 };
 
-/** An error's stack and those of its causes: where the error is one of ours, the user's line is in a cause. */
+/** Returns the stacks of an error and its causes: where the error is ours, the user's line is in a cause. */
 function stacksOf(error: Error): string {
-  // By error: causes may go round in a circle.
+  // Keyed by error, because causes may form a cycle.
   const stacks = new Map<unknown, string>();
   for (let at: unknown = error; at !== undefined && !stacks.has(at); at = at instanceof Error ? at.cause : undefined)
     stacks.set(at, at instanceof Error ? (at.stack ?? at.message) : String(at));
   return [...stacks.values()].join('\ncaused by: ');
 }
 
-/** Tells the logger, and the process where there is none or it throws. */
+/** Warns through the logger, or as a process warning when there is none or it throws. */
 export function warningTo(logger: Logger | undefined): Warn {
   if (logger === undefined) return emitProcessWarning;
   return (text, error) =>

@@ -1,20 +1,20 @@
-// What a reflector's source is called, and which of its events are taken. Used by reflector.ts. Source: client-go tools/cache/reflector.go (handleAnyWatch).
-
+// Names a reflector's source and checks which of its events are usable. Used by reflector.ts. Source: client-go tools/cache/reflector.go
+// (handleAnyWatch).
 import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
 import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';
 
-/** What the objects of a source are. */
+/** The kind of a source's objects. */
 export interface ExpectedKind {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** What is listed, for texts: "pods", "deployments.apps"; "objects" where nobody says. */
+/** Returns the name of what is listed, for texts: "pods", "deployments.apps"; "objects" when unknown. */
 export function sourceName(resource: Pick<Resource, 'group' | 'plural'> | undefined): string {
   return resource === undefined ? 'objects' : formatGroupResource({ group: resource.group, resource: resource.plural });
 }
 
-/** The option `expected` for a resource; none where it does not say its version and kind. */
+/** Returns the option `expected` for a resource; empty when its version or kind is unknown. */
 export function expectedOf(resource: Partial<Pick<Resource, 'group' | 'version' | 'kind'>> = {}): {
   readonly expected?: ExpectedKind;
 } {
@@ -24,8 +24,8 @@ export function expectedOf(resource: Partial<Pick<Resource, 'group' | 'version' 
 }
 
 /**
- * Throws TypeError for what cannot be applied: no metadata, a Table (which a server sends to who asks for rows), or an object
- * that says that it is of another kind. One that does not say what it is, or that is metadata alone, counts as expected.
+ * Throws TypeError for an object that cannot be applied: one without metadata, a Table (sent to clients that ask for rows), or one that
+ * states another kind. An object that states no kind, or is metadata alone, counts as expected.
  */
 export function requireUsable(object: DeepReadonly<KubernetesObject>, expected: ExpectedKind | undefined): void {
   const { apiVersion = expected?.apiVersion, kind = expected?.kind } = object;

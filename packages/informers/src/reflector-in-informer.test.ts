@@ -1,5 +1,4 @@
-// What a shared informer makes of its options for its reflector, over both FIFOs.
-
+// How a shared informer passes its options to its reflector, over both FIFOs.
 import type { DeepReadonly, Resource, WatchEvent } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { deepFreeze } from '@kapstan/api/internal';

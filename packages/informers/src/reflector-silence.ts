@@ -1,18 +1,18 @@
-// Looks every ten seconds whether the initial state, asked for as a stream, still comes. It only tells: the idle watchdog acts.
+// Checks every ten seconds whether the initial state, requested as a stream, still arrives. It only warns; the idle watchdog acts.
 // Used by reflector.ts. Source: client-go tools/cache/reflector.go (initialEventsEndBookmarkTicker).
 import type { CancelTimer, Clock } from '@kapstan/api';
 
 const periodMs = 10_000;
 
 export interface InitialSilenceOptions {
-  /** What is listed, for the text. */
+  /** Name of what is listed, for the text. */
   readonly name: string;
   readonly clock: Clock;
-  /** Told once of each silence. */
+  /** Called once for each silence. */
   readonly onWarning: (text: string) => void;
 }
 
-/** Silence of one initial stream after the other. */
+/** Watches one initial stream after the other for silence. */
 export class InitialSilence {
   readonly #options: InitialSilenceOptions;
   #startedAtMs = 0;
@@ -24,7 +24,7 @@ export class InitialSilence {
     this.#options = options;
   }
 
-  /** A stream begins; the one before does not count any more. */
+  /** Starts to watch a new stream; the previous one no longer counts. */
   start(): void {
     this.stop();
     this.#startedAtMs = this.#options.clock.monotonicNow();
@@ -38,7 +38,7 @@ export class InitialSilence {
     this.#isTold = false;
   }
 
-  /** The stream has told all, or broke. */
+  /** Stops watching: the stream is complete, or broke. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;

@@ -1,4 +1,4 @@
-// What a reflector does with its source, as client-go's reflector_test.go and reflector_watchlist_test.go hold it.
+// How a reflector uses its source, as in client-go's reflector_test.go and reflector_watchlist_test.go.
 import {
   type Clock,
   type DeepReadonly,
@@ -19,12 +19,12 @@ import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 type Pod = DeepReadonly<TestPod>;
 const make = (name: string, resourceVersion: string): TestPod => pod({ name, resourceVersion });
 
-/** A source that a test speaks for, event by event. Counts what it is asked and how often each watch is given up. */
+/** A source that the test controls event by event. It counts requests and how often each watch is torn down. */
 class Script implements ListerWatcher<TestPod> {
   readonly supportsWatchList?: boolean;
   readonly lists: ListOptions[] = [];
   readonly watches: WatchOptions[] = [];
-  /** By watch: how often it was torn down. */
+  /** How often each watch was torn down. */
   readonly teardowns: number[] = [];
   items: Pod[] = [];
   version = '10';
@@ -46,7 +46,7 @@ class Script implements ListerWatcher<TestPod> {
     });
   }
 
-  /** Speaks although nobody may listen any more. */
+  /** Sends an event although nobody may listen any more. */
   send(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: object): void {
     this.#open?.next({ type, object: object as Pod });
   }
@@ -71,7 +71,7 @@ let calls: string[];
 let errors: string[];
 let warnings: string[];
 
-/** Notes each call: `add a@11`, `replace a b@10`, `bookmark @12`. */
+/** Records each call: `add a@11`, `replace a b@10`, `bookmark @12`. */
 function recorder(): ReflectorStore<TestPod> {
   const text = (object: Pod): string => `${object.metadata?.name}@${object.metadata?.resourceVersion}`;
   return {

@@ -10,7 +10,7 @@ const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { c
 
 let clock: VirtualClock;
 let informer: SharedInformer<TestPod>;
-/** What the source answers to everything; undefined = it works. */
+/** The error that the source answers everything with; undefined = it works. */
 let trouble: Error | undefined;
 let warnings: string[];
 const listen = (warning: Error): void => void warnings.push(warning.message);

@@ -1,20 +1,19 @@
-// How a reflector's source is doing: the value, its stream, and who is told when nobody asks. Used by reflector.ts.
-
+// How a reflector's source is doing: the value, its stream, and the warnings when no callback is set. Used by reflector.ts.
 import type { Clock } from '@kapstan/api';
 import { type ListWatchPhase, SerialEmitter } from '@kapstan/api/internal';
 import { Observable } from 'rxjs';
 import { emitProcessWarning, errorText, type Warn } from './process-warning.ts';
 
-/** How the source is doing. */
+/** The state of the source. */
 export interface ReflectorStatus {
   readonly phase: ListWatchPhase;
-  /** Wall clock, milliseconds since 1970: since when the phase holds. */
+  /** Time at which the phase began: wall clock, milliseconds since 1970. */
   readonly since: number;
-  /** Why, for `stale`, `retrying` and `failed`. */
+  /** The reason for `stale`, `retrying` and `failed`. */
   readonly error?: unknown;
 }
 
-/** The present status, for whoever looks, and its stream. */
+/** The current status and its stream. */
 export class StatusSource {
   /** Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once. */
   readonly status$: Observable<ReflectorStatus>;
@@ -60,8 +59,8 @@ export class StatusSource {
 }
 
 /**
- * Tells what a reflector's source answers, so that a wrong address or token is not silent: once a phase, as each retry would
- * say the same. Source: client-go DefaultWatchErrorHandler, which is quiet about an expired version too.
+ * Warns of what a reflector's source answers, so that a wrong address or token is not silent. It warns once for each phase, because each
+ * retry would say the same. Source: client-go DefaultWatchErrorHandler, which also ignores an expired version.
  */
 export function watchErrorWarning(
   name: string,

@@ -1,17 +1,17 @@
-// How long a reflector took for a whole state, told when that was long. Used by reflector.ts.
+// Measures how long a reflector took to get a whole state, and warns when that was long. Used by reflector.ts.
 // Source: client-go tools/cache/reflector.go (initTrace of list and watchList).
 import type { Clock } from '@kapstan/api';
 
 const longMs = 10_000;
 
 export interface RoundTraceOptions {
-  /** What is listed, for the text. */
+  /** Name of what is listed, for the text. */
   readonly name: string;
   readonly clock: Clock;
   readonly onWarning: (text: string) => void;
 }
 
-/** The time of one round after the other: asking for the state, then writing it. */
+/** Times one round after the other: requesting the state, then writing it. */
 export class RoundTrace {
   readonly #options: RoundTraceOptions;
   #how: 'ListAndWatch' | 'WatchList' = 'ListAndWatch';
@@ -26,7 +26,7 @@ export class RoundTrace {
     this.#startedAtMs = this.#options.clock.monotonicNow();
   }
 
-  /** All has come: writes it. Throws what that throws. */
+  /** Writes a complete state. Throws what the write throws. */
   finish(write: () => void): void {
     const { name, clock, onWarning } = this.#options;
     const listedAtMs = clock.monotonicNow();

@@ -1,5 +1,5 @@
-// Keeps a store in step with a ListerWatcher: the driver of the list/watch machine of @kapstan/api. Feeds a FIFO; fed by the client.
-
+// Keeps a store in step with a ListerWatcher: the driver of the list/watch machine of @kapstan/api. Writes to a FIFO; the client is its
+// source.
 import {
   type CancelTimer,
   type Clock,
@@ -42,9 +42,7 @@ type Pending<T extends KubernetesObject> =
 
 const written = 'what the store writes';
 
-/**
- * Lists and watches until closed. It never gives up: trouble is a value on {@link Reflector.status$}.
- */
+/** Lists and watches until closed. It never gives up: trouble is a value on {@link Reflector.status$}. */
 export class Reflector<T extends KubernetesObject> {
   readonly #listerWatcher: ListerWatcher<T>;
   readonly #store: ReflectorStore<T>;
@@ -63,7 +61,7 @@ export class Reflector<T extends KubernetesObject> {
   #resyncMs: number;
   #staged: DeepReadonly<T>[] | Map<ObjectKey, DeepReadonly<T>> = [];
   #watch: Subscription | undefined;
-  // Invariant: events carry the id of their watch; those of another one are dropped.
+  // Invariant: events carry the id of their watch; those of an earlier watch are dropped.
   #watchId = 0;
   // Invariant: nothing is delivered inside a delivery (I4); what arrives meanwhile waits here.
   #isBusy = false;
@@ -72,9 +70,7 @@ export class Reflector<T extends KubernetesObject> {
   #cancelWatchdog: CancelTimer | undefined;
   #cancelResync: CancelTimer | undefined;
 
-  /**
-   * Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once.
-   */
+  /** Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once. */
   readonly status$: Observable<ReflectorStatus>;
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
@@ -94,7 +90,7 @@ export class Reflector<T extends KubernetesObject> {
     this.#onWatchError = options.onWatchError ?? watchErrorWarning(name);
     const warn = (text: string): void => this.#guard(() => onWarning(text));
     this.#trace = new RoundTrace({ name, clock: this.#clock, onWarning: warn });
-    // A stream that broke is told of in another way.
+    // A broken stream is reported in another way.
     const warnOfStream = (text: string): unknown => this.#state.phase === 'streaming' && warn(text);
     this.#silence = new InitialSilence({ name, clock: this.#clock, onWarning: warnOfStream });
     this.#resyncMs = options.resyncMs ?? 0;
@@ -110,12 +106,12 @@ export class Reflector<T extends KubernetesObject> {
     return this.#status.status;
   }
 
-  /** Version up to which the store is known to be; "" before the first list. */
+  /** Version up to which the store is known to be current; "" before the first list. */
   get lastSyncResourceVersion(): string {
     return this.#state.resourceVersion;
   }
 
-  /** Begins to list and watch. A second call does nothing. `resyncMs` overrides that of the constructor. */
+  /** Starts to list and watch. A second call does nothing. `resyncMs` overrides that of the constructor. */
   start(options: { readonly resyncMs?: number } = {}): void {
     if (this.#state.phase !== 'idle') return;
     this.#resyncMs = options.resyncMs ?? this.#resyncMs;
@@ -135,7 +131,7 @@ export class Reflector<T extends KubernetesObject> {
 
   // ---- The machine's loop ----
 
-  // Events go another way than inputs, with neither a Pending nor a closure where one comes alone: nearly all do.
+  // Events take another path than inputs: one that comes alone, as nearly all do, needs neither a Pending nor a closure.
 
   #give(input: ListWatchInput): void {
     if (this.#isBusy) {
@@ -157,9 +153,9 @@ export class Reflector<T extends KubernetesObject> {
     this.#takePending();
   }
 
-  // Atomic: one input at a time; effects of one step end before the next begins.
+  // Atomic: one input at a time; the effects of one step end before the next begins.
   #takePending(): void {
-    // It grows while it is walked through.
+    // The array may grow during this loop.
     for (const waiting of this.#pending) {
       if (waiting.kind === 'input') this.#takeInput(waiting.input);
       else this.#takeEvent(waiting.event, waiting.watchId);
@@ -168,7 +164,7 @@ export class Reflector<T extends KubernetesObject> {
     this.#isBusy = false;
   }
 
-  // Invariant: this and the next never throw, so that trouble with one costs neither the next nor the loop.
+  // Invariant: this and the next method never throw, so that trouble with one input costs neither the next nor the loop.
   #takeInput(input: ListWatchInput): void {
     try {
       this.#step(input);
@@ -199,14 +195,14 @@ export class Reflector<T extends KubernetesObject> {
   }
 
   #step(input: ListWatchInput): void {
-    // Events use no random number: see Moment.
+    // Events use no random number, see Moment.
     const random = input.type === 'event' || input.type === 'bookmark' ? 0 : this.#random();
     const step = stepListWatch(this.#state, input, { nowMs: this.#clock.monotonicNow(), random });
     this.#state = step.state;
     for (const effect of step.effects) if (!this.#perform(effect)) return;
   }
 
-  /** False: the rest of the step is void. */
+  /** Performs an effect. Returns false when the rest of the step no longer applies. */
   #perform(effect: ListWatchEffect): boolean {
     switch (effect.type) {
       case 'list':
@@ -352,7 +348,7 @@ export class Reflector<T extends KubernetesObject> {
       this.#step({ type: 'bookmark', resourceVersion, initialEventsEnd });
       return;
     }
-    // Its version does not count either. Throws: to #takeEvent, which reports it.
+    // The version of an unusable object does not count either. This throws to #takeEvent, which reports the error.
     requireUsable(event.object, this.#expected);
     try {
       if (isStreaming) this.#stage(event.type, event.object);
@@ -390,7 +386,7 @@ export class Reflector<T extends KubernetesObject> {
 
   #armResync(): void {
     this.#cancelResync?.();
-    // Closed: by what a resync caused.
+    // A change that the resync caused may have closed the reflector.
     if (this.#resyncMs <= 0 || this.#state.phase === 'closed') return;
     this.#cancelResync = this.#clock.setBackgroundTimer(() => this.#resync(), this.#resyncMs);
   }

@@ -1,4 +1,4 @@
-// When handlers are due for a resync, and how asked periods are adjusted. Source: client-go processorListener and
+// Decides when handlers are due for a resync, and adjusts requested periods. Source: client-go processorListener and
 // sharedIndexInformer.AddEventHandlerWithOptions.
 
 const minimumMs = 1000;
@@ -8,7 +8,7 @@ export class ResyncSchedule {
   readonly requestedMs: number;
   #periodMs: number;
   #nextMs: number;
-  // New handlers hear of resyncs until the first evaluation.
+  // New handlers receive resyncs until the first evaluation.
   #isSyncing = true;
 
   /** `requestedMs`: 0 = none. */
@@ -18,17 +18,17 @@ export class ResyncSchedule {
     this.#nextMs = options.nowMs + this.#periodMs;
   }
 
-  /** Milliseconds; 0 = none. */
+  /** In milliseconds; 0 = none. */
   get periodMs(): number {
     return this.#periodMs;
   }
 
-  /** Gets the changes of the resync under way. */
+  /** True while the handler receives the changes of the current resync. */
   get isSyncing(): boolean {
     return this.#isSyncing;
   }
 
-  /** The informer checks at another period now. */
+  /** Adapts to another check period of the informer. */
   adjust(checkMs: number, nowMs: number): void {
     this.#periodMs = effectivePeriod(this.requestedMs, checkMs);
     this.#nextMs = nowMs + this.#periodMs;
@@ -42,7 +42,7 @@ export class ResyncSchedule {
   }
 }
 
-/** The period at which an informer checks, and that of a handler, when the handler asks for `requestedMs`. */
+/** Returns the period at which an informer checks, and the handler's own, when the handler asks for `requestedMs`. */
 export function adjustResync(options: {
   readonly requestedMs: number;
   readonly checkMs: number;
@@ -55,7 +55,7 @@ export function adjustResync(options: {
   if (requestedMs === 0) return { requestedMs, checkMs };
   const asked = Math.max(requestedMs, minimumMs);
   if (asked >= checkMs) return { requestedMs: asked, checkMs };
-  // A running informer keeps its pace, so the handler is slowed down; a waiting one takes the faster pace.
+  // A running informer keeps its pace, so the handler is slowed down; an informer that has not started takes the faster pace.
   return isStarted ? { requestedMs: checkMs, checkMs } : { requestedMs: asked, checkMs: asked };
 }
 

@@ -1,4 +1,4 @@
-// What an informer does with an object that cannot be written into its cache, with `retryOnError` and without.
+// How an informer treats an object that cannot be written to its cache, with and without `retryOnError`.
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SharedInformer } from './shared-informer.ts';
@@ -7,7 +7,7 @@ import type { SharedInformerOptions } from './shared-informer-options.ts';
 let clock: VirtualClock;
 let source: FakeListerWatcher<TestPod>;
 let informer: SharedInformer<TestPod>;
-/** Names of which the index function throws. */
+/** Names of objects for which the index function throws. */
 let bad: Set<string>;
 let attempts: string[];
 let told: string[];
@@ -33,7 +33,7 @@ async function start(options: SharedInformerOptions<TestPod> = {}): Promise<void
     onUpdate: (_old, { metadata, spec }) => void told.push(`~${metadata?.name} ${spec?.nodeName}`),
     onDelete: () => void told.push('-'),
   });
-  // Only now, so that the informer indexes nothing twice.
+  // Added only now, so that the informer indexes nothing twice.
   informer.addIndexers({ node });
   informer.start();
   await settle();
@@ -164,7 +164,7 @@ describe('an informer with retryOnError', () => {
   it('is refused in order, where what is tried again would come after what is newer', () => {
     const create = () => new SharedInformer<TestPod>(source, { fifo: 'inOrder', retryOnError: true });
     expect(create).toThrow(
-      new TypeError("retryOnError needs fifo 'delta': in order, what is tried again would come after what is newer"),
+      new TypeError("retryOnError requires fifo 'delta': with 'inOrder', a retried change would come after newer ones"),
     );
   });
 });

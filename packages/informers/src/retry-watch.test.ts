@@ -19,7 +19,7 @@ function follow(from: Pick<ListerWatcher<TestPod>, 'watch'>, resourceVersion: st
   });
 }
 
-/** A source whose every watch is what the script says, in turn; the last one for all that follow. */
+/** A source whose watches follow the script in turn; the last one repeats. */
 function scripted(...watches: (() => Observable<WatchEvent<TestPod>>)[]) {
   const asked: WatchOptions[] = [];
   const watch = (options: WatchOptions): Observable<WatchEvent<TestPod>> => {

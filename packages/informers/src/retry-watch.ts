@@ -1,6 +1,5 @@
-// A watch that outlives its connections: resumed from its last version until that is gone. For who has a version already and
-// wants no cache; an informer does more. Source: client-go tools/watch/retrywatcher.go.
-
+// A watch that outlives its connections: it resumes from its last version until that is gone. For callers that have a version already
+// and need no cache; an informer does more. Source: client-go tools/watch/retrywatcher.go.
 import {
   type CancelTimer,
   type Clock,
@@ -20,22 +19,22 @@ import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
 export interface RetryWatchOptions extends SelectionOptions {
-  /** Events after this version: that of a list or of an object. Neither "" nor "0". */
+  /** Events after this version, which is that of a list or of an object. Neither "" nor "0". */
   readonly resourceVersion: string;
   /** Default: the system's. */
   readonly clock?: Clock;
 }
 
-/** Least time from one start of the watch to the next. */
+/** Minimum time between two starts of the watch, in milliseconds. */
 const minRestartMs = 1000;
 
 /**
- * Every change after a version, across any number of connections. Throws TypeError for the versions "" and "0", which say
- * nothing to resume from.
+ * Delivers every change after a version, across any number of connections. Throws TypeError for the versions "" and "0", from which a watch
+ * cannot resume.
  *
- * Cold: one watch at a time per subscription, begun anew at most once a second, later where the server says so
- * (`retryAfterSeconds`). No replay. Errors with `StatusError` where going on makes no sense: 410 (list again), 401, 403, and
- * 500 for an event without a version or of an unknown type. Never completes. Slow consumers: delivery is synchronous.
+ * Cold: one watch at a time per subscription, restarted at most once a second, or later when the server says so (`retryAfterSeconds`). No
+ * replay. Errors with `StatusError` when continuing makes no sense: 410 (list again), 401, 403, and 500 for an event without a version or
+ * of an unknown type. Never completes. Slow consumers: delivery is synchronous.
  */
 export function retryWatch<T extends KubernetesObject>(
   source: Pick<ListerWatcher<T>, 'watch'>,
@@ -90,7 +89,7 @@ class RetryingWatch<T extends KubernetesObject> {
         }),
       );
     } catch (error) {
-      // A watch that throws, or that is none, counts as failed too.
+      // A watch that throws, or that is not an observable, counts as failed too.
       this.#failed(error);
     }
   }
@@ -112,7 +111,7 @@ class RetryingWatch<T extends KubernetesObject> {
       this.#subscriber.error(internalError('object has no resource version, so the watch could not be resumed'));
       return;
     }
-    // A source that begins with the version asked for tells again what was told.
+    // A source that starts at the requested version repeats the event of that version.
     const isToldAlready = version === startedAt && this.#version === startedAt;
     this.#version = version;
     if (!isBookmark && !isToldAlready) this.#subscriber.next(event);

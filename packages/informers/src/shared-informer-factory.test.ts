@@ -85,7 +85,7 @@ describe('SharedInformerFactory', () => {
     open();
     const handle = factory.acquire(testPods);
     const metadata = factory.acquireMetadata(testPods);
-    const refusal = new TypeError(`pods.v1. is shared as Pod (Namespaced): it cannot be ${text} too`);
+    const refusal = new TypeError(`pods.v1. is already shared as Pod (Namespaced) and cannot be ${text}`);
     for (const request of ['informer', 'acquire', 'metadataInformer', 'acquireMetadata'] as const)
       expect(() => factory[request](other as typeof testPods)).toThrow(refusal);
     await Promise.all([handle.close(), metadata.close()]);

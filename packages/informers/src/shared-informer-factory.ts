@@ -21,38 +21,41 @@ import type { InformerOptions, SharedInformerFactoryOptions } from './shared-inf
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
-/** As much of a client as informers need; a `ResourceClient` fits. */
+/** The part of a client that informers need; a `ResourceClient` fits. */
 export interface ListerWatcherSource {
   listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
 }
 
 /** A share in an informer of a factory. */
 export interface InformerHandle<T extends KubernetesObject> {
-  /** Shared. Handlers and streams of one's own are to be closed before the handle: it cannot tell them from those of others. */
+  /** Shared. Close your own handlers and streams before the handle, which cannot tell them from those of others. */
   readonly informer: SharedInformer<T>;
-  /** Gives the share back. The last one closes the informer; its call resolves when that has ended, others at once. Idempotent. */
+  /**
+   * Gives the share back. The last handle closes the informer, and its call resolves when that has ended; other calls resolve at once.
+   * Idempotent.
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What the first request for a resource decides. */
+/** Options that only the first request for a resource sets. */
 const firstDecides = ['resyncMs', 'transform', 'fifo', 'retryOnError', 'onHandlerError'] as const;
 type Decided = Partial<Pick<InformerOptions<KubernetesObject>, (typeof firstDecides)[number]>>;
 
-/** An informer and who needs it. */
+/** An informer, and who needs it. */
 interface SharedEntry {
   readonly key: string;
   readonly resource: Resource;
   readonly informer: SharedInformer<KubernetesObject>;
   readonly decided: Decided;
-  /** Options of later requests that were told to have no effect. */
+  /** Options of later requests for which a warning was given. */
   readonly told: Set<keyof Decided>;
   handles: number;
-  /** Asked for without a handle: it stays until it is removed. */
+  /** True when it was requested without a handle: it then stays until it is removed. */
   isKept: boolean;
 }
 
-/** Shares informers by resource: two requests for one resource get one informer, one cache and one watch. */
+/** Shares informers by resource: two requests for one resource get the same informer, cache and watch. */
 export class SharedInformerFactory {
   readonly #client: ListerWatcherSource;
   readonly #options: SharedInformerFactoryOptions;
@@ -73,18 +76,17 @@ export class SharedInformerFactory {
   }
 
   /**
-   * The informer of a resource, made at the first request; {@link start} starts it. It stays until {@link removeInformer} or
-   * {@link close}. Indexers that it does not have are added. A closed factory gives those that it has, stopped.
-   * Throws Error on a closed factory that has none, and TypeError on bad options and where the informer is shared as that of
-   * another kind or scope.
+   * Returns the informer of a resource, created at the first request; {@link start} starts it. It stays until {@link removeInformer} or
+   * {@link close}. Missing indexers are added. A closed factory still returns its informers, stopped. Throws Error on a closed factory that
+   * has none, and TypeError on bad options or when the informer is shared with another kind or scope.
    */
   informer<T extends KubernetesObject>(resource: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
     return keep(this.#whole(resource, options));
   }
 
   /**
-   * As {@link informer}, of the objects' metadata alone: what is listed and cached is a fraction of the objects. Has a watch
-   * of its own beside that of the whole objects, and the factory's options.
+   * Like {@link informer}, but for the objects' metadata alone: a fraction of the data is listed and cached. It has its own watch besides
+   * that of the whole objects, and uses the factory's options.
    */
   metadataInformer(
     resource: Resource,
@@ -94,14 +96,14 @@ export class SharedInformerFactory {
   }
 
   /**
-   * As {@link informer}, for a time: when the last handle is closed and nobody has asked for the informer without one, it is closed
-   * and forgotten, and the next request makes a new one.
+   * Like {@link informer}, but temporary: when the last handle is closed and nobody has requested the informer without one, it is closed
+   * and forgotten, and the next request creates a new one.
    */
   acquire<T extends KubernetesObject>(resource: Resource<T>, options: InformerOptions<T> = {}): InformerHandle<T> {
     return this.#handle(this.#whole(resource, options));
   }
 
-  /** As {@link metadataInformer}, for a time: see {@link acquire}. */
+  /** Like {@link metadataInformer}, but temporary, see {@link acquire}. */
   acquireMetadata(
     resource: Resource,
     options: InformerOptions<PartialObjectMetadata> = {},
@@ -109,30 +111,33 @@ export class SharedInformerFactory {
     return this.#handle(this.#metadata(resource, options));
   }
 
-  /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
+  /** Starts the requested informers that are not running. May be called again after further requests; does nothing once closed. */
   start(): void {
     if (this.#isClosed) return;
     for (const { informer } of this.#entries.values()) if (!informer.isStopped) informer.start();
   }
 
-  /** Whether each started informer has synced, by "plural.version.group" (and " metadata"), when all have or are closed, or the signal aborts. */
+  /**
+   * Waits until each started informer has synced or is closed, or the signal aborts. Returns whether each has synced, by
+   * "plural.version.group" (with " metadata" appended for those).
+   */
   async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
     const started = [...this.#entries.values()].filter(({ informer }) => informer.isStarted);
-    // Each by itself: one that is removed meanwhile does not end the waiting for the others.
+    // Each is awaited on its own: one that is removed meanwhile does not end the wait for the others.
     await Promise.all(started.map(({ informer }) => waitForCacheSync([informer], options)));
     return new Map(started.map(({ key, informer }) => [key, informer.hasSynced]));
   }
 
   /**
-   * Closes the informers of a resource, whoever holds them, and forgets them: the next request makes a new one. Resolves when
-   * they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
+   * Closes the informers of a resource, whoever uses them, and forgets them: the next request creates a new one. Resolves when they have
+   * ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
    */
   async removeInformer(resource: Resource): Promise<void> {
     const entries = [keyOf(resource), metadataKeyOf(resource)].map((key) => this.#entries.get(key));
     await Promise.all(entries.map((entry) => entry && this.#remove(entry)));
   }
 
-  /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
+  /** Closes all informers; none is created or started afterwards. Resolves when they have ended. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#entries.values()].map(({ informer }) => informer.close()));
@@ -154,13 +159,13 @@ export class SharedInformerFactory {
     return { informer: informerOf<T>(entry), close, [Symbol.asyncDispose]: close };
   }
 
-  // Atomic: who asks from here on gets a new informer.
+  // Atomic: a request from here on gets a new informer.
   #giveBack(entry: SharedEntry): Promise<void> {
     entry.handles--;
     return entry.handles === 0 && !entry.isKept ? this.#remove(entry) : Promise.resolve();
   }
 
-  /** An entry that was removed before has no effect on the one that came after it. */
+  /** Removes an entry; one that was already removed has no effect on its successor. */
   #remove(entry: SharedEntry, reason?: Error): Promise<void> {
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
     return entry.informer.close(reason);
@@ -179,12 +184,12 @@ export class SharedInformerFactory {
     requireRequest(resource, options);
     return this.#shared(metadataKeyOf(resource), { resource, options }, () => {
       const source = this.#client.listerWatcher(resource, { ...this.#scope(), metadataOnly: true });
-      // Named without its kind, which is not that of what comes.
+      // Named without its kind, because the received objects have another.
       const named = { group: resource.group, plural: resource.plural };
       return this.#create(resource as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
         ...boundCallbacks(options, requestCallbacks),
         resource: named,
-        // Not that of the informer of whole objects, whose trouble is another.
+        // Differs from the name of the informer of whole objects, which may have other trouble.
         name: `${sourceName(resource)} (metadata)`,
       });
     });
@@ -277,10 +282,10 @@ export class SharedInformerFactory {
   }
 }
 
-/** "deployments.v1.apps"; "pods.v1." for the core group. */
+/** Returns "deployments.v1.apps"; "pods.v1." for the core group. */
 const keyOf = (resource: Resource): string => `${resource.plural}.${resource.version}.${resource.group}`;
 
-/** "deployments.v1.apps metadata". */
+/** Returns "deployments.v1.apps metadata". */
 const metadataKeyOf = (resource: Resource): string => `${keyOf(resource)} metadata`;
 
 const informerOf = <T extends KubernetesObject>({ informer }: SharedEntry): SharedInformer<T> =>
@@ -291,14 +296,14 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
   return informerOf<T>(entry);
 }
 
-/** Before it is looked for: a wrong request fails whoever was first. */
+/** Checked before the lookup, so that a wrong request fails even when the informer exists. */
 function requireRequest(resource: Resource, options: unknown): void {
   requireResource(resource, 'a factory');
   requireInformerOptions(options);
   requireOptionNames(options as object, 'an informer of a factory');
 }
 
-/** The first request's resource decides what comes; one that says otherwise would get objects of that kind unnoticed. */
+/** The token of the first request decides the kind; a token with another kind would get wrong objects unnoticed. */
 function requireSameKind(first: Resource, resource: Resource): void {
   if (first.kind === resource.kind && first.scope === resource.scope) return;
   const [has, wanted] = [first, resource].map(({ kind, scope }) => `${kind} (${scope})`);

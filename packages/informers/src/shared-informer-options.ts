@@ -1,4 +1,4 @@
-// What a shared informer and its handlers are asked to do, and what stands for a handler. Used by shared-informer.ts.
+// Options of a shared informer and of its handlers, and the registration of a handler. Used by shared-informer.ts.
 import type { KubernetesObject, Logger, Resource } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
@@ -10,57 +10,59 @@ import type { Syncable } from './sync-signal.ts';
 export interface SharedInformerOptions<T extends KubernetesObject>
   extends Omit<ReflectorOptions, 'name' | 'expected' | 'shouldResync' | 'onWarning' | 'onStoreError'> {
   /**
-   * What is listed: names it in errors and warnings. With version and kind, events of objects of another kind are reported
-   * and left out. Default: that of the ListerWatcher, and where it does not say a nameless one.
+   * The resource that is listed; it names errors and warnings. With version and kind, events of objects of another kind are reported and
+   * ignored. Default: that of the ListerWatcher, or an unnamed one.
    */
   readonly resource?: Pick<Resource, 'group' | 'plural'> & Partial<Pick<Resource, 'version' | 'kind'>>;
-  /** What is listed, for warnings and `onHandlerError`. Default: that of the resource: "pods", "deployments.apps". */
+  /** Name of what is listed, for warnings and `onHandlerError`. Default: the resource's, such as "pods" or "deployments.apps". */
   readonly name?: string;
-  /** Indexes beside `namespace`, which is always there. */
+  /** Indexes in addition to `namespace`, which always exists. */
   readonly indexers?: Indexers<T>;
-  /** Default resync period of handlers, and the period at which the informer looks for due ones, in milliseconds. 0 (default) = none. */
+  /** Default resync period of handlers, and the interval at which the informer checks for due ones, in milliseconds. 0 (default) = none. */
   readonly resyncMs?: number;
-  /** Makes what is cached out of what came: drops fields, as a rule. */
+  /** Turns a received object into the cached one; usually drops fields. */
   readonly transform?: Transform<T>;
-  /** `delta` (default): by object, bounded. `inOrder`: every change, as client-go since 1.36. */
+  /** `delta` (default): collected by object, bounded. `inOrder`: every change, as in client-go since 1.36. */
   readonly fifo?: 'delta' | 'inOrder';
   /**
-   * What could not be written into the cache, because an index function threw, is queued again and tried once a second until it
-   * can be; until then it is not cached, nobody is told of it, and `indexer.resourceVersion` stays. Its newest state counts. Each
-   * attempt is told to `onHandlerError`. Needs `fifo: 'delta'`. Default false: it is cached and only missing in that index.
-   * What handlers throw is not tried again. Source: RetryOnError of client-go's controller Config, until it was removed.
+   * Whether an object that could not be cached because an index function threw is queued again and tried once a second until it succeeds.
+   * Until then it is not cached, nobody receives it, and `indexer.resourceVersion` does not advance. Its newest state counts. Each attempt
+   * is reported to `onHandlerError`. Requires `fifo: 'delta'`. Default false: the object is cached and only missing in that index. Errors
+   * of handlers are not retried. Source: RetryOnError of client-go's controller Config, until it was removed.
    */
   readonly retryOnError?: boolean;
-  /** Told of trouble that no callback of these options takes: see `onWatchError`, `onHandlerError`. Default: process warnings. */
+  /** Receives trouble that no callback of these options handles: see `onWatchError`, `onHandlerError`. Default: process warnings. */
   readonly logger?: Logger;
-  /** Whether changed cached objects are found. Default 'off'. */
+  /** Whether changes of cached objects are detected. Default 'off'. */
   readonly mutationDetection?: MutationDetection;
   /**
-   * Told what a handler, an index function or, for an event of the watch, the transform threw; `change` is what a handler
-   * was told, `name` what is listed ("pods", "deployments.apps"). Default: a warning with name, change, key and stack, see `logger`. Never stops the informer (I8): the object that an index function failed for is
-   * cached and told of, but missing in that index; one whose event the transform failed for stays as it was, until its next
-   * change or a list, but a deletion is a deletion all the same (`isFinalStateUnknown`, with the last state cached). A transform that throws for one object of a list fails the whole list: that is told to `onWatchError`,
-   * and the list is tried again with backoff, so an informer whose transform always throws never syncs. As in client-go.
+   * Called with what a handler or an index function threw, or the transform for an event of the watch. `change` is what the handler
+   * received; `name` is what is listed ("pods", "deployments.apps"). Default: a warning with name, change, key and stack, see `logger`.
+   * Errors never stop the informer (I8).
+   * When an index function fails, the object is cached and delivered, but missing in that index. When the transform fails for an event, the
+   * object stays as it was until its next change or a list; a deletion is still a deletion (`isFinalStateUnknown`, with the last cached
+   * state). A transform that throws for one object of a list fails the whole list: that is reported to `onWatchError`, and the list is
+   * retried with backoff, so an informer whose transform always throws never syncs. As in client-go.
    */
   readonly onHandlerError?: (error: unknown, change: ObjectChange<T> | undefined, name: string) => void;
 }
 
 export interface EventHandlerOptions {
   /**
-   * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. Where it cannot be had there is a warning:
-   * below 1000, shorter than that of an informer that has started, or at an informer without resyncs.
+   * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. A period that cannot be used causes a warning: below
+   * 1000, shorter than that of an informer that has started, or on an informer without resyncs.
    */
   readonly resyncMs?: number;
 }
 
-/** A handler at an informer. */
+/** A handler registered with an informer. */
 export interface EventHandlerRegistration extends Syncable {
-  /** The informer has synced and the handler was told all of the initial list. */
+  /** True when the informer has synced and the handler has received the whole initial list. */
   readonly hasSynced: boolean;
-  /** Calls that threw or rejected. */
+  /** Number of calls that threw or rejected. */
   readonly errors: number;
-  /** Objects with a change that waits for the handler, which is still busy. */
+  /** Number of objects with a change that waits because the handler is busy. */
   readonly backlog: number;
-  /** No further calls. Resolves when a call under way has ended; not to be awaited inside the handler. Idempotent. */
+  /** Stops calling the handler. Resolves when a running call has ended, so do not await it inside the handler. Idempotent. */
   close(): Promise<void>;
 }

@@ -35,7 +35,7 @@ const step = fc.oneof(
 const versions = (objects: Iterable<Pod>): string[] =>
   [...objects].map(({ metadata }) => `${metadata?.name}@${metadata?.resourceVersion}`).sort();
 
-/** What a consumer believes who knows only what it was told; complains about what makes no sense to it. */
+/** Models the belief of a consumer that knows only what it received, and records events that make no sense to it. */
 class Believer {
   readonly objects = new Map<string, Pod>();
   readonly complaints: string[] = [];
@@ -92,9 +92,9 @@ class World {
   readonly handler = new Believer();
   readonly stream = new Believer();
   readonly loop = new Believer();
-  /** Who joined in the middle of the run and is still there, and what ends it. */
+  /** Consumers that joined during the run and are still there, and how each leaves. */
   readonly late: { readonly believer: Believer; readonly leave: () => void }[] = [];
-  /** What those believed who left: nobody may tell them anything any more. */
+  /** What consumers believed when they left: nothing may reach them any more. */
   readonly left: { readonly believer: Believer; readonly believed: readonly string[] }[] = [];
   readonly #waitingInside: string[] = [];
 
@@ -106,7 +106,7 @@ class World {
       ...options,
     });
     this.informer.addEventHandler(handlerOf(this.handler));
-    // Between the others, it brings in who joins inside a delivery.
+    // Registered between the others; it adds consumers inside a delivery.
     this.informer.addEventHandler({
       onAdd: () => this.#joinInside(),
       onUpdate: () => this.#joinInside(),
@@ -224,7 +224,7 @@ describe.each([
         const world = new World(options);
         const loop = world.iterate();
         for (const next of steps) await world.take(next);
-        // Every injected fault is used up, and every backoff and watchdog has run out.
+        // Every injected fault is used up, and every backoff and watchdog has expired.
         await world.clock.advance(1_200_000);
         for (let i = 0; i < 20; i++) await settle();
         const truth = versions(world.truth.values());

@@ -39,7 +39,7 @@ const describePod = (object: Pod | DeletedFinalStateUnknown<TestPod>): string =>
     ? `†${object.key}`
     : `${object.metadata?.name}@${object.metadata?.resourceVersion}`;
 
-/** Writes down what it is told. */
+/** Records what it receives. */
 function recorder(): ResourceEventHandler<TestPod> & { readonly calls: string[] } {
   const calls: string[] = [];
   return {
@@ -235,7 +235,7 @@ describe('SharedInformer: trouble with the source', () => {
     source.delete({ name: 'a' });
     source.add(pod({ name: 'b' }));
     await clock.advance(800);
-    // Watched on from the last version: the deletion itself was told.
+    // The watch resumed from the last version, so the deletion itself was delivered.
     expect(handler.calls).toEqual(['add a@11 initial', 'delete a@12', 'add b@13']);
     expect(names()).toBe('b');
   });

@@ -1,4 +1,4 @@
-// One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
+// One list and watch for all consumers of a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
 // Source: client-go tools/cache/shared_informer.go.
 
 import {
@@ -44,28 +44,28 @@ import type {
 } from './shared-informer-options.ts';
 import { type Syncable, SyncSignal } from './sync-signal.ts';
 
-/** An object that is there: new, changed, or only told again. */
+/** An object that exists: new, changed, or only repeated. */
 type Present<T extends KubernetesObject> = Omit<AddedChange<T>, 'type'> & { readonly isResync: boolean };
 
 /** A cache of one resource, kept up to date, with its readers. Starts with {@link start} and ends with {@link close}, once. */
 export class SharedInformer<T extends KubernetesObject> implements Syncable {
-  /** The cache, live. To be read only. */
+  /** The live cache, for reading only. */
   readonly indexer: Indexer<T>;
   /** Reads from the cache in the shape of the API. */
   readonly lister: Lister<T>;
   /** Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once. */
   readonly status$: Observable<ReflectorStatus>;
   /**
-   * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then what happens (resyncs are
-   * left out). Never errors. Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; those that
-   * take their time use {@link events} or {@link conflateByKey}. What a subscriber throws is an uncaught exception, as RxJS has
-   * it; it reaches neither the informer nor other subscribers, and not `onHandlerError` either.
+   * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then changes (without resyncs). Never errors.
+   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow ones should use {@link events} or
+   * {@link conflateByKey}. An error that a subscriber throws is an uncaught exception, as usual in RxJS; it reaches neither the informer nor other
+   * subscribers, nor `onHandlerError`.
    */
   readonly events$: Observable<InformerEvent<T>>;
 
   readonly #options: SharedInformerOptions<T>;
   readonly #clock: NonNullable<ReflectorOptions['clock']>;
-  /** What is listed, for texts: "pods", "deployments.apps". */
+  /** Name of what is listed, for texts: "pods", "deployments.apps". */
   readonly #name: string;
   readonly #warn: Warn;
   readonly #fifo: Fifo<T>;
@@ -73,7 +73,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly #reflector: Reflector<T>;
   readonly #handlers: HandlerRegistry<T>;
   readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
-  // Invariant: replaced, never changed, so that who joins during a delivery does not get that change twice.
+  // Invariant: replaced, never changed, so that an observer added during a delivery does not get that change twice.
   #observers: readonly InformerObserver<T>[] = [];
   readonly #synced = new SyncSignal();
   readonly #detector: MutationDetector;
@@ -133,22 +133,22 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   // ---- State ----
 
-  /** {@link start} was called; stays true after {@link close}. */
+  /** True once {@link start} was called; stays true after {@link close}. */
   get isStarted(): boolean {
     return this.#phase !== 'new';
   }
 
-  /** {@link close} was called. A stopped informer cannot be started again. */
+  /** True once {@link close} was called. A stopped informer cannot be started again. */
   get isStopped(): boolean {
     return this.#phase === 'stopped';
   }
 
-  /** All of the first list is in the cache. Says nothing about handlers: see their registrations. */
+  /** True once the whole first list is in the cache. Registrations of handlers have their own `hasSynced`. */
   get hasSynced(): boolean {
     return this.#synced.isDone;
   }
 
-  /** True when it has synced, false when it was closed before. Never rejects. */
+  /** Resolves to true when it has synced, to false when it was closed first. Never rejects. */
   whenSynced(): Promise<boolean> {
     return this.#synced.promise;
   }
@@ -163,19 +163,19 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#reflector.lastSyncResourceVersion;
   }
 
-  /** Handlers, subscribers of `events$` and loops over `watchEvents()` at this moment. Who reads the cache alone is not counted. */
+  /** Number of handlers, subscribers of `events$` and loops over `events()` at this moment. Readers of the cache are not counted. */
   get consumers(): number {
     return this.#handlers.size + this.#observers.length;
   }
 
-  /** Failed calls of handlers, index functions and the transform so far. */
+  /** Number of failed calls of handlers, index functions and the transform so far. */
   get handlerErrors(): number {
     return this.#handlerErrors;
   }
 
   // ---- Life ----
 
-  /** Begins to list and watch. A second call does nothing; throws Error after {@link close}. */
+  /** Starts to list and watch. A second call does nothing; throws Error after {@link close}. */
   start(): void {
     if (this.#phase === 'stopped') throw new Error('a stopped informer cannot be started again');
     if (this.#phase === 'started') return;
@@ -185,8 +185,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 
   /**
-   * Ends watch, timers, streams and handlers (I9); the cache stays as it is. `reason`: the error of a last status, `failed`.
-   * Resolves when calls of slow handlers have ended. Idempotent.
+   * Ends watch, timers, streams and handlers (I9); the cache stays as it is. `reason`: the error of a last status, `failed`. Resolves when
+   * calls of slow handlers have ended. Idempotent.
    */
   async close(reason?: Error): Promise<void> {
     if (this.#phase !== 'stopped') {
@@ -198,7 +198,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       await this.#reflector.close(reason);
       for (const observer of this.#observers) observer.end();
     }
-    // Each caller waits for all handlers, whoever was first.
+    // Every caller waits for all handlers, whichever call came first.
     await this.#handlers.close();
   }
 
@@ -208,13 +208,16 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   // ---- Configuration ----
 
-  /** Adds indexes; what is cached is indexed at once. Throws Error on a taken name or a stopped informer, TypeError for what is no function. */
+  /**
+   * Adds indexes; cached objects are indexed at once. Throws Error for a taken name or a stopped informer, TypeError unless given
+   * functions.
+   */
   addIndexers(indexers: Indexers<T>): void {
     if (this.isStopped) throw new Error('indexer was not added because it has stopped already');
     this.indexer.addIndexers(indexers);
   }
 
-  /** Throws Error once started, TypeError for what is no function. */
+  /** Sets the transform. Throws Error once started, TypeError unless given a function. */
   setTransform(transform: Transform<T>): void {
     requireFunction(transform, 'transform');
     if (this.isStarted) throw new Error('informer has already started');
@@ -224,8 +227,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   // ---- Consumers ----
 
   /**
-   * Registers a handler; the same one may be registered several times. On a running informer it is told of all cached
-   * objects first, as additions of the initial list. Throws Error on a stopped informer, TypeError on a bad handler or period.
+   * Registers a handler; the same one may be registered several times. On a running informer it first receives all cached objects, as
+   * additions of the initial list. Throws Error on a stopped informer, TypeError on a bad handler or period.
    */
   addEventHandler(handler: ResourceEventHandler<T>, options: EventHandlerOptions = {}): EventHandlerRegistration {
     if (this.isStopped) {
@@ -236,7 +239,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     requireKnownOptions(options, { resyncMs: true }, 'a handler');
     const resyncMs = options.resyncMs ?? this.#options.resyncMs ?? 0;
     requireNotNegative(resyncMs, 'resyncMs');
-    // Atomic: replay and registration; no change is missed or told twice.
+    // Atomic: replay and registration belong together, so that no change is missed or delivered twice.
     const listener = this.#loop.exclusively(() => {
       const added = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
       for (const change of this.#presentObjects()) added.deliver(change);
@@ -248,15 +251,15 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return registration;
   }
 
-  /** Ends a registration of this informer; others are ignored. Calls under way go on, see {@link EventHandlerRegistration.close}. */
+  /** Ends a registration of this informer; others are ignored. Running calls continue, see {@link EventHandlerRegistration.close}. */
   removeEventHandler(registration: EventHandlerRegistration): void {
     const listener = this.#registrations.get(registration);
     if (listener !== undefined) void this.#handlers.remove(listener);
   }
 
   /**
-   * Present objects, `synced`, then what happens, for `for await`. At most one change waits per live object: a slow loop
-   * sees the latest, never a backlog (I5). Ends on close and on the signal's abort. Throws TypeError for what is no signal.
+   * Yields the present objects, `synced`, then changes, for `for await`. At most one change waits per live object: a slow loop sees the
+   * latest state, never a backlog (I5). Ends on close and when the signal aborts. Throws TypeError for an invalid signal.
    */
   watchEvents(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<InformerEvent<T>> {
     requireObject(options, 'options of watchEvents()');
@@ -272,7 +275,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     }
     let isOver = false;
     const observer: InformerObserver<T> = { next: (event) => isOver || next(event), end };
-    // Atomic: replay and subscription, as for handlers.
+    // Atomic: replay and subscription belong together, as for handlers.
     this.#loop.exclusively(() => {
       this.#observers = [...this.#observers, observer];
       for (const change of this.#presentObjects()) observer.next(change);
@@ -286,7 +289,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   *#presentObjects(): Iterable<ObjectChange<T>> {
     for (const object of this.indexer.list()) {
-      // By whom it was just told.
+      // The receiver of the previous object may have closed the informer.
       if (this.isStopped) return;
       yield { type: 'added', key: deletionHandlingKey(object), object, isInInitialList: true };
     }
@@ -318,7 +321,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   // Invariant: cache first, then consumers.
   #apply({ type, object }: Delta<T>, key: ObjectKey, isInInitialList: boolean): void {
-    // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
+    // Invariant: the cache holds everything up to its version, and the version never goes back within a watch.
     const { resourceVersion } = this.#loop.isUpToDate ? this.#fifo : this.indexer;
     if (type === 'Deleted') this.#remove(key, object, resourceVersion);
     else {
@@ -328,7 +331,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 
   #onDrained(): void {
-    // What left no entry to pop: a bookmark, an empty list, the deletion of an unknown object.
+    // A bookmark, an empty list or the deletion of an unknown object leaves no entry to pop.
     if (this.#loop.isUpToDate) this.indexer.bookmark(this.#fifo.resourceVersion);
     if (this.#fifo.hasSynced && !this.#synced.isDone) {
       this.#synced.finish();
@@ -337,7 +340,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     }
   }
 
-  /** An addition of what is cached is an update, and an update of what is not is an addition. */
+  /** Stores an object. An addition of a cached object is an update, and an update of an object that is not cached is an addition. */
   #store({ key, object, isInInitialList, isResync }: Present<T>, resourceVersion: string): void {
     this.#detector.watch(object);
     const oldObject = this.indexer.put(key, object, resourceVersion);
@@ -345,7 +348,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
       return;
     }
-    // A version that did not change: a relist in which nothing happened to this object. One that a transform dropped says nothing.
+    // An unchanged version comes from a relist in which nothing happened to this object. Where a transform drops the version, this cannot
+    // be told.
     const version = object.metadata?.resourceVersion;
     const isSame = version !== undefined && version !== '' && version === oldObject.metadata?.resourceVersion;
     this.#distribute({ type: 'updated', key, object, oldObject }, isResync || isSame ? 'resync' : 'all');
@@ -358,7 +362,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 
   #distribute(change: ObjectChange<T>, audience: 'all' | 'resync'): void {
-    // Taken first: an observer that a handler brings in gets this change in its replay.
+    // We take the list of observers first: one that a handler adds meanwhile receives this change through its replay.
     const observers = audience === 'all' ? this.#observers : [];
     this.#handlers.deliver(change, audience);
     this.#tell(observers, change);
@@ -385,7 +389,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 }
 
-/** Names the object that a handler was told of; other texts of ours name theirs. */
+/** Names the object that a handler received; our other texts name theirs themselves. */
 function failureText<T extends KubernetesObject>(name: string, error: unknown, change?: ObjectChange<T>): string {
   const where = change === undefined ? '' : `a handler failed (${change.type} ${change.key}): `;
   return `${name}: ${where}${errorText(error)}`;

@@ -1,9 +1,9 @@
-// A thing that happens once or never: "has synced", as a value and as a promise. Source: client-go DoneChecker.
+// An event that happens once or never: "has synced", as a value and as a promise. Source: client-go DoneChecker.
 
-/** Something to wait for with waitForCacheSync: an informer, or the registration of a handler. */
+/** Something that waitForCacheSync can wait for: an informer, or the registration of a handler. */
 export interface Syncable {
   readonly hasSynced: boolean;
-  /** Resolves to true when it has synced, to false when it was closed before. Never rejects. */
+  /** Resolves to true when it has synced, to false when it was closed first. Never rejects. */
   whenSynced(): Promise<boolean>;
 }
 
@@ -31,7 +31,7 @@ export class SyncSignal {
     this.#resolve(true);
   }
 
-  /** It will not happen any more. Nothing when it has. */
+  /** Settles with false; has no effect once it is done. */
   giveUp(): void {
     this.#resolve(false);
   }

@@ -1,6 +1,5 @@
-// Waiting for something to happen to objects: conditions over a stream of events, one after the other. Over retryWatch, an
-// informer's events$ or a watch. Source: client-go tools/watch/until.go.
-
+// Waits for conditions on a stream of events, one after the other. Works with retryWatch, an informer's events$ or a watch.
+// Source: client-go tools/watch/until.go.
 import { type Clock, type KubernetesObject, type ListerWatcher, systemClock } from '@kapstan/api';
 import {
   addAbortListener,
@@ -17,21 +16,21 @@ import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
-/** Whether what is waited for has happened. What it throws ends the waiting. */
+/** Returns whether the awaited state has been reached. An error it throws ends the wait. */
 export type UntilCondition<E> = (event: E) => boolean;
 
 export interface UntilOptions {
-  /** Ends the waiting with {@link UntilInterruptedError}. */
+  /** Ends the wait with {@link UntilInterruptedError}. */
   readonly signal?: AbortSignal;
-  /** Longest time to wait, in milliseconds; then {@link UntilInterruptedError}. 0 (default) = no limit. */
+  /** Maximum time to wait, in milliseconds; then {@link UntilInterruptedError}. 0 (default) = no limit. */
   readonly timeoutMs?: number;
   /** Default: the system's. */
   readonly clock?: Clock;
 }
 
-/** The time was over, the signal aborted (`cause` says which), or the stream completed, before all conditions were met. */
+/** The timeout passed, the signal aborted (`cause` says which), or the stream completed before all conditions were met. */
 export class UntilInterruptedError extends Error {
-  /** The last event that came; undefined when none did. */
+  /** The last event received; undefined when there was none. */
   readonly lastEvent: unknown;
 
   constructor(message: string, options: { readonly lastEvent?: unknown; readonly cause?: unknown } = {}) {
@@ -42,9 +41,9 @@ export class UntilInterruptedError extends Error {
 }
 
 /**
- * Resolves to the event with which the last condition is met, and unsubscribes; to undefined, at once, without conditions.
- * They are met in turn: the next one is asked about the same event first. Rejects with the stream's error, with what a
- * condition throws, with {@link UntilInterruptedError}, and with TypeError on a bad argument.
+ * Resolves to the event that met the last condition, and unsubscribes; resolves to undefined at once without conditions. Conditions are met
+ * in turn, and the next one is first asked about the same event. Rejects with the stream's error, with what a condition throws, with
+ * {@link UntilInterruptedError}, and with TypeError on a bad argument.
  */
 export async function until<E>(
   events: Observable<E>,
@@ -78,15 +77,15 @@ export async function until<E>(
 }
 
 export interface UntilWithSyncOptions<T extends KubernetesObject> extends UntilOptions {
-  /** Asked once, when the cache has synced; true: it is so already, nothing is waited for. Default: the cache is not waited for. */
+  /** Called once, when the cache has synced; true ends the wait at once. Default: the cache is not awaited. */
   readonly precondition?: (indexer: Indexer<T>) => boolean;
-  /** What the informer behind it lists and watches, and how. */
+  /** Options of the informer behind it. */
   readonly informer?: SharedInformerOptions<T>;
 }
 
 /**
- * As {@link until}, over an informer of its own, which survives whatever happens to watches: what is there already comes
- * first, as additions. Resolves to undefined where the precondition holds. Rejects as {@link until} does.
+ * Like {@link until}, over its own informer, which survives trouble with watches: existing objects come first, as additions. Resolves to
+ * undefined when the precondition holds. Rejects as {@link until} does.
  */
 export async function untilWithSync<T extends KubernetesObject>(
   listerWatcher: ListerWatcher<T>,
@@ -111,7 +110,7 @@ export async function untilWithSync<T extends KubernetesObject>(
 const isChange = <T extends KubernetesObject>(event: InformerEvent<T>): event is ObjectChange<T> =>
   event.type !== 'synced';
 
-/** The options, whatever class they are of, with a clock unless they have one. */
+/** Returns the options, whatever their class, with this clock unless they have one. */
 function withClock<T extends KubernetesObject>(
   options: SharedInformerOptions<T>,
   clock: Clock | undefined,
@@ -121,7 +120,7 @@ function withClock<T extends KubernetesObject>(
     : Object.assign(Object.create(options), { clock });
 }
 
-/** Runs what ends with a signal that aborts with the caller's or when the time is over. */
+/** Runs work with a signal that aborts with the caller's signal or after the timeout. */
 async function limited<R>(options: UntilOptions, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
   const { signal, timeoutMs = 0, clock = systemClock } = options;
   requireSignal(signal);

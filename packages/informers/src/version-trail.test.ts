@@ -17,7 +17,7 @@ const kinds = [
   ['inOrder', (options: FifoOptions<TestPod> = {}): Fifo<TestPod> => new InOrderFifo(options)],
 ] as const;
 
-/** The version after each pop. */
+/** Returns the version after each pop. */
 function versionsOf(fifo: Fifo<TestPod>): string[] {
   const versions = [fifo.resourceVersion];
   while (fifo.pop(() => versions.push(fifo.resourceVersion)));
@@ -164,7 +164,7 @@ describe.each(['delta', 'inOrder'] as const)('the version of the cache: %s', (fi
       source.delete({ name: 'a' });
       source.bookmark();
       await clock.advance(800);
-      // In order, the tombstones come before the objects of a list, and the version is theirs only in the end.
+      // With InOrderFifo the tombstones come before the objects of a list, so they do not have its version until the end.
       expect(seen.at(-1)).toBe(fifo === 'delta' ? 'deletion at 17' : 'deletion at 15');
       expect(informer.indexer.resourceVersion).toBe('17');
       await informer.close();

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => informer.close());
 
-/** What a promise has come to by now. */
+/** Returns what a promise has settled to by now. */
 async function stateOf(promise: Promise<boolean>): Promise<boolean | 'pending'> {
   await settle();
   return Promise.race([promise, Promise.resolve('pending' as const)]);

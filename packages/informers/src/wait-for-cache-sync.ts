@@ -1,10 +1,10 @@
-// Waiting until caches are filled, without polling. Source: client-go WaitForCacheSync, WaitFor.
+// Waits until caches are filled, without polling. Source: client-go WaitForCacheSync, WaitFor.
 import { addAbortListener, removeAbortListener, requireSignal } from '@kapstan/api/internal';
 import type { Syncable } from './sync-signal.ts';
 
 /**
- * Resolves to true when all have synced, to false when the signal aborts or one of them is closed before. What has synced
- * counts even then. Rejects with TypeError on a bad argument only.
+ * Resolves to true when all have synced, to false when the signal aborts or one of them is closed first; one that has synced counts even
+ * when closed. Rejects with TypeError only for a bad argument.
  */
 export async function waitForCacheSync(
   syncables: Iterable<Syncable>,
@@ -38,13 +38,12 @@ export async function waitForCacheSync(
 }
 
 /**
- * Returns the error to end a start with when caches have not synced, or undefined when all have. `synced` is what
- * `SharedInformerFactory.waitForCacheSync` gave; `cause` is the reason of the signal that ended the waiting. Source: client-go
- * SyncResult.AsError.
+ * Returns the error with which to end a start when caches have not synced, or undefined when all have. `synced` is the result of
+ * `SharedInformerFactory.waitForCacheSync`; `cause` is the reason of the signal that ended the wait. Source: client-go SyncResult.AsError.
  */
 export function cacheSyncError(synced: ReadonlyMap<string, boolean>, cause?: unknown): Error | undefined {
   const missing = [...synced].filter(([, hasSynced]) => !hasSynced).map(([resource]) => resource);
   if (missing.length === 0) return undefined;
-  const reason = cause instanceof Error ? cause.message : String(cause ?? 'the waiting was ended');
+  const reason = cause instanceof Error ? cause.message : String(cause ?? 'the wait was ended');
   return new Error(`failed to sync all caches: ${missing.sort().join(', ')}: ${reason}`, { cause });
 }

@@ -1,29 +1,30 @@
-// Activity: whether anything is going on in a test cluster. Told by the engine, the proxy, the server and the client of a
-// cluster; asked by its settle().
+// Activity tracks whether anything happens in a test cluster. Its engine, proxy, server and clients report to it; its
+// settle() waits on it.
 import { type Clock, systemClock } from '@kapstan/api';
 
-// A turn polls the sockets once; a byte on the loopback needs one, an informer's slice or a queue's next item another.
+// A turn of the event loop polls the sockets once. A byte on the loopback needs one turn; an informer's slice or a queue's next item
+// another.
 const quietTurns = 16;
 const patienceMs = 50;
 
-/** Counts what moves and what is under way. */
+/** Counts activity, and work in progress. */
 export class Activity {
   readonly #clock: Pick<Clock, 'monotonicNow'>;
   #moves = 0;
   #operations = 0;
   #requests = 0;
 
-  /** Patience is real time by default: that of the cluster stands still. */
+  /** Patience is measured in real time by default, because the cluster's time stands still. */
   constructor(clock: Pick<Clock, 'monotonicNow'> = systemClock) {
     this.#clock = clock;
   }
 
-  /** Something happened: bytes came, an event was delivered. */
+  /** Reports activity: bytes arrived, an event was delivered. */
   moved(): void {
     this.#moves++;
   }
 
-  /** Work that ends by itself: {@link settle} waits for it however long it takes. Call the result when it is over. */
+  /** Reports work that ends by itself: {@link settle} waits for it, however long it takes. Call the returned function when it ends. */
   beginOperation(): () => void {
     this.#moves++;
     this.#operations++;
@@ -33,7 +34,7 @@ export class Activity {
     });
   }
 
-  /** Work that may itself wait for time to pass: a request. Call the result when it is over. */
+  /** Reports a request, which may itself wait for time to pass. Call the returned function when it ends. */
   beginRequest(): () => void {
     this.#moves++;
     this.#requests++;
@@ -44,8 +45,8 @@ export class Activity {
   }
 
   /**
-   * Resolves when nothing is under way and nothing has moved during 16 turns of the event loop. A request during which
-   * nothing moves for 50 real milliseconds counts as waiting for time, and is not waited for.
+   * Resolves when no work is in progress and nothing has happened during 16 turns of the event loop. A request during which nothing happens
+   * for 50 real milliseconds is assumed to wait for time, and does not count.
    */
   async settle(): Promise<void> {
     let seen = this.#moves;

@@ -1,4 +1,4 @@
-// ByteLane: one direction of a proxied connection. Two of them make a connection of byte-proxy.ts.
+// ByteLane: one direction of a proxied connection. Two of them form a connection of byte-proxy.ts.
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
 
@@ -9,7 +9,7 @@ export interface ByteLaneOptions {
   readonly onBytes: () => void;
 }
 
-/** Forwards bytes and the end of the stream. At most one chunk waits here; for the rest TCP holds the sender back. */
+/** Forwards bytes and the end of the stream. At most one chunk waits here; beyond that, TCP slows the sender down. */
 export class ByteLane {
   delayMs = 0;
   readonly #options: ByteLaneOptions;

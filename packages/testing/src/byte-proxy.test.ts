@@ -50,14 +50,14 @@ describe('ByteProxy', () => {
     const connected = once(server, 'connection');
     await once(client, 'connect');
     await connected;
-    // The server may have accepted before the proxy knows that it is connected.
+    // The server may accept the connection before the proxy knows that it is connected.
     while (proxy.connections.at(-1)?.serverSidePort === undefined) await settle();
     return { client, peer: accepted.at(-1) as Socket };
   }
   const receive = async (length: number): Promise<void> => {
     while (received.length < length) await new Promise((resolve) => setImmediate(resolve));
   };
-  /** Long enough for bytes on the loopback to have come, if they were to come. */
+  /** Waits long enough for bytes on the loopback to arrive, if any were sent. */
   const quiet = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) await settle();
   };
@@ -113,7 +113,7 @@ describe('ByteProxy', () => {
     const { client } = await open();
     await quiet();
     client.end();
-    // The lane passes the end on in the turn in which it tells of it: libuv is then shutting the other socket down.
+    // The lane forwards the end in the same turn in which it reports it: libuv is shutting the other socket down then.
     await new Promise<void>((resolve) => {
       onActivity = () => queueMicrotask(resolve);
     });

@@ -1,23 +1,23 @@
-// ByteProxy: a TCP proxy that can do what networks do to connections. Stands before the HTTPS port of a test cluster.
+// ByteProxy: a TCP proxy that can do what networks do to connections. Placed before the HTTPS port of a test cluster.
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type Clock, systemClock } from '@kapstan/api';
 import { ByteLane } from './byte-lane.ts';
 import type { Connection, ConnectionKind } from './connection.ts';
 
 export interface ByteProxyOptions {
-  /** Port on 127.0.0.1 to which connections go; asked for each of them. */
+  /** Returns the port on 127.0.0.1 that connections go to; called for each connection. */
   readonly targetPort: () => number;
-  /** Port on 127.0.0.1 to listen on. 0 = any free one. Default 0. */
+  /** Port on 127.0.0.1 to listen on. 0 = any free port. Default 0. */
   readonly port?: number;
-  /** For delays. Default: the system's. */
+  /** Clock for delays. Default: the system's. */
   readonly clock?: Clock;
-  /** Told of each new connection, before anything is forwarded. */
+  /** Called with each new connection, before anything is forwarded. */
   readonly onConnection?: (connection: ProxyConnection) => void;
-  /** Told whenever something was read or forwarded. */
+  /** Called whenever something was read or forwarded. */
   readonly onActivity?: () => void;
 }
 
-/** Forwards bytes to a port of this machine, until told otherwise. It looks into nothing: TLS goes through as it is. */
+/** Forwards bytes to a port of this machine until told otherwise. It does not inspect them: TLS passes through unchanged. */
 export class ByteProxy {
   readonly #options: ByteProxyOptions;
   readonly #connections = new Set<ProxyConnection>();
@@ -30,7 +30,7 @@ export class ByteProxy {
     this.#options = options;
   }
 
-  /** Resolves when it listens. */
+  /** Resolves when the proxy listens. */
   static async start(options: ByteProxyOptions): Promise<ByteProxy> {
     const proxy = new ByteProxy(options);
     proxy.#port = options.port ?? 0;
@@ -42,12 +42,12 @@ export class ByteProxy {
     return this.#port;
   }
 
-  /** Those that are open, the oldest first. */
+  /** The open connections, the oldest first. */
   get connections(): readonly ProxyConnection[] {
     return [...this.#connections];
   }
 
-  /** Delay of every chunk in both directions, for connections present and to come, in milliseconds. 0 (default) = none. */
+  /** Delay of every chunk in both directions, for present and future connections, in milliseconds. 0 (default) = none. */
   get delayMs(): number {
     return this.#delayMs;
   }
@@ -57,32 +57,32 @@ export class ByteProxy {
     for (const connection of this.#connections) connection.delayMs = delayMs;
   }
 
-  /** Resets all connections that are open. New ones are served. */
+  /** Resets all open connections. New ones are served. */
   cut(): void {
     for (const connection of [...this.#connections]) connection.cut();
   }
 
-  /** Forwards nothing any more and closes nothing: all connections are half-open, new ones too, until {@link resume}. */
+  /** Stops forwarding but closes nothing: all connections, new ones too, are half-open until {@link resume}. */
   blackhole(): void {
     this.#isHeld = true;
     for (const connection of this.#connections) connection.hold();
   }
 
-  /** Forwards again, on every connection, what came meanwhile first: TCP loses nothing. */
+  /** Forwards again on every connection, beginning with what arrived meanwhile: TCP loses nothing. */
   resume(): void {
     this.#isHeld = false;
     for (const connection of this.#connections) connection.release();
   }
 
-  /** Refuses new connections; open ones go on. Idempotent. */
+  /** Refuses new connections; open ones continue. Idempotent. */
   stopListening(): void {
     const server = this.#server;
     this.#server = undefined;
-    // Not its callback: that waits for the open connections too.
+    // We do not wait for its callback, which waits for the open connections too.
     server?.close();
   }
 
-  /** Accepts connections, after {@link stopListening} on the same port again. Idempotent. */
+  /** Accepts connections; after {@link stopListening} on the same port again. Idempotent. */
   async listen(): Promise<void> {
     if (this.#server !== undefined) return;
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
@@ -96,7 +96,7 @@ export class ByteProxy {
     this.#port = (server.address() as AddressInfo).port;
   }
 
-  /** Resets what is open and stops listening. Resolves when all sockets are gone (I9). Idempotent. */
+  /** Resets open connections and stops listening. Resolves when all sockets are gone (I9). Idempotent. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -122,7 +122,7 @@ export class ByteProxy {
   }
 }
 
-/** One client's connection and its twin to the server. */
+/** One client's connection and the matching connection to the server. */
 export class ProxyConnection implements Connection {
   kind: ConnectionKind = 'unknown';
   /** Resolves when both sockets are gone. */
@@ -146,7 +146,7 @@ export class ProxyConnection implements Connection {
     this.closed = Promise.all([client, server].map((socket) => this.#ended(socket, onBytes))).then(() => undefined);
   }
 
-  /** Port of the connection to the server, as the server sees it; undefined while it is being made. */
+  /** Port of the connection to the server, as the server sees it; undefined until it is open. */
   get serverSidePort(): number | undefined {
     return this.#server.localPort;
   }
@@ -159,7 +159,7 @@ export class ProxyConnection implements Connection {
     for (const lane of this.#lanes) lane.delayMs = delayMs;
   }
 
-  /** Begins to read what the client sends. */
+  /** Starts to read from the client. */
   start(): void {
     if (!this.#isHeld) this.#client.resume();
   }
@@ -182,7 +182,7 @@ export class ProxyConnection implements Connection {
     else for (const lane of this.#lanes) lane.release();
   }
 
-  /** A side that broke breaks the other one, unless nothing gets through. */
+  /** Resolves when a socket is closed. A side that breaks also breaks the other, unless the connection is held. */
   #ended(socket: Socket, onActivity: () => void): Promise<void> {
     let hasFailed = false;
     socket.on('error', () => {
@@ -200,8 +200,8 @@ export class ProxyConnection implements Connection {
 }
 
 /**
- * libuv refuses to reset a socket while it shuts it down, and Node then never closes it. Everything written has gone out by
- * then, so that the receiver misses nothing by a plain end.
+ * Resets the socket, or destroys it while libuv shuts it down: libuv refuses to reset it then, and Node would never close it. Everything
+ * has been sent by then, so the receiver misses nothing.
  */
 function resetOrDestroy(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;

@@ -1,5 +1,5 @@
-// ClusterProxy: the byte proxy before a test cluster's server, with its connections told to the faults, and the server's
-// requests told apart into watches and calls.
+// ClusterProxy: the byte proxy before a test cluster's server. It reports connections to the faults, and classifies the server's
+// requests as watches or calls.
 import type { Clock } from '@kapstan/api';
 import type { IncomingRequest } from '@kapstan/apiserver';
 import type { Activity } from './activity.ts';
@@ -32,7 +32,7 @@ export interface RequestObserverOptions {
   readonly activity: Activity;
 }
 
-/** What the server calls with each request. Throws what a fault wants answered. */
+/** Returns the function that the server calls with each request. It throws what a fault wants as the answer. */
 export function requestObserver(options: RequestObserverOptions): (request: IncomingRequest) => void {
   const { proxy, faults, activity } = options;
   return (request) => {

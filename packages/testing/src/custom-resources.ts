@@ -6,8 +6,8 @@ const pollMs = 5;
 const withinMs = 10_000;
 
 /**
- * Creates the definitions and resolves when all are established. Rejects with the server's answer, and after 10 s with
- * what the definition lacks.
+ * Creates the definitions and resolves when all are established. Rejects with the server's answer, and after 10 s with the conditions of a
+ * definition that is not established.
  */
 export async function installCrds(client: ResourceClient, crds: readonly KubernetesObject[]): Promise<void> {
   await Promise.all(
@@ -18,7 +18,7 @@ export async function installCrds(client: ResourceClient, crds: readonly Kuberne
   );
 }
 
-// Polled in real time: the conditions are set by a loop of the server that runs in this process.
+// Polls in real time, because a loop of the server in this process sets the conditions.
 async function waitUntilEstablished(client: ResourceClient, name: string): Promise<void> {
   const deadlineMs = systemClock.monotonicNow() + withinMs;
   for (;;) {

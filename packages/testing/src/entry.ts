@@ -1,4 +1,4 @@
-// What a program gets as @kapstan/testing: index.ts from its bundle, or as the compiler wrote it. Its types are those of index.ts.
+// What a program gets as @kapstan/testing: index.ts from its bundle, or else as compiled. Its types are those of index.ts.
 import { createRequire } from 'node:module';
 import * as api from '@kapstan/api';
 import * as apiErrors from '@kapstan/api/errors';
@@ -14,7 +14,7 @@ const shared = {
   '@kapstan/api/internal': apiInternal,
   '@kapstan/api/testing': apiTesting,
 };
-// Required, as who requires this package could not wait for an import.
+// Loaded with require, because a program that requires this package could not wait for an import.
 const testing = ((bundle === undefined ? undefined : loadBundle(bundle, { shared })) ??
   createRequire(import.meta.url)('./index.js')) as typeof Testing;
 

@@ -9,10 +9,10 @@ describe('a fault that would do nothing', () => {
     [
       'another kind',
       { kind: 'RST' },
-      "no fault has the kind 'RST': reset, blackhole, slow, refuse, 429, 500, 503, lag, 410",
+      "unknown fault kind 'RST'; must be one of reset, blackhole, slow, refuse, 429, 500, 503, lag, 410",
     ],
-    ['a code that is a number', { kind: 429 }, 'no fault has the kind 429'],
-    ['a kind of every object', { kind: 'toString' }, "no fault has the kind 'toString'"],
+    ['a code that is a number', { kind: 429 }, 'unknown fault kind 429'],
+    ['a kind of every object', { kind: 'toString' }, "unknown fault kind 'toString'"],
     ['another target', { kind: 'reset', match: 'watches' }, "match must be 'watch' or 'call', not 'watches'"],
     ['a target of what has none', { kind: 'refuse', match: 'watch' }, 'a fault refuse has no match'],
     ['a name that is spelled otherwise', { kind: '503', time: 1 }, 'a fault 503 has no time'],

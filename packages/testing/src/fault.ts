@@ -1,23 +1,23 @@
-// Fault: what can go wrong in a test cluster, on the wire, at the server and below the watch caches. Faults decides what a
-// fault means for connections and requests; the proxy, the server and the in-process client ask it.
+// Fault: what can go wrong in a test cluster, on the wire, in the server and below the watch caches. Faults applies each fault to
+// connections and requests; the proxy, the server and the in-process client consult it.
 import { inspect } from 'node:util';
 import type { StatusError } from '@kapstan/api';
 import { internalError, serviceUnavailable, tooManyRequests } from '@kapstan/api/errors';
 import { requireNotNegative, requireObject } from '@kapstan/api/internal';
 import type { Connection, ConnectionKind } from './connection.ts';
 
-/** Which connections or requests: those of watches, or all others. */
+/** Which connections or requests a fault affects: those of watches, or all others. */
 export type FaultTarget = 'watch' | 'call';
 
 /**
- * - `reset`: open connections are reset, once. In process: open watches and pending calls fail with ECONNRESET.
- * - `blackhole`: open connections carry nothing any more and stay open; `connections: 'all'`: those made later as well.
- * - `slow`: whatever connections carry takes `delayMs` of the cluster's clock longer, for each chunk over HTTP, for each
- *   answer and event in process.
+ * - `reset`: open connections are reset, once. In process, open watches and pending calls fail with ECONNRESET.
+ * - `blackhole`: open connections carry nothing and stay open; with `connections: 'all'` later ones too.
+ * - `slow`: everything that connections carry takes `delayMs` longer on the cluster's clock: each chunk over HTTP, each answer and event in
+ * process.
  * - `refuse`: nobody listens: new connections, and in process calls and watches, fail with ECONNREFUSED.
- * - `429`, `500`, `503`: the server answers so, `times` times (default: until healed).
- * - `lag`: the watch caches hear of no change until healed, while writes go on: reads are stale.
- * - `410`: the history is lost, once: caches fill themselves anew, and who resumes from a version gets 410.
+ * - `429`, `500`, `503`: the server answers with this status, `times` times (default: until healed).
+ * - `lag`: the watch caches see no change until healed, while writes continue: reads are stale.
+ * - `410`: the history is lost, once: caches fill anew, and clients that resume from a version get 410.
  */
 export type Fault =
   | { readonly kind: 'reset'; readonly match?: FaultTarget }
@@ -29,27 +29,27 @@ export type Fault =
       readonly match?: FaultTarget;
       /** At least 1. Default: until healed. */
       readonly times?: number;
-      /** Of a 429, in seconds. Default 1. */
+      /** Retry-After of a 429, in seconds. Default 1. */
       readonly retryAfterSeconds?: number;
     }
   | { readonly kind: 'lag' }
   | { readonly kind: '410' };
 
-/** A fault that was made. */
+/** A fault in effect. */
 export interface ActiveFault {
-  /** Ends it: what is held goes on. Does nothing for what happened once. Idempotent. */
+  /** Ends the fault: what is held continues. Does nothing for a fault that happened once. Idempotent. */
   heal(): Promise<void>;
 }
 
 type Standing = Extract<Fault, { kind: 'blackhole' | 'slow' | 'refuse' | '429' | '500' | '503' }>;
 type Refusal = Extract<Fault, { kind: '429' | '500' | '503' }>;
 
-/** The faults that act on connections and requests, and the connections that they act on. */
+/** The faults that affect connections and requests, and the connections that they affect. */
 export class Faults {
   readonly #connections = new Set<Connection>();
   readonly #standing = new Map<Standing, { timesLeft: number }>();
 
-  /** Throws TypeError for a fault with figures out of range. */
+  /** Adds a fault. Throws TypeError for values out of range. */
   add(fault: Exclude<Fault, { kind: 'lag' | '410' }>): ActiveFault {
     if (fault.kind === 'reset') {
       for (const connection of this.#select(fault.match)) connection.cut();
@@ -68,12 +68,12 @@ export class Faults {
     };
   }
 
-  /** Whether nobody is to be listening. */
+  /** True while connections are to be refused. */
   get isRefusing(): boolean {
     return [...this.#standing.keys()].some(({ kind }) => kind === 'refuse');
   }
 
-  /** A connection was made. The result takes it off again. */
+  /** Registers a new connection. The returned function removes it. */
   open(connection: Connection): () => void {
     this.#connections.add(connection);
     this.classified(connection);
@@ -82,7 +82,7 @@ export class Faults {
     };
   }
 
-  /** The kind of a connection is known now: what stands against that kind strikes it. */
+  /** Applies the active faults to a connection whose kind is now known. */
   classified(connection: Connection): void {
     connection.delayMs = this.#delayOf(connection);
     for (const fault of this.#standing.keys()) {
@@ -92,7 +92,7 @@ export class Faults {
     }
   }
 
-  /** Throws what the server is to answer with. */
+  /** Throws the error that the server is to answer with, if a fault demands one. */
   refuse(kind: FaultTarget): void {
     for (const [fault, state] of this.#standing) {
       if (!isRefusal(fault) || !matches(fault.match, kind)) continue;
@@ -142,7 +142,7 @@ function refusalOf(fault: Refusal): StatusError {
   }
 }
 
-/** What each kind may have beside it. */
+/** The members that each kind of fault may have. */
 const members: ReadonlyMap<string, readonly string[]> = new Map([
   ['reset', ['match']],
   ['blackhole', ['match', 'connections']],
@@ -156,15 +156,15 @@ const members: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Throws TypeError for another kind, for what a kind does not have, and for other words than it has: a fault that does nothing
- * would let a test pass.
+ * Throws TypeError for an unknown kind, for a member that the kind does not have, and for an invalid value: a fault without effect would
+ * let a test pass.
  */
 export function requireFault(fault: Fault): void {
   requireObject(fault, "a fault, such as { kind: 'reset' },");
   const { kind, ...rest } = fault;
   const own = members.get(kind);
   if (own === undefined)
-    throw new TypeError(`no fault has the kind ${inspect(kind)}: ${[...members.keys()].join(', ')}`);
+    throw new TypeError(`unknown fault kind ${inspect(kind)}; must be one of ${[...members.keys()].join(', ')}`);
   const given = Object.entries(rest).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     if (!own.includes(name)) throw new TypeError(`a fault ${kind} has no ${name}`);

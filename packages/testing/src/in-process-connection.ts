@@ -1,11 +1,11 @@
-// InProcessConnection: what a socket would be to a call or a watch that has none, so that faults can act on it.
+// InProcessConnection stands in for the socket of a call or watch that has none, so that faults can act on it.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import type { Connection } from './connection.ts';
 
 export interface InProcessConnectionOptions {
   readonly kind: 'watch' | 'call';
   readonly clock: Clock;
-  /** It was cut. */
+  /** Called when the connection is cut. */
   readonly onCut: (error: Error) => void;
 }
 
@@ -14,7 +14,7 @@ interface Delivery {
   readonly deliver: () => void;
 }
 
-/** Carries deliveries in their order: at once, later, or when it is released. */
+/** Carries deliveries in order: at once, later, or when it is released. */
 export class InProcessConnection implements Connection {
   readonly kind: 'watch' | 'call';
   delayMs = 0;
@@ -58,7 +58,7 @@ export class InProcessConnection implements Connection {
     this.#cancelTimer = undefined;
   }
 
-  /** Delivers what is due from the head of the queue, and comes back for the rest. */
+  /** Delivers what is due at the head of the queue, and sets a timer for the rest. */
   #pump(): void {
     const { clock } = this.#options;
     for (let next = this.#queue[0]; next !== undefined && !this.#isHeld; next = this.#queue[0]) {
@@ -76,7 +76,7 @@ export class InProcessConnection implements Connection {
   }
 }
 
-/** An error as the HTTP client gives it for a broken connection: `code` tells. */
+/** Returns an error like that of the HTTP client for a broken connection; `code` says which. */
 export function connectionError(code: 'ECONNRESET' | 'ECONNREFUSED', message: string): Error {
   return Object.assign(new Error(message), { code });
 }

@@ -1,4 +1,4 @@
-// Informers of kinds that are not known when the program is written, and of metadata alone, over HTTP and in process.
+// Informers of kinds that are unknown when the program is written, and of metadata alone, over HTTP and in process.
 import { type Resource, type ResourceClient, resource, silentLogger, type UnstructuredObject } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
 import { SharedInformer, SharedInformerFactory } from '@kapstan/informers';
@@ -32,7 +32,7 @@ const echo = (name: string, text: string, namespace = 'default'): UnstructuredOb
   spec: { text },
 });
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
@@ -40,7 +40,7 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
   let client: ResourceClient;
   let factory: SharedInformerFactory;
   let leaks: LeakCheck;
-  /** As discovery gives it over HTTP; in process by hand. */
+  /** Found by discovery over HTTP; defined by hand in process. */
   let Echo: Resource<UnstructuredObject>;
   let isServed: (kind: Resource) => Promise<boolean>;
 
@@ -171,7 +171,7 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
       true,
       expect.objectContaining({ phase: 'failed', error: expect.objectContaining({ code: 404 }) }),
     ]);
-    expect(String(first.informer.status.error)).toContain('echos.example.com: not served any more');
+    expect(String(first.informer.status.error)).toContain('echos.example.com: no longer served');
     await client.create(Definition, echoDefinition);
     await cluster.settle();
     await client.create(Echo, echo('b', 'two'));

@@ -1,4 +1,4 @@
-// RunningServer: one life of the control plane of a test cluster: engine and server, started and stopped together.
+// RunningServer: one run of a test cluster's control plane: engine and server, started and stopped together.
 import { join } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '@kapstan/control-plane';
@@ -29,7 +29,7 @@ export interface RunningServer {
 /** Resolves when requests are answered. Rejects, with everything closed again, when something cannot start. */
 export async function startServer(options: RunningServerOptions): Promise<RunningServer> {
   const { dataDir, settings, clock, logger, activity } = options;
-  // The data are gone with the cluster: to wait for the disk would only take time.
+  // The data are deleted with the cluster, so waiting for the disk would only take time.
   const store = await openLmdbEngine({ dataDir: join(dataDir, 'store'), durability: 'process', clock, logger });
   const engine = new TestEngine(store, activity);
   let controlPlane: ControlPlane;

@@ -1,6 +1,5 @@
-// TestClient: the in-process client of a test cluster. Passes everything on, to whatever server runs at the moment, counts
-// what is under way, and lets faults act on calls and watches as if they had connections.
-
+// TestClient: the in-process client of a test cluster. It passes everything on to the server that currently runs, counts requests in
+// progress, and lets faults act on calls and watches as if they had connections.
 import {
   type ApplyOptions,
   type CallOptions,
@@ -29,7 +28,7 @@ import type { Faults } from './fault.ts';
 import { connectionError, InProcessConnection } from './in-process-connection.ts';
 
 export interface TestClientOptions {
-  /** The client of the server that runs; undefined while none does. */
+  /** Returns the client of the running server; undefined while none runs. */
   readonly target: () => ResourceClient | undefined;
   readonly faults: Faults;
   readonly activity: Activity;
@@ -192,7 +191,7 @@ export class TestClient implements ResourceClient {
 
   #target(): ResourceClient {
     const target = this.#options.faults.isRefusing ? undefined : this.#options.target();
-    if (target === undefined) throw connectionError('ECONNREFUSED', 'the test cluster does not run');
+    if (target === undefined) throw connectionError('ECONNREFUSED', 'the server of the test cluster is not running');
     return target;
   }
 }

@@ -50,7 +50,7 @@ const echoDefinition = {
   },
 };
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe('a test cluster', () => {
@@ -125,7 +125,7 @@ describe('a test cluster', () => {
   it('runs without HTTP', async () => {
     await using cluster = await start({ http: 'off' });
     await cluster.client.create(ConfigMap, map('a'));
-    expect(() => cluster.url).toThrow("this cluster was made with http: 'off'");
+    expect(() => cluster.url).toThrow("this cluster was created with http: 'off'");
     await expect(cluster.connect()).rejects.toThrow(TypeError);
   });
 
@@ -173,7 +173,7 @@ describe('settle', () => {
       const cluster = await start();
       const client = way === 'over HTTP' ? await cluster.connect() : cluster.client;
       const informer = new SharedInformer(client.listerWatcher(ConfigMap), { clock: cluster.clock });
-      // A chain: each change that is seen causes the next write.
+      // A chain: each change that the informer sees causes the next write.
       informer.addEventHandler({
         onAdd: ({ metadata }) => {
           const count = Number(/^chain-(\d+)$/.exec(metadata?.name ?? '')?.[1] ?? 10);

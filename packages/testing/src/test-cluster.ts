@@ -1,4 +1,4 @@
-// testCluster(): a whole control plane inside the test process: own store, own certificates, own time, and faults at will.
+// testCluster(): a whole control plane inside the test process, with its own store, certificates and time, and faults on demand.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,26 +23,29 @@ import { type RunningServer, type ServerSettings, startServer } from './running-
 import { TestClient } from './test-client.ts';
 
 export interface TestClusterOptions {
-  /** 'virtual': time stands still until {@link TestCluster.advance} moves it. 'real': the system's. Default 'virtual'. */
+  /** 'virtual': time stands still until {@link TestCluster.advance} moves it. 'real': the system's time. Default 'virtual'. */
   readonly clock?: 'virtual' | 'real';
-  /** 'off': no port, no certificates; only the in-process client. Default 'on'. */
+  /** 'off': no port and no certificates, only the in-process client. Default 'on'. */
   readonly http?: 'on' | 'off';
-  /** Custom resource definitions to install; they are served when the cluster is there. */
+  /** Custom resource definitions to install; they are served once `testCluster` resolves. */
   readonly crds?: readonly KubernetesObject[];
-  /** Anything else of a control plane: tokens, admission, control loops, limits. Privileged containers are allowed, as in envtest. */
+  /** Any other options of a control plane: tokens, admission, control loops, limits. Privileged containers are allowed, as in envtest. */
   readonly controlPlane?: Omit<ServerSettings, 'http'>;
-  /** Bytes of events that may wait for a slow watcher. Default: the server's. */
+  /** Maximum number of bytes of events that wait for a slow watcher. Default: the server's. */
   readonly maxWatchBufferBytes?: number;
   /** Default: silent. */
   readonly logger?: Logger;
 }
 
 export interface ClusterConnectOptions extends ClientOptions {
-  /** Act as someone else than the admin. */
+  /** Acts as another user than the admin. */
   readonly impersonate?: Impersonation;
 }
 
-/** Resolves when requests are answered and all definitions are established. Rejects with everything closed again, with TypeError for bad options. */
+/**
+ * Resolves when requests are answered and all definitions are established. Rejects with everything closed again, and with TypeError for bad
+ * options.
+ */
 export async function testCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   requireOptions(options);
   const cluster = new TestCluster(options, await mkdtemp(join(tmpdir(), 'kapstan-test-cluster-')));
@@ -67,11 +70,11 @@ function requireOptions(options: TestClusterOptions): void {
   requireLogger(options.logger);
 }
 
-/** Made by {@link testCluster}. */
+/** A running test cluster; created by {@link testCluster}. */
 export class TestCluster {
-  /** The cluster's time: of the server, of its store, of its clients. */
+  /** The clock of the cluster: of its server, store and clients. */
   readonly clock: Clock;
-  /** Reads and writes as an admin, without HTTP; outlives stops and starts of the server. Cached objects are frozen. */
+  /** Reads and writes as an admin, without HTTP; keeps working across stops and starts of the server. Cached objects are frozen. */
   readonly client: ResourceClient;
   readonly #options: TestClusterOptions;
   readonly #dataDir: string;
@@ -88,7 +91,7 @@ export class TestCluster {
   constructor(options: TestClusterOptions, dataDir: string) {
     this.#options = options;
     this.#dataDir = dataDir;
-    // Certificates are checked by TLS against the real date, so virtual time begins there.
+    // Virtual time begins at the real date, because TLS checks certificates against the real date.
     this.#virtualClock = options.clock === 'real' ? undefined : new VirtualClock({ startMs: systemClock.now() });
     this.clock = this.#virtualClock ?? systemClock;
     this.client = new TestClient({
@@ -99,7 +102,7 @@ export class TestCluster {
     });
   }
 
-  /** Of the HTTPS port, through the proxy. Throws TypeError without HTTP. */
+  /** URL of the HTTPS port, through the proxy. Throws TypeError without HTTP. */
   get url(): string {
     return `https://127.0.0.1:${this.#requireProxy().port}`;
   }
@@ -110,20 +113,20 @@ export class TestCluster {
     return this.#kubeconfig;
   }
 
-  /** The proxy that all HTTP clients go through. Throws TypeError without HTTP. */
+  /** The proxy that all HTTP clients use. Throws TypeError without HTTP. */
   get proxy(): ByteProxy {
     return this.#requireProxy();
   }
 
-  /** Whether the server runs. */
+  /** Whether the server is running. */
   get isRunning(): boolean {
     return this.#server !== undefined;
   }
 
-  /** A client over HTTP, as an admin, on the cluster's time. Closed with the cluster. */
+  /** Returns a client over HTTP, as an admin, on the cluster's clock. It is closed with the cluster. */
   async connect({ impersonate, ...options }: ClusterConnectOptions = {}): Promise<Client> {
     const { kubeconfig } = this;
-    // Half of what this package would load, of which those have no use who stay in process.
+    // Imported only here: it is half of what this package loads, and tests that stay in process do not need it.
     const { Client, clientConfigOf, parseKubeconfig } = await import('@kapstan/client');
     const config = clientConfigOf(parseKubeconfig(kubeconfig));
     const client = new Client(
@@ -136,22 +139,21 @@ export class TestCluster {
   }
 
   /**
-   * Resolves when nothing more happens by itself: no operation of the store, no request and no in-process call is under
-   * way, and for 16 turns of the event loop no byte, event or request came. A request that waits for time to pass (nothing
-   * moves for 50 real milliseconds) is not waited for. Time does not move. Work of your own that touches none of these,
-   * such as reading files, is not seen.
+   * Resolves when nothing more happens by itself: no store operation, request or in-process call is in progress, and no byte, event or
+   * request has arrived for 16 turns of the event loop. A request that waits for time to pass (nothing happens for 50 real milliseconds)
+   * does not count. Time does not move. Your own work that uses none of these, such as reading files, is not seen.
    */
   settle(): Promise<void> {
     return this.#activity.settle();
   }
 
   /**
-   * Moves virtual time on by `ms` milliseconds, from timer to timer, and settles after each: what a timer causes, over
-   * sockets too, is done before the next one runs. Throws TypeError with a real clock.
+   * Moves virtual time forward by `ms` milliseconds, from timer to timer, and settles after each, so that everything a timer causes, also
+   * over sockets, is done before the next one runs. Throws TypeError with a real clock.
    */
   async advance(ms: number): Promise<void> {
     const clock = this.#virtualClock;
-    if (clock === undefined) throw new TypeError("advance needs the option clock: 'virtual'");
+    if (clock === undefined) throw new TypeError("advance requires the option clock: 'virtual'");
     if (!(ms >= 0)) throw new TypeError(`time cannot be moved by ${ms} ms`);
     const untilMs = clock.monotonicNow() + ms;
     await this.settle();
@@ -164,7 +166,7 @@ export class TestCluster {
     }
   }
 
-  /** Makes something go wrong, see {@link Fault}. Resolves when it has begun. Rejects with TypeError for what is no fault. */
+  /** Starts a fault, see {@link Fault}. Resolves when it is in effect. Rejects with TypeError for an invalid fault. */
   async fault(fault: Fault): Promise<ActiveFault> {
     requireFault(fault);
     switch (fault.kind) {
@@ -190,7 +192,7 @@ export class TestCluster {
     }
   }
 
-  /** Stops the server as SIGTERM does: watches end, requests come to their end, then nobody listens. The data stay. Idempotent. */
+  /** Stops the server as SIGTERM does: watches end, requests finish, then nobody listens. The data stay. Idempotent. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -223,7 +225,7 @@ export class TestCluster {
     if (http === 'on') await this.#listen(server);
   }
 
-  /** Closes its clients, the server and the store, and removes the data. Rejects when the store is not consistent. Idempotent. */
+  /** Closes the cluster's clients, server and store, and deletes the data. Rejects when the store is not consistent. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -236,7 +238,7 @@ export class TestCluster {
   async #close(): Promise<void> {
     try {
       await Promise.all([...this.#clients].map((client) => client.close()));
-      // Held connections would keep requests, and so the server, waiting.
+      // Connections that are held would keep requests, and so the server, waiting.
       await this.#proxy?.close();
       await this.#server?.close();
     } finally {
@@ -257,7 +259,7 @@ export class TestCluster {
   }
 
   #requireProxy(): ByteProxy {
-    if (this.#proxy === undefined) throw new TypeError("this cluster was made with http: 'off'");
+    if (this.#proxy === undefined) throw new TypeError("this cluster was created with http: 'off'");
     return this.#proxy;
   }
 

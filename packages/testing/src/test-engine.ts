@@ -1,5 +1,5 @@
-// TestEngine: the store of a test cluster. Passes everything on to a real engine, counts what is under way, and can keep
-// the watch caches above from hearing of changes, or make them lose their history.
+// TestEngine: the store of a test cluster. It passes everything on to a real engine, counts operations in progress, and can withhold
+// changes from the watch caches, or make them lose their history.
 import type { Revision } from '@kapstan/api';
 import {
   type Commit,
@@ -17,7 +17,7 @@ import {
 } from '@kapstan/storage';
 import type { Activity } from './activity.ts';
 
-// Outside of every resource's prefix.
+// Lies outside every resource's prefix.
 const scratchKey = '/kapstan-testing/history';
 
 export class TestEngine implements Engine {
@@ -103,21 +103,21 @@ export class TestEngine implements Engine {
     return this.#engine.close();
   }
 
-  /** From now on no watch hears of changes; writes and reads go on. */
+  /** From now on no watch sees changes; writes and reads continue. */
   hold(): void {
     this.#isHeld = true;
     for (const watch of this.#watches) watch.hold();
   }
 
-  /** The watches hear what happened meanwhile, and go on. */
+  /** Delivers what happened meanwhile to the watches, which then continue. */
   release(): void {
     this.#isHeld = false;
     for (const watch of [...this.#watches]) watch.release();
   }
 
   /**
-   * Compacts everything and breaks all watches: whoever is behind the present revision gets 410, and every watch cache
-   * fills itself anew. The revision moves on, so that even those who were up to date are behind.
+   * Compacts everything and breaks all watches: clients behind the current revision get 410, and every watch cache fills anew. The revision
+   * advances, so that even those that were up to date are behind.
    */
   async loseHistory(): Promise<void> {
     const { kv } = await this.get(scratchKey);
@@ -152,7 +152,7 @@ type Notice =
   | { readonly type: 'progress'; readonly revision: Revision }
   | { readonly type: 'error'; readonly error: Error };
 
-/** Between a watch of the engine and its sink. What is held keeps its order. */
+/** Stands between a watch of the engine and its sink. Held notices keep their order. */
 class HeldWatch implements EngineWatch, EngineWatchSink {
   readonly #options: HeldWatchOptions;
   #watch: EngineWatch | undefined;
@@ -190,7 +190,7 @@ class HeldWatch implements EngineWatch, EngineWatchSink {
     for (const notice of held) this.#receive(notice);
   }
 
-  /** Ends it with an error; what was held is lost. */
+  /** Ends the watch with an error; held notices are lost. */
   break(error: Error): void {
     this.#watch?.close();
     this.#held = undefined;

@@ -1,6 +1,6 @@
-// How requests prove who sends them. Implemented by static tokens, token files and exec plugins; used by the transport.
+// How requests authenticate. Implemented by static tokens, token files and exec plugins; used by the transport.
 
-/** Header names in lower case; a list becomes one header line a value. */
+/** Header names are lower case; a list becomes one header line for each value. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /** A client certificate and its key, PEM. */
@@ -9,13 +9,13 @@ export interface ClientCertificate {
   readonly key: string;
 }
 
-/** Port: one identity. Own implementations go into `ClientConfig.credentials`. */
+/** Port: one identity. Pass your own implementation as `ClientConfig.credentials`. */
 export interface Credentials {
-  /** Headers of the next request. A rejection fails the request. */
+  /** Returns the headers of the next request. A rejection fails the request. */
   headers(): RequestHeaders | Promise<RequestHeaders>;
-  /** Certificate of the next connection; a new one moves later requests to new connections. */
+  /** Returns the certificate of the next connection; a new one moves later requests to new connections. */
   clientCertificate?(): ClientCertificate | undefined | Promise<ClientCertificate | undefined>;
-  /** A request with these headers got a 401. True = there are newer credentials, worth one more try. */
+  /** Called when a request with these headers got a 401. True = newer credentials exist, so one more try is worthwhile. */
   onUnauthorized?(used: RequestHeaders): boolean | Promise<boolean>;
 }
 

@@ -25,7 +25,7 @@ describe('ExecPlugin', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** A plugin that logs its KUBERNETES_EXEC_INFO and prints what the test gives it; `$RUN` is the number of the run. */
+  /** Returns a plugin that logs its KUBERNETES_EXEC_INFO and prints what the test gives it; `$RUN` is the number of the run. */
   const plugin = async (
     output: unknown,
     config: Partial<ExecConfig> = {},
@@ -60,7 +60,7 @@ exit \${EXIT_CODE:-0}
 
   it('runs again when the credential has expired', async () => {
     const [soon, late] = [10_000, 3_600_000].map((ms) => formatTime(clock.now() + ms));
-    // Ahead of the end the next one is fetched in the background; how quick that is must not matter.
+    // Before the expiry the next credential is fetched in the background; the test must not depend on how fast that is.
     const expirationTimestamp = `$([ $RUN = 1 ] && echo ${soon} || echo ${late})`;
     const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }));
     await exec.headers();
@@ -168,9 +168,9 @@ exit \${EXIT_CODE:-0}
     [credential(undefined), "exec plugin didn't return a status field"],
     [credential({}), "exec plugin didn't return a token or cert/key pair"],
     [credential({ clientKeyData: 'KEY' }), 'exec plugin returned only certificate or key, not both'],
-    [credential({ token: 't', expirationTimestamp: 'soon' }), 'expirationTimestamp that is no RFC 3339 time'],
+    [credential({ token: 't', expirationTimestamp: 'soon' }), 'expirationTimestamp that is not an RFC 3339 time'],
     [credential({ token: 't' }, 'client.authentication.k8s.io/v1beta1'), `configured to use API version ${v1}`],
-    ['token: secret', 'the output is no JSON object'],
+    ['token: secret', 'the output is not a JSON object'],
   ])('refuses the output %j', async (output, message) => {
     const exec = await plugin(output);
     const error = (await exec.headers().catch((reason: unknown) => reason)) as Error;
@@ -192,7 +192,7 @@ exit \${EXIT_CODE:-0}
       const started = join(directory, 'started');
       execFileSync('mkfifo', [started]);
       const command = join(directory, 'plugin.sh');
-      // Its child holds the output open, and stays.
+      // The plugin's child keeps the output open and stays alive.
       const script = `#!/bin/sh\ntrap '${onTerm}' TERM\nsleep 300 &\necho $! $$ > "${started}"\nwhile :; do wait; done\n`;
       await writeFile(command, script, { mode: 0o755 });
       const exec = new ExecPlugin({
@@ -207,7 +207,7 @@ exit \${EXIT_CODE:-0}
     };
     let pids: number[] = [];
     afterEach(() => {
-      // The sleep: a plugin's own children are its own affair.
+      // Ends the sleep: a plugin's own children are not ours to end.
       if (pids[0] !== undefined) process.kill(pids[0], 'SIGKILL');
       pids = [];
     });
@@ -241,7 +241,7 @@ exit \${EXIT_CODE:-0}
       [v1beta1, 'Never', false],
       [v1beta1, undefined, true],
     ] as const;
-    /** A plugin that takes its token from standard input, and finds the end of that where it has none. */
+    /** Returns a plugin that reads its token from standard input, and meets the end of file where it has none. */
     const asking = async (apiVersion: string, mode: string | undefined, terminal: () => number | undefined) => {
       const output = credential({ token: 'typed:$(head -n 1)' }, apiVersion);
       return await plugin(output, { apiVersion, interactiveMode: mode ?? '' }, { terminal });

@@ -1,4 +1,4 @@
-// Credentials from an external command (client.authentication.k8s.io): run once at a time, kept until they expire.
+// Runs an external command for credentials (client.authentication.k8s.io): one run at a time; the result is kept until it expires.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type Clock, type Logger, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -14,11 +14,11 @@ export interface ExecConfig {
   /** Added to the environment of this process. */
   readonly env?: readonly { readonly name: string; readonly value: string }[];
   readonly installHint?: string;
-  /** Tells the plugin which cluster it is for. Default false. */
+  /** Passes the cluster's details to the plugin. Default false. */
   readonly provideClusterInfo?: boolean;
   /** Whether the plugin may use standard input. Required in v1, default 'IfAvailable' in v1beta1. */
   readonly interactiveMode?: string;
-  /** Config of the cluster for the plugin: its extension "client.authentication.k8s.io/exec". */
+  /** The cluster's configuration for the plugin: its extension "client.authentication.k8s.io/exec". */
   readonly clusterConfig?: unknown;
 }
 
@@ -30,7 +30,7 @@ interface ExecCluster {
 
 export interface ExecPluginOptions {
   readonly exec: ExecConfig;
-  /** The descriptor of a terminal that the plugin may use as its standard input; undefined = there is none. Default: this process's. */
+  /** Returns the descriptor of a terminal that the plugin may use as standard input; undefined = none. Default: this process's. */
   readonly terminal?: () => number | undefined;
   readonly cluster: ExecCluster;
   readonly clock: Clock;
@@ -40,21 +40,22 @@ export interface ExecPluginOptions {
 interface ExecCredential {
   readonly headers: RequestHeaders;
   readonly certificate: ClientCertificate | undefined;
-  /** Milliseconds since 1970; undefined = as long as the process lives. */
+  /** Milliseconds since 1970; undefined = valid as long as the process lives. */
   readonly expiresAtMs: number | undefined;
 }
 
 /** A credential in use. */
 interface Held extends ExecCredential {
-  /** From here on the next one is fetched while this one is still good. */
+  /** From this time on the next credential is fetched while this one is still used. */
   readonly refreshAtMs: number;
 }
 
-// How long before its end a credential is replaced; of a short life at most a fifth. A failed attempt is not repeated at once.
+// How long before its expiry a credential is replaced: at most a fifth of its lifetime. A failed attempt is repeated only after
+// refreshRetryMs.
 const refreshLeadMs = 60_000;
 const refreshLeadShare = 0.2;
 const refreshRetryMs = 5_000;
-// What a plugin that is to end has left to do so by itself.
+// Time that a plugin has to end by itself before it is killed.
 const killAfterMs = 5_000;
 
 const versions: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
@@ -67,7 +68,7 @@ export class ExecPlugin implements Credentials {
   #retryAtMs = 0;
   readonly #stopping = new AbortController();
 
-  /** Throws TypeError for a configuration that no plugin could be run with. */
+  /** Throws TypeError for a configuration with which no plugin can run. */
   constructor(options: ExecPluginOptions) {
     checkExecConfig(options.exec);
     this.#options = options;
@@ -82,12 +83,12 @@ export class ExecPlugin implements Credentials {
   }
 
   async onUnauthorized(used: RequestHeaders): Promise<boolean> {
-    // Others that got a 401 with the same credentials have refreshed them already.
+    // Other calls that got a 401 with the same credentials may have refreshed them already.
     if (this.#credential?.headers === used) await this.#refresh();
     return true;
   }
 
-  /** Ends the plugin if it runs, for good; who waits for it gets an error. */
+  /** Ends a running plugin for good; whoever waits for it gets an error. */
   stop(): void {
     this.#stopping.abort(new Error('exec: the client is closed'));
   }
@@ -109,7 +110,7 @@ export class ExecPlugin implements Credentials {
     });
   }
 
-  // Atomic: one execution at a time, shared by all who wait.
+  // Atomic: only one execution at a time, shared by all callers.
   #refresh(): Promise<ExecCredential> {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
@@ -182,7 +183,7 @@ async function runPlugin(options: ExecPluginOptions, signal: AbortSignal): Promi
   });
 }
 
-// Its output is let go, which a process that it has started may hold open.
+// Destroys the output as well, because a child of the plugin may keep it open.
 function endPlugin(child: ChildProcess, clock: Clock): void {
   const cancelKill = clock.setBackgroundTimer(() => child.kill('SIGKILL'), killAfterMs);
   child.once('exit', cancelKill);
@@ -196,7 +197,7 @@ function startError(exec: ExecConfig, error: NodeJS.ErrnoException): Error {
   return new Error(`exec: executable ${exec.command} not found${hint}`, { cause: error });
 }
 
-// A kubeconfig must not be able to move the cursor of whoever reads the error.
+// Escapes control characters, so that a kubeconfig cannot move the cursor of whoever reads the error.
 function printable(text: string): string {
   return text.replace(
     /(?![\n\t])\p{Cc}/gu,
@@ -228,7 +229,7 @@ function parseExecCredential(output: string, apiVersion: string): ExecCredential
   if (Boolean(cert) !== Boolean(key)) throw new Error('exec plugin returned only certificate or key, not both');
   const expiresAtMs = typeof expirationTimestamp === 'string' ? parseTime(expirationTimestamp) : undefined;
   if (Number.isNaN(expiresAtMs))
-    throw new Error('exec plugin returned an expirationTimestamp that is no RFC 3339 time');
+    throw new Error('exec plugin returned an expirationTimestamp that is not an RFC 3339 time');
   return {
     headers: token ? { authorization: `Bearer ${String(token)}` } : {},
     certificate: cert ? { cert: String(cert), key: String(key) } : undefined,
@@ -238,11 +239,11 @@ function parseExecCredential(output: string, apiVersion: string): ExecCredential
 
 function parseOutput(output: string): Record<string, unknown> {
   const value = jsonOrUndefined(output);
-  if (!isJsonObject(value)) throw new Error('decoding stdout: the output is no JSON object');
+  if (!isJsonObject(value)) throw new Error('decoding stdout: the output is not a JSON object');
   return value;
 }
 
-// The output may hold a secret, also where it is no JSON, and the parser's message quotes it: it is not passed on.
+// The parser's message is dropped because it quotes the output, which may hold a secret even when it is not JSON.
 function jsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);

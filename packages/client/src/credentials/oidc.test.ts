@@ -13,7 +13,7 @@ import { type OidcConfig, OidcTokenSource, type OidcTokens } from './oidc.ts';
 const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } };
 
-/** A token as an issuer makes it; nobody here checks its signature. */
+/** Builds a token as an issuer does; nothing here checks its signature. */
 const jwt = (expMs: number, claims: object = {}): string => {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part({ alg: 'none' })}.${part({ exp: Math.floor(expMs / 1000), ...claims })}.sig`;
@@ -152,10 +152,10 @@ describe('OidcTokenSource', () => {
   ])('passes on the refusal %o', async (body, code, message) => {
     const discovery = json({ token_endpoint: `${issuer.url}/token` });
     issuer.next(discovery, json(body, { status: code }));
-    // A refusal is asked for in both ways.
+    // After a refusal the second way of sending the secret is tried, so a second answer is needed.
     if (code !== 200) issuer.next(json(body, { status: code }));
     await expect(source().headers()).rejects.toThrow(message);
-    // A failure is not kept.
+    // Failures are not cached.
     expect(await claims(source())).toMatchObject({ n: 1 });
   });
 

@@ -9,7 +9,7 @@ import type { Credentials, RequestHeaders } from './credentials.ts';
 
 export interface OidcTokens {
   readonly idToken: string;
-  /** The one to use next time; issuers may give a new one with each refresh. */
+  /** The token for the next refresh; an issuer may return a new one each time. */
   readonly refreshToken: string;
 }
 
@@ -19,10 +19,10 @@ export interface OidcConfig {
   readonly clientSecret?: string;
   readonly idToken?: string;
   readonly refreshToken?: string;
-  /** Whom to trust as the issuer, PEM. Default: Node's list. */
+  /** Certificate authority for the issuer, PEM. Default: Node's list. */
   readonly ca?: string;
   readonly caFile?: string;
-  /** Keeps new tokens for the next process. When it fails, that is logged and the tokens are used all the same. */
+  /** Saves new tokens for the next process. A failure is logged, and the tokens are used anyway. */
   readonly persist?: (tokens: OidcTokens) => void | Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export interface OidcOptions {
   readonly logger: Logger;
 }
 
-// Source of the figure and of the texts: client-go plugin/pkg/client/auth/oidc.
+// Source of the leeway and of the texts: client-go plugin/pkg/client/auth/oidc.
 const expiryLeewayMs = 10_000;
 const answerTimeoutMs = 30_000;
 
@@ -41,13 +41,13 @@ export class OidcTokenSource implements Credentials {
   #idToken: string;
   #refreshToken: string;
   #refreshing: Promise<RequestHeaders> | undefined;
-  /** Of the refresh that runs. */
+  /** Connection of the refresh in progress. */
   #connection: Dispatcher | undefined;
   #isStopped = false;
-  /** How this issuer wants the client's secret, once one way has worked. */
+  /** How this issuer accepts the client's secret, once one way has worked. */
   #secretIn: 'header' | 'body' | undefined;
 
-  /** Throws TypeError for a configuration with which no token can be had. */
+  /** Throws TypeError for a configuration with which no token can be obtained. */
   constructor(options: OidcOptions) {
     checkOidcConfig(options.oidc);
     this.#options = options;
@@ -67,13 +67,13 @@ export class OidcTokenSource implements Credentials {
     return true;
   }
 
-  /** Ends a refresh that runs, and begins no more. */
+  /** Ends a refresh in progress and starts no more. */
   stop(): void {
     this.#isStopped = true;
     this.#connection?.destroy().catch(() => undefined);
   }
 
-  // Atomic: one refresh at a time, shared by all who wait: a refresh token may be good for one use only.
+  // Atomic: only one refresh at a time, shared by all callers, because a refresh token may be valid for one use only.
   #refresh(): Promise<RequestHeaders> {
     this.#refreshing ??= this.#run().finally(() => {
       this.#refreshing = undefined;
@@ -109,7 +109,7 @@ export class OidcTokenSource implements Credentials {
     return bearer(this.#idToken);
   }
 
-  // As golang.org/x/oauth2 finds it out: the secret in the header first, then in the body.
+  // Tries the secret in the header first, then in the body, as golang.org/x/oauth2 does.
   async #askForTokens(dispatcher: Dispatcher, endpoint: string): Promise<Record<string, unknown>> {
     const ways = this.#secretIn === undefined ? (['header', 'body'] as const) : [this.#secretIn];
     let failure = '';
@@ -117,7 +117,7 @@ export class OidcTokenSource implements Credentials {
       const answer = await send(dispatcher, endpoint, this.#tokenRequest(way));
       if (answer.status >= 200 && answer.status <= 299) {
         this.#secretIn = way;
-        return jsonObject(answer.body, 'failed to refresh token: the answer is no JSON object');
+        return jsonObject(answer.body, 'failed to refresh token: the answer is not a JSON object');
       }
       failure = oauthError(answer);
     }
@@ -194,12 +194,12 @@ function oauthError({ status, body }: IssuerAnswer): string {
     : JSON.stringify(error);
 }
 
-/** Milliseconds since 1970; 0 for a token that names no time. Nobody but the API server can tell whether it is genuine. */
+/** Returns milliseconds since 1970; 0 for a token without an expiry. Only the API server can tell whether the token is genuine. */
 function expiryMs(idToken: string): number {
   const parts = idToken.split('.');
   if (parts.length !== 3) throw new Error('ID Token is not a valid JWT');
   const payload = Buffer.from(parts[1] ?? '', 'base64url').toString('utf8');
-  const { exp } = jsonObject(payload, 'parsing claims: the payload of the ID Token is no JSON object');
+  const { exp } = jsonObject(payload, 'parsing claims: the payload of the ID Token is not a JSON object');
   return typeof exp === 'number' ? exp * 1000 : 0;
 }
 
@@ -213,7 +213,7 @@ function jsonObject(text: string, message: string): Record<string, unknown> {
   return value;
 }
 
-// The texts hold secrets and the parser's message quotes them: it is not passed on.
+// The parser's message is dropped because it quotes the text, which holds secrets.
 function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);

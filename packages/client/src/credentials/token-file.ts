@@ -1,4 +1,4 @@
-// A bearer token in a file that someone else rotates (service account tokens): re-read lazily, about every 50 seconds.
+// A bearer token in a file that another process rotates (service account tokens). It is re-read lazily, about every 50 seconds.
 import type { Clock, Logger } from '@kapstan/api';
 import { readConfigFile } from '../config-file.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
@@ -10,7 +10,7 @@ export interface TokenFileOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Used while the file has never been readable. */
+  /** Used until the file has been read once. */
   readonly fallback?: string | undefined;
 }
 

@@ -50,7 +50,7 @@ describe("a client by a pod's service account", () => {
     await mount('ca.crt', second.ca);
     server.setSecureContext(await certificateBy(second));
     await expect(client.get(Node, target)).rejects.toMatchObject({ name: 'TransportError' });
-    // Both files have been looked at again by then.
+    // By then both files have been re-read.
     await clock.advance(60_000);
     await client.get(Node, target);
     expect(heard).toEqual(['Bearer one', 'Bearer two']);
@@ -83,11 +83,11 @@ describe('the root certificates of a service account', () => {
   ])('are told of by the name of their file, and left out, where they are %s', async (_, text) => {
     if (text !== undefined) await writeFile(caFile(), text);
     const { config, told } = await load();
-    const message = `cannot use the root certificates of the service account in ${caFile()}, going on without`;
+    const message = `cannot use the root certificates of the service account in ${caFile()}, continuing without them`;
     expect(told).toEqual([[message, expect.any(Error)]]);
     expect(config).toMatchObject({ server: 'https://10.0.0.1:443', token: 'one' });
     expect(config).not.toHaveProperty('tls');
-    // As a client-go's: it can be made, and trusts the public authorities.
+    // As in client-go, such a configuration can be used and trusts the public authorities.
     const client = new Client(config, { logger: silentLogger });
     await client.prepare();
     await client.close();

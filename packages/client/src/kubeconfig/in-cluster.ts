@@ -1,4 +1,4 @@
-// The configuration of a pod: the service's address from the environment, token and CA from the mounted account.
+// The configuration inside a pod: the server's address from the environment, token and CA from the mounted service account.
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
@@ -13,7 +13,9 @@ export interface InClusterOptions {
   readonly env?: Environment;
   /** Where the service account is mounted. Default /var/run/secrets/kubernetes.io/serviceaccount. */
   readonly directory?: string;
-  /** Told of a CA that cannot be read or is no certificate; the public authorities count then. Default: a warning of the process. */
+  /**
+   * Gets an error when the CA cannot be read or is not a certificate; the public authorities are trusted then. Default: process warnings.
+   */
   readonly logger?: Logger;
 }
 
@@ -40,7 +42,7 @@ export async function inClusterConfig(options: InClusterOptions = {}): Promise<C
   };
 }
 
-/** True where {@link inClusterConfig} can be expected to work. Source: clientcmd inClusterClientConfig.Possible. */
+/** Returns true where {@link inClusterConfig} can be expected to work. Source: clientcmd inClusterClientConfig.Possible. */
 export async function isInCluster({ env = process.env, directory = mount }: InClusterOptions = {}): Promise<boolean> {
   if (!env.KUBERNETES_SERVICE_HOST || !env.KUBERNETES_SERVICE_PORT) return false;
   return await isReadable(join(directory, 'token'));
@@ -53,12 +55,14 @@ async function inClusterNamespace(env: Environment, directory: string): Promise<
   return (await readFile(file, 'utf8')).trim() || 'default';
 }
 
-/** Source: client-go rest.InClusterConfig, which logs and goes on too. */
+/** Logs an unusable file and continues, as client-go does. Source: client-go rest.InClusterConfig. */
 async function isAuthority(file: string, logger: Logger): Promise<boolean> {
   try {
     return new X509Certificate(await readFile(file)).subject !== undefined;
   } catch (error) {
-    logger.error(`cannot use the root certificates of the service account in ${file}, going on without`, { error });
+    logger.error(`cannot use the root certificates of the service account in ${file}, continuing without them`, {
+      error,
+    });
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// From a kubeconfig's context to what a client needs, with the checks and texts of client-go's clientcmd.
+// Turns a kubeconfig's context into a ClientConfig, with the checks and texts of client-go's clientcmd.
 import type { ClientConfig, Impersonation } from '../client-config.ts';
 import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts';
 import { checkOidcConfig, type OidcConfig } from '../credentials/oidc.ts';
@@ -16,12 +16,12 @@ import { type TokenPlace, tokenWriter } from './persist-tokens.ts';
 
 const execExtension = 'client.authentication.k8s.io/exec';
 
-/** True when nothing at all is configured. */
+/** Returns true when the kubeconfig configures nothing at all. */
 export function isEmptyKubeconfig({ clusters, users, contexts, currentContext }: Kubeconfig): boolean {
   return clusters.size === 0 && users.size === 0 && contexts.size === 0 && currentContext === '';
 }
 
-/** The configuration of a context (default: the current one). Throws TypeError for one that cannot be used. */
+/** Returns the configuration of a context (default: the current one). Throws TypeError for one that cannot be used. */
 export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): ClientConfig {
   const [name, context] = contextOf(kubeconfig, contextName);
   checkUsable(contextFaults(context, name));
@@ -79,7 +79,7 @@ function entryOf<T>(entries: ReadonlyMap<string, T>, { kind, name, contextName }
 function secrets(cluster: KubeconfigCluster, user: KubeconfigUser): Partial<ClientConfig> {
   const { token, tokenFile, username, password, exec } = user;
   const extension = cluster.extensions?.find((entry) => entry.name === execExtension)?.extension;
-  // A plugin is not asked where another method is configured. Source: client-go tools/clientcmd/client_config.go.
+  // The plugin is ignored where another method is configured. Source: client-go tools/clientcmd/client_config.go.
   const needsExec = exec !== undefined && !token && !tokenFile && !username;
   return {
     tls: tlsConfig(cluster, user),
@@ -107,7 +107,7 @@ function pem(field: 'ca' | 'cert' | 'key', data: string | undefined, file: strin
 
 function execConfig(exec: KubeconfigExec): ExecConfig {
   const { apiVersion = '', command = '', args, env, installHint, interactiveMode, provideClusterInfo } = exec;
-  // By name: what a newer kubeconfig has beside is left alone, as by client-go.
+  // Members are copied by name, so that members of a newer kubeconfig are ignored, as in client-go.
   return {
     ...{ apiVersion, command, args: args ?? [], env: env ?? [] },
     ...(installHint === undefined ? {} : { installHint }),
@@ -132,7 +132,7 @@ function tokenPlace({ userFiles }: Kubeconfig, user: string): TokenPlace | undef
   return file === undefined ? undefined : { file, user };
 }
 
-// As a plugin, the provider is not asked where another method is configured.
+// Like a plugin, the provider is ignored where another method is configured.
 function oidc(user: KubeconfigUser, place: TokenPlace | undefined): Partial<ClientConfig> {
   const { token, tokenFile, username } = user;
   if (user['auth-provider'] === undefined || token || tokenFile || username) return {};

@@ -1,5 +1,5 @@
-// What makes a context's user and cluster unusable, all at once and in client-go's words (clientcmd validation.go). Files
-// are read later, by whoever needs them.
+// Lists everything that makes a context's user and cluster unusable, in client-go's words (clientcmd validation.go). The files
+// they name are read later, where they are needed.
 import { dnsLabelErrors } from '@kapstan/api/errors';
 import { checkProxyUrl } from '../transport/proxy.ts';
 import type { KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
@@ -10,7 +10,7 @@ export function checkUsable(faults: readonly string[]): void {
   throw new TypeError(`invalid configuration: ${faults.length === 1 ? faults[0] : `[${faults.join(', ')}]`}`);
 }
 
-/** A context may do without a user, not without a cluster. */
+/** A context needs a cluster; a user is optional. */
 export function contextFaults({ cluster, namespace }: KubeconfigContext, name: string): string[] {
   const isBadNamespace = namespace !== undefined && namespace !== '' && dnsLabelErrors(namespace).length > 0;
   return [

@@ -1,4 +1,4 @@
-// What a program or its flags say in place of the kubeconfig. Above: connect.ts. Below: the entries of kubeconfig.ts.
+// Values of a program or its flags that replace those of the kubeconfig. Above: connect.ts. Below: the entries of kubeconfig.ts.
 // Source: client-go tools/clientcmd overrides.go and client_config.go (getContext, getCluster, getAuthInfo).
 import type { ClientConfig } from '../client-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
@@ -16,7 +16,7 @@ export interface KubeconfigOverrides {
   readonly user?: KubeconfigUser;
 }
 
-/** Name of the context that is made when the kubeconfig has none and the overrides are all there is. */
+/** Name of the context that is created when the kubeconfig has none and only the overrides count. */
 const ownContext = 'overrides';
 
 /**
@@ -31,7 +31,7 @@ export function overrideKubeconfig(
   const name = contextName || kubeconfig.currentContext || ownContext;
   const given = kubeconfig.contexts.get(name);
   if (given === undefined && contextName) throw new TypeError(`context ${JSON.stringify(name)} does not exist`);
-  // A current-context without an entry stays an error of its own, told when the configuration is made.
+  // A current-context without an entry stays an error, reported when the configuration is built.
   if (given === undefined && kubeconfig.currentContext !== '') return kubeconfig;
   const context = overrideContext(given ?? { cluster: name, user: name }, overrides);
   const { cluster: clusterName = '', user: userName = '' } = context;
@@ -49,7 +49,7 @@ export function overrideKubeconfig(
   };
 }
 
-/** A pod's own configuration takes another server, token, CA file or namespace. Source: client-go inClusterClientConfig. */
+/** Applies another server, token, CA file or namespace to a pod's own configuration. Source: client-go inClusterClientConfig. */
 export function overrideInCluster(
   config: ClientConfig,
   { namespace, cluster, user }: KubeconfigOverrides,
@@ -74,7 +74,7 @@ function overrideContext(context: KubeconfigContext, overrides: KubeconfigOverri
   };
 }
 
-/** `kubectl get -o name` prints a namespace with its resource, so what is pasted may carry it. */
+/** Removes the prefix that `kubectl get -o name` prints before a namespace, because users paste it. */
 function withoutPrefix(namespace: string): string {
   return namespace.replace(/^(?:namespaces?|ns)\/(?=.)/i, '');
 }
@@ -83,7 +83,7 @@ const trust = ['certificate-authority', 'certificate-authority-data', 'insecure-
 
 function overrideCluster(entry: KubeconfigCluster = {}, overrides: KubeconfigCluster = {}): KubeconfigCluster {
   const kept = trust.some((member) => overrides[member]) ? without(entry, trust) : entry;
-  // A name to verify belongs to the server that it was written for.
+  // The name to verify belongs to the server that it was configured for.
   const ofServer = overrides.server ? without(kept, ['tls-server-name']) : kept;
   return { ...ofServer, ...given(overrides) };
 }
@@ -105,7 +105,7 @@ function without<T extends object>(entry: T, members: readonly (keyof T)[]): T {
   return Object.fromEntries(Object.entries(entry).filter(([name]) => !members.includes(name as keyof T))) as T;
 }
 
-/** Empty values override nothing, as in Go, where they cannot be told from absent ones. */
+/** Empty values override nothing, as in Go, which cannot tell them from absent ones. */
 function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const isGiven = (value: unknown): boolean => value !== undefined && value !== '' && value !== false;
   const present = Object.entries(members).filter(([, value]) => isGiven(value));

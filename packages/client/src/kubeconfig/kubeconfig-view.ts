@@ -1,4 +1,4 @@
-// What `kubectl config view` does with a kubeconfig: one context of it, files taken in, secrets left out, written as YAML.
+// What `kubectl config view` does with a kubeconfig: reduce it to one context, inline files, omit secrets, format YAML.
 // Source: client-go tools/clientcmd/api/helpers.go (MinifyConfig, FlattenConfig, ShortenConfig).
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
@@ -59,11 +59,11 @@ async function withContent<T extends object>(entry: T, member: keyof T & string)
   return { ...others, [data]: content.toString('base64') } as unknown as T;
 }
 
-/** What stands for data that is left out, so that a reader sees that there is some. */
+/** Replaces omitted data, so that a reader sees that some exists. */
 const omitted = 'DATA+OMITTED';
 const redacted = 'REDACTED';
 
-/** Returns the kubeconfig for people to read: data and every secret that it holds are replaced by a word. */
+/** Returns the kubeconfig for people to read: data and every secret in it are replaced by a word. */
 export function redactKubeconfig(kubeconfig: Kubeconfig): Kubeconfig {
   return {
     ...kubeconfig,

@@ -134,7 +134,7 @@ describe('parseKubeconfig', () => {
     ['users: [{name: a}, {name: a}]', 'error converting users: duplicate name "a" in list'],
     ['[]', 'a kubeconfig must be a mapping'],
     ['kind: Pod', 'no kind "Pod" is registered for version "v1"'],
-    ['contexts: [x]', 'an entry of contexts is no mapping'],
+    ['contexts: [x]', 'an entry of contexts is not a mapping'],
     ...(
       [
         ['cluster', 'certificate-authority-data'],

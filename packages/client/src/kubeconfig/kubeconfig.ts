@@ -1,8 +1,8 @@
-// The kubeconfig file: its entries as named maps, and the reading of one file's text. Merged by load-kubeconfig.ts.
+// The kubeconfig file: its entries as named maps, and a parser for the text of one file. Merged by load-kubeconfig.ts.
 import { isJsonObject } from '@kapstan/api/internal';
 import { parse } from 'yaml';
 
-/** One `cluster` entry, in the words of the file. */
+/** One `cluster` entry, with the member names of the file. */
 export interface KubeconfigCluster {
   readonly server?: string;
   readonly 'tls-server-name'?: string;
@@ -54,16 +54,16 @@ export interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
   readonly users: ReadonlyMap<string, KubeconfigUser>;
   readonly contexts: ReadonlyMap<string, KubeconfigContext>;
-  /** The file that each user came from: refreshed tokens are written there. Absent for a text: they are not kept. */
+  /** The file of each user entry; refreshed tokens are written there. Absent for a parsed text, whose refreshed tokens are not kept. */
   readonly userFiles?: ReadonlyMap<string, string>;
-  /** The files that were read, for the texts of errors. Absent for a text. */
+  /** The files that were read, for error texts. Absent for a parsed text. */
   readonly files?: readonly string[];
-  /** The files that were looked for where none was there, and whether KUBECONFIG lists them. */
+  /** The files that were searched when none exists, and whether KUBECONFIG lists them. */
   readonly missing?: readonly string[];
   readonly isListed?: boolean;
 }
 
-/** Reads YAML or JSON. Throws TypeError for what is no kubeconfig, and for a name given twice. */
+/** Parses YAML or JSON. Throws TypeError when the text is not a kubeconfig, and for a duplicate name. */
 export function parseKubeconfig(text: string): Kubeconfig {
   const document: unknown = parse(text) ?? {};
   if (!isJsonObject(document)) throw new TypeError('a kubeconfig must be a mapping');
@@ -81,7 +81,7 @@ export function parseKubeconfig(text: string): Kubeconfig {
 
 const dataFields = ['certificate-authority-data', 'client-certificate-data', 'client-key-data'] as const;
 
-/** Throws TypeError for what is no padded base64 of the standard alphabet; line ends count for nothing. Source: Go encoding/base64. */
+/** Throws TypeError unless the value is padded base64 of the standard alphabet; line breaks are ignored. Source: Go encoding/base64. */
 export function requireBase64(value: unknown, what: string): void {
   const isBase64 =
     typeof value === 'string' &&
@@ -99,7 +99,7 @@ function namedEntries<T>(list: unknown, field: string): Map<string, T> {
   if (list === undefined || list === null) return entries;
   if (!Array.isArray(list)) throw new TypeError(`${field}s must be a list`);
   for (const item of list as unknown[]) {
-    if (!isJsonObject(item)) throw new TypeError(`an entry of ${field}s is no mapping`);
+    if (!isJsonObject(item)) throw new TypeError(`an entry of ${field}s is not a mapping`);
     const name = typeof item.name === 'string' ? item.name : '';
     if (entries.has(name))
       throw new TypeError(`error converting ${field}s: duplicate name ${JSON.stringify(name)} in list`);

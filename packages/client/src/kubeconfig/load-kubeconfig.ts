@@ -7,17 +7,17 @@ import type { Environment } from '../transport/proxy.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigUser, parseKubeconfig } from './kubeconfig.ts';
 
 export interface LoadKubeconfigOptions {
-  /** This file alone; it must exist. */
+  /** Only this file; it must exist. */
   readonly path?: string;
   /** Where KUBECONFIG and HOME are looked up. Default: the process's. */
   readonly env?: Environment;
-  /** Told when no file of the KUBECONFIG list exists. Default: silent. */
+  /** Gets a warning when no file of the KUBECONFIG list exists. Default: silent. */
   readonly logger?: Logger;
 }
 
 /**
- * The merge of all files: of entries with one name the first file's wins whole; the first current-context wins. Paths
- * in it are absolute. Rejects when a file is unreadable or no kubeconfig; files of a list that do not exist are skipped.
+ * Returns the merge of all files: for entries with the same name the first file's wins as a whole; the first current-context wins. Paths in
+ * it are absolute. Rejects when a file is unreadable or not a kubeconfig; listed files that do not exist are skipped.
  */
 export async function loadKubeconfig(options: LoadKubeconfigOptions = {}): Promise<Kubeconfig> {
   const { path, env = process.env, logger = silentLogger } = options;
@@ -36,7 +36,7 @@ export async function loadKubeconfig(options: LoadKubeconfigOptions = {}): Promi
   return configs.length > 0 ? merged : { ...merged, missing: files, isListed: Boolean(env.KUBECONFIG) };
 }
 
-/** The files that are looked at, in order, without duplicates. */
+/** Returns the files to search, in order, without duplicates. */
 export function kubeconfigFiles(env: Environment): string[] {
   const listed = [...new Set((env.KUBECONFIG ?? '').split(delimiter).filter((file) => file !== ''))];
   return listed.length > 0 ? listed : [join(env.HOME || homedir(), '.kube', 'config')];
@@ -84,7 +84,7 @@ function absolutePaths(config: Kubeconfig, directory: string): Kubeconfig {
   const user = (entry: KubeconfigUser): KubeconfigUser => {
     const resolved = at(entry, ['client-certificate', 'client-key', 'tokenFile']);
     const command = entry.exec?.command;
-    // A bare command is looked up in PATH, one with a separator is a file beside the kubeconfig.
+    // A bare command is looked up in PATH; one with a separator is relative to the kubeconfig.
     const isFile = command?.includes('/') || command?.includes(sep);
     return isFile ? { ...resolved, exec: at({ ...entry.exec }, ['command']) } : resolved;
   };

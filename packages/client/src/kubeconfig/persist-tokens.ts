@@ -1,5 +1,5 @@
-// Writes refreshed OIDC tokens back to the kubeconfig they came from, as kubectl does; everything else in the file stays,
-// comments too.
+// Writes refreshed OIDC tokens back to their kubeconfig, as kubectl does; everything else in the file stays, including
+// comments.
 import { open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
 import type { OidcTokens } from '../credentials/oidc.ts';
@@ -11,7 +11,7 @@ export interface TokenPlace {
 
 const writers = new Map<string, (tokens: OidcTokens) => Promise<void>>();
 
-/** Of one place always the same function: configurations of one file are alike (connection-key.ts). */
+/** Returns the same function for the same place, so that clients with one file can share connections (connection-key.ts). */
 export function tokenWriter(place: TokenPlace): (tokens: OidcTokens) => Promise<void> {
   const key = JSON.stringify([place.file, place.user]);
   const writer = writers.get(key) ?? ((tokens) => persistTokens(place, tokens));
@@ -20,14 +20,14 @@ export function tokenWriter(place: TokenPlace): (tokens: OidcTokens) => Promise<
 }
 
 /**
- * Rejects when the file cannot be written, has no such user any more, or is locked by somebody else: client-go's lock,
- * a file "<file>.lock" beside it.
+ * Rejects when the file cannot be written, no longer has the user, or is locked by another process: client-go's lock is a file
+ * "<file>.lock" beside it.
  */
 async function persistTokens({ file, user }: TokenPlace, tokens: OidcTokens): Promise<void> {
   const lock = `${file}.lock`;
   await (await open(lock, 'wx', 0o600)).close();
   try {
-    // A link stays a link.
+    // Writes to the target of a symbolic link, so that the link stays.
     const path = await realpath(file);
     const { mode } = await stat(path);
     const text = withTokens(await readFile(path, 'utf8'), user, tokens);

@@ -1,6 +1,5 @@
-// Numbered channels over one WebSocket, as Kubernetes' channel protocols have them: the first byte of each binary
-// message is the channel. Holds pings, backpressure and the one end of a connection. Under remote-command, port-stream.
-
+// Numbered channels over one WebSocket, as in Kubernetes' channel protocols: the first byte of each binary message is
+// the channel. Handles pings, backpressure and the end of a connection. Used by remote-command and port-stream.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { TransportError, transportErrorFrom } from '../transport/transport-error.ts';
@@ -12,7 +11,7 @@ export interface ChannelSocketOptions {
   /** Ends the connection at once; `onEnd` gets its reason. */
   readonly signal?: AbortSignal | undefined;
   readonly onMessage: (channel: number, payload: Buffer) => void;
-  /** Called once. undefined = the peer closed the connection in peace, or {@link ChannelSocket.close} was called. */
+  /** Called once. undefined = the peer closed the connection normally, or {@link ChannelSocket.close} was called. */
   readonly onEnd: (error: unknown) => void;
 }
 
@@ -37,7 +36,7 @@ export class ChannelSocket {
     this.#lastHeardMs = options.clock.monotonicNow();
   }
 
-  /** The subprotocol that the server chose. */
+  /** The subprotocol chosen by the server. */
   get protocol(): string {
     return this.#options.opened.socket.protocol;
   }
@@ -46,7 +45,7 @@ export class ChannelSocket {
     return this.#hasEnded;
   }
 
-  /** Lets messages come. Call it once the owner can take them. */
+  /** Starts to deliver messages. Call it once the owner can accept them. */
   start(): void {
     const { socket } = this.#options.opened;
     const { signal } = this.#options;
@@ -62,8 +61,8 @@ export class ChannelSocket {
   }
 
   /**
-   * Sends bytes in frames of 32 KiB. Resolves when the socket has taken the last of them: who waits for that before the
-   * next chunk is held back by a slow peer. Rejects when the connection has ended.
+   * Sends bytes in frames of 32 KiB. Resolves when the socket has accepted the last of them; a caller that waits for this before the next
+   * chunk is slowed down by a slow peer. Rejects when the connection has ended.
    */
   async send(channel: number, payload: Uint8Array): Promise<void> {
     for (let at = 0; at < payload.length || at === 0; at += frameBytes) {
@@ -75,7 +74,7 @@ export class ChannelSocket {
     }
   }
 
-  /** Stops reading the socket, for all channels, until none is blocked: the protocol has no other way to hold back. */
+  /** Stops reading the socket, for all channels, until none is blocked: the protocol has no other backpressure. */
   block(channel: number): void {
     this.#blocked.add(channel);
     if (!this.#hasEnded) this.#options.opened.socket.pause();
@@ -87,12 +86,12 @@ export class ChannelSocket {
     this.#options.opened.socket.resume();
   }
 
-  /** Says goodbye. `onEnd` follows, with undefined. */
+  /** Closes the connection normally. `onEnd` follows, with undefined. */
   close(): void {
     if (this.#hasEnded || this.#isClosing) return;
     this.#isClosing = true;
     this.#options.opened.socket.close(1000);
-    // A paused socket would never read the peer's goodbye.
+    // A paused socket would never read the peer's close frame.
     this.#options.opened.socket.resume();
     this.#end(undefined);
   }
@@ -154,13 +153,13 @@ export class ChannelSocket {
         this.fail(new TransportError({ code: 'ETIMEDOUT', message, request: this.#options.opened.request }));
         return;
       }
-      // Fails only where the connection has ended, which "close" tells.
+      // The ping fails only when the connection has ended, which "close" reports.
       this.#options.opened.socket.ping(undefined, undefined, () => undefined);
       this.#schedulePing();
     }, pingMs);
   }
 
-  // While this side does not read, it cannot hear either: that is no sign of a dead peer.
+  // While this side does not read it receives no pongs, so silence does not mean a dead peer.
   #isSilent(): boolean {
     return this.#blocked.size === 0 && this.#options.clock.monotonicNow() - this.#lastHeardMs >= silenceMs;
   }

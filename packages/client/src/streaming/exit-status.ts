@@ -1,21 +1,20 @@
-// How a remote command ended: the Status on the error channel, as an exit code or as an error. Used by remote-command.
-
+// How a remote command ended: turns the Status on the error channel into an exit code or an error. Used by remote-command.
 import type { Status } from '@kapstan/api';
 import { statusErrorFrom } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';
 
-// A Status is a few hundred bytes; what is longer is none.
+// A Status is a few hundred bytes; anything longer than this is not one.
 const maxBytes = 1_048_576;
 
 export type CommandEnd =
   | { readonly type: 'exit'; readonly exitCode: number }
   | { readonly type: 'failure'; readonly error: Error };
 
-/** Collects the error channel: a Status may come in several messages. */
+/** Collects the error channel, because a Status may come in several messages. */
 export class ExitStatus {
   #text = '';
 
-  /** Takes a message; the end, once the Status is whole. */
+  /** Adds a message; returns the end once the Status is complete. */
   push(payload: Buffer): CommandEnd | undefined {
     this.#text += payload.toString('utf8');
     if (this.#text.length > maxBytes) return { type: 'failure', error: new Error('the error stream holds no Status') };
@@ -23,7 +22,7 @@ export class ExitStatus {
     return isJsonObject(value) ? endOf(value as Partial<Status>) : undefined;
   }
 
-  /** What came so far, for a message. */
+  /** The text received so far, for an error message. */
   get text(): string {
     return this.#text.slice(0, 200);
   }
@@ -43,7 +42,7 @@ function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // Not whole yet.
+    // The text is not complete yet.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

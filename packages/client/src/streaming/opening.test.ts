@@ -61,7 +61,7 @@ describe('the opening of a WebSocket', () => {
       const refused = clientOf({ server: server.url }).exec(target, command);
       await expect(refused).rejects.toMatchObject({ code: 'EPROTONOSUPPORT' });
       await expect(refused).rejects.toThrow(
-        'WebSocket with v5.channel.k8s.io or v4.channel.k8s.io is needed, SPDY is not supported',
+        'WebSocket with v5.channel.k8s.io or v4.channel.k8s.io is required, SPDY is not supported',
       );
     });
 

@@ -1,4 +1,4 @@
-// The pains of exec and port-forward: docs/parity/pains.md has the list.
+// Problems of exec and port-forward that users report, as listed in docs/parity/pains.md.
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';

@@ -15,7 +15,7 @@ import { parsePortSpec } from './port-spec.ts';
 const target = { namespace: 'n', name: 'p' };
 const littleEndian = (port: number): Uint8Array => Uint8Array.of(port & 255, port >> 8);
 
-/** What a kubelet says first on both channels. */
+/** Sends what a kubelet sends first on both channels. */
 const greet = (peer: StreamPeer, port: number): StreamPeer =>
   peer.send(0, littleEndian(port)).send(1, littleEndian(port));
 
@@ -269,7 +269,7 @@ describe('ports of a pod', () => {
       const socket = connect(ports.ports[0]?.local ?? 0, '127.0.0.1').on('error', () => undefined);
       const gone = new Promise((resolve) => socket.resume().once('close', resolve));
       await vi.waitFor(() => expect(remote.listenerCount('end')).toBeGreaterThan(0));
-      // The pipeline, which listens since before, ends the local socket: libuv is then shutting it down.
+      // The pipeline, which listened earlier, ends the local socket: libuv is shutting it down at this point.
       const passedOn = once(remote, 'end');
       remote.push(null);
       await passedOn;

@@ -1,5 +1,5 @@
-// Local ports that lead to ports of a pod: listeners, and for each connection a WebSocket of its own, because the
-// protocol carries one connection a port. One connection's trouble is its own.
+// Local ports that lead to ports of a pod: listeners, and for each connection its own WebSocket, because the protocol
+// carries one connection for each port. A failed connection does not affect the others.
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { inspect } from 'node:util';
@@ -11,9 +11,9 @@ import { type PortSpec, parsePortSpec } from './port-spec.ts';
 export interface PortForwardOptions extends CallOptions {
   /** "8080" or 8080 (the same on both sides), "8888:80", ":80" (any free local port). At least one. */
   readonly ports: readonly (string | number)[];
-  /** Where to listen: IP addresses, or "localhost" for 127.0.0.1 and ::1, of which one is enough. Default localhost. */
+  /** Where to listen: IP addresses, or "localhost" for 127.0.0.1 and ::1, of which one must work. Default localhost. */
   readonly addresses?: readonly string[];
-  /** Told why a connection broke or never came to be. Default: the client's logger. */
+  /** Called with the reason when a connection breaks or cannot be opened. Default: the client's logger. */
   readonly onConnectionError?: (error: Error, port: ForwardedPort) => void;
 }
 
@@ -30,9 +30,9 @@ export type EndForward = (reason: unknown) => Promise<void>;
 
 interface PortForwardInit {
   readonly dial: PortDialer;
-  /** Called once, before anything listens; what it rejects with is passed on. */
+  /** Called once, before anything listens; its rejection is passed on. */
   readonly check: () => Promise<void>;
-  /** How to end those of one client: this one is among them from its opening to its end. */
+  /** Functions that end the client's port-forwards; this one is in the set from its start to its end. */
   readonly ends: Set<EndForward>;
   readonly options: PortForwardOptions;
   readonly onConnectionError: (error: Error, port: ForwardedPort) => void;
@@ -49,7 +49,7 @@ export class PortForward {
     return this.#ending;
   };
   readonly #onAbort = (): void => void this.#end(this.#init.options.signal?.reason);
-  /** Rejects never; what it lets listen is in `#servers`. */
+  /** Never rejects; opened listeners are in `#servers`. */
   #listening: Promise<unknown> | undefined;
   #ending: Promise<void> | undefined;
 
@@ -57,7 +57,7 @@ export class PortForward {
     this.#init = init;
   }
 
-  /** Rejects with TypeError for a wrong specification, then as the check does, with an Error when no port could be listened on. */
+  /** Rejects with TypeError for a wrong specification, then as the check does, and with an Error when no port could be opened. */
   static async listen(init: PortForwardInit): Promise<PortForward> {
     const { ports, addresses = ['localhost'], signal } = init.options;
     requireList(ports, 'ports');
@@ -80,12 +80,12 @@ export class PortForward {
     }
   }
 
-  /** What listens, with the ports that were chosen. */
+  /** The open listeners, with the ports that were chosen. */
   get ports(): readonly ForwardedPort[] {
     return this.#ports;
   }
 
-  /** Ends listeners and connections. Idempotent: all wait for the one end. */
+  /** Ends listeners and connections. Idempotent: all callers wait for the same end. */
   async close(): Promise<void> {
     await this.#end(new Error('the port-forward is closed'));
   }
@@ -116,7 +116,7 @@ export class PortForward {
     signal.throwIfAborted();
   }
 
-  // As client-go: every address is tried, one that works is enough, a free port is the same on all of them.
+  // As in client-go: every address is tried, one success is enough, and a free port is the same on all addresses.
   async #listenOnAny({ local, remote }: PortSpec, hosts: readonly (readonly string[])[]): Promise<void> {
     const failures: Error[] = [];
     let chosen = local;
@@ -161,7 +161,7 @@ export class PortForward {
     const leave = (): void => leaving.abort(new Error('the local side left'));
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    // An error is told by "close" before the pipeline stands, by the pipeline after that.
+    // Before the pipeline is set up "close" reports an error, afterwards the pipeline does.
     socket.on('error', () => undefined);
     socket.once('close', leave);
     try {
@@ -169,7 +169,7 @@ export class PortForward {
       const remote = await this.#init.dial(port.remote, signal);
       pipeline(socket, remote, socket, (error) => {
         if (error) this.#report(error, port);
-        // The reader must not take a broken connection for the end of an answer.
+        // Resets the socket, so that the reader does not take a broken connection for the end of an answer.
         if (error) resetOrDestroy(socket);
       });
     } catch (error) {
@@ -178,7 +178,7 @@ export class PortForward {
     }
   }
 
-  // Whoever leaves does so on purpose, at either end.
+  // A side that leaves does so on purpose, so that is not an error.
   #report(error: Error, port: ForwardedPort): void {
     const { code } = error as NodeJS.ErrnoException;
     if (this.#controller.signal.aborted || code === 'ERR_STREAM_PREMATURE_CLOSE') return;
@@ -197,8 +197,8 @@ function parseAddress(address: string): readonly string[] {
 }
 
 /**
- * libuv refuses to reset a socket while it shuts it down, and Node then never closes it. Everything written has gone out by
- * then, so that the reader misses nothing by a plain end.
+ * Resets the socket, or destroys it while libuv shuts it down: libuv refuses to reset it then, and Node would never close it. Everything
+ * has been sent by then, so the reader misses nothing.
  */
 function resetOrDestroy(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;

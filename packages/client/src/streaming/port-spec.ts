@@ -1,7 +1,7 @@
-// Which local port leads to which port of a pod, as kubectl port-forward is told: "8080", "8888:80", ":80".
+// Parses which local port leads to which port of a pod, as for kubectl port-forward: "8080", "8888:80", ":80".
 
 export interface PortSpec {
-  /** 0 = any that is free. */
+  /** 0 = any free port. */
   readonly local: number;
   readonly remote: number;
 }

@@ -1,5 +1,5 @@
-// One connection to a port of a pod as a Duplex, over v4.channel.k8s.io: channel 0 is data, channel 1 errors, and each
-// begins with the port's number.
+// One connection to a port of a pod as a Duplex, over v4.channel.k8s.io: channel 0 carries data, channel 1 errors, and both
+// begin with the port's number.
 import { Duplex } from 'node:stream';
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { TransportError } from '../transport/transport-error.ts';
@@ -17,10 +17,10 @@ export interface PortStreamInit {
 
 const dataChannel = 0;
 const errorChannel = 1;
-// The protocol cannot pass on that one side has finished writing: after that the other has this long for its next bytes.
+// The protocol cannot report that one side has finished writing; from then on the other has this long for its next bytes.
 const lingerMs = 10_000;
 
-/** Reading and writing hold each other's far side back. */
+/** Backpressure works in both directions. */
 export function portStream(init: PortStreamInit): Duplex {
   return new PortStream(init).duplex;
 }
@@ -29,7 +29,7 @@ class PortStream {
   readonly duplex: Duplex;
   readonly #init: PortStreamInit;
   readonly #channel: ChannelSocket;
-  /** Bytes of the port's number that are still to come, by channel. */
+  /** Bytes of the port's number that are still expected, by channel. */
   readonly #prefixLeft: [data: number, error: number] = [2, 2];
   #error = '';
   #cancelLinger: CancelTimer | undefined;
@@ -42,7 +42,7 @@ class PortStream {
       onEnd: (error) => this.#end(error),
     });
     this.duplex = new Duplex({
-      // When the pod has ended the connection, there is nobody left to write to.
+      // When the pod has ended the connection, nobody is left to write to.
       allowHalfOpen: false,
       read: () => this.#channel.unblock(dataChannel),
       write: (chunk: Buffer, _, done) => {

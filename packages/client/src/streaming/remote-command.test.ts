@@ -64,7 +64,7 @@ describe('a command in a container', () => {
 
   it.each<[Partial<ExecOptions>, string]>([
     [{ command: [] }, 'you must specify at least one command for the container'],
-    [{ tty: true, stderr: true }, 'stderr may not be asked for together with tty'],
+    [{ tty: true, stderr: true }, 'stderr cannot be combined with tty'],
     [{ stdout: false, stderr: false }, 'you must specify at least 1 of stdin, stdout, stderr'],
   ])('refuses %o before anything is sent', async (options, message) => {
     const { server, client } = await start();
@@ -77,7 +77,7 @@ describe('a command in a container', () => {
       const { exec } = await start({ protocols: [protocol] });
       const { command, peer } = await exec();
       expect(command.protocol).toBe(protocol);
-      // The kubelet's sign that the connection stands.
+      // The kubelet sends this when the connection is open.
       peer.send(1, '');
       peer.send(1, 'out').send(2, 'err').send(1, 'put').exit(0).socket.close(1000);
       expect([await text(command.stdout), await text(command.stderr)]).toEqual(['output', 'err']);
@@ -167,7 +167,7 @@ describe('a command in a container', () => {
     await peer.hasMessage(4, '{"Width":120,"Height":40}');
     expect(() => command.resize({ width: -1, height: 1 })).toThrow(TypeError);
     const plain = await exec();
-    expect(() => plain.command.resize({ width: 1, height: 1 })).toThrow('resize() needs tty: true');
+    expect(() => plain.command.resize({ width: 1, height: 1 })).toThrow('resize() requires tty: true');
   });
 
   it('has streams that were not asked for, already ended', async () => {
@@ -189,7 +189,7 @@ describe('a command in a container', () => {
       peer.exit(0).socket.close();
       const [socket] = server.sockets;
       await new Promise<void>((resolve) => {
-        // The socket's buffers fill, then the peer's own: it stands still when two looks find the same.
+        // The socket's buffers fill, then the peer's own; writing has stopped when two checks find the same count.
         let last = -1;
         const look = (): void => {
           if (socket?.bytesWritten === last) return resolve();
@@ -316,7 +316,7 @@ describe('a command in a container', () => {
       const pinged = once(peer.socket, 'ping');
       await clock.advance(5_000);
       await pinged;
-      // The pong is on its way back: a message behind it shows that it has arrived.
+      // The pong is on its way back; a message sent after it shows that it has arrived.
       peer.send(2, '.');
       await once(command.stderr, 'readable');
       command.stderr.read();

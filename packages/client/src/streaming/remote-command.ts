@@ -6,7 +6,7 @@ import type { OpenWebSocket } from '../transport/web-socket-handshake.ts';
 import { ChannelSocket } from './channel-socket.ts';
 import { type CommandEnd, ExitStatus } from './exit-status.ts';
 
-/** `timeoutMs` bounds the time until the server accepts; `signal` also ends what runs then. */
+/** `timeoutMs` limits the time until the server accepts; `signal` also ends the running command. */
 export interface AttachOptions extends CallOptions {
   /** Default: the container of the annotation kubectl.kubernetes.io/default-container, else the first or only one. */
   readonly container?: string;
@@ -14,9 +14,9 @@ export interface AttachOptions extends CallOptions {
   readonly stdin?: boolean;
   /** Default true. */
   readonly stdout?: boolean;
-  /** Default true, with a terminal false. */
+  /** Default true; false with a terminal. */
   readonly stderr?: boolean;
-  /** Asks for a terminal: one stream of output, `resize()`. Not together with `stderr`. Default false. */
+  /** Allocates a terminal: one output stream, `resize()`. Cannot be combined with `stderr`. Default false. */
   readonly tty?: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface TerminalSize {
   readonly height: number;
 }
 
-/** The first is preferred. v4 is what kubelets before 1.30 speak through older API servers. */
+/** In order of preference. v4 is what kubelets before 1.30 speak through older API servers. */
 export const remoteCommandProtocols: readonly string[] = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
@@ -42,23 +42,23 @@ interface RemoteCommandInit {
 }
 
 /**
- * What runs in the container. Output that nobody reads holds the command up once a few buffers are full, as a pipe
- * does: read both streams or ask for one only. Streams that were not asked for have ended from the start. A broken
- * connection destroys the streams with the error that `exited` rejects with; without a listener that harms nobody.
+ * A running command. Output that nobody reads blocks the command once a few buffers are full, as in a pipe: read both streams, or ask for
+ * only one. Streams that were not asked for have ended from the start. A broken connection destroys the streams with the error that
+ * `exited` rejects with; without a listener that is harmless.
  */
 export class RemoteCommand {
-  /** Backpressure reaches the container. `end()` is its end of file, with v5; with v4 it fails with code ENOTSUP. */
+  /** Backpressure reaches the container. With v5 `end()` is the container's end of file; with v4 it fails with code ENOTSUP. */
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /**
-   * The exit code, when the server tells it; attach tells 0. Rejects with `StatusError` when the command could not be
-   * run, with `TransportError` when the connection ended before, with the signal's reason.
+   * The exit code sent by the server; for attach it is 0. Rejects with `StatusError` when the command could not run, with `TransportError`
+   * when the connection ended first, and with the signal's reason.
    */
   readonly exited: Promise<number>;
   readonly #channel: ChannelSocket;
   readonly #status: ExitStatus = new ExitStatus();
-  /** Streams to which nothing more may be pushed. */
+  /** Streams that accept no more data. */
   readonly #closed: Set<Readable> = new Set();
   readonly #request: string;
   readonly #isTty: boolean;
@@ -72,7 +72,7 @@ export class RemoteCommand {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // The streams carry the same error; who waits for neither need not crash for it.
+    // The streams carry the same error; a caller that waits for neither must not crash because of it.
     this.exited.catch(() => undefined);
     this.#channel = new ChannelSocket({
       opened,
@@ -95,9 +95,9 @@ export class RemoteCommand {
     return this.#channel.protocol;
   }
 
-  /** Tells the terminal its size, in characters. Throws TypeError without a terminal or for a size that is none. */
+  /** Sends the terminal its size, in characters. Throws TypeError without a terminal or for an invalid size. */
   resize({ width, height }: TerminalSize): void {
-    if (!this.#isTty) throw new TypeError('resize() needs tty: true');
+    if (!this.#isTty) throw new TypeError('resize() requires tty: true');
     for (const value of [width, height])
       if (!Number.isInteger(value) || value < 0 || value > 65_535)
         throw new TypeError(`a terminal's width and height are integers from 0 to 65535, got ${value}`);
@@ -106,7 +106,7 @@ export class RemoteCommand {
     this.#channel.send(channels.resize, size).catch((error: unknown) => this.#channel.fail(error));
   }
 
-  /** Leaves: ends the connection; `exited` rejects with ECANCELED. What the container does then is up to it. Idempotent. */
+  /** Ends the connection; `exited` rejects with ECANCELED. The command in the container may continue. Idempotent. */
   close(): void {
     this.#reject(new TransportError({ code: 'ECANCELED', message: 'the session was closed', request: this.#request }));
     this.#channel.close();
@@ -140,7 +140,7 @@ export class RemoteCommand {
     const stream = new Readable({
       read: () => this.#channel.unblock(channel),
       destroy: (error, done) => {
-        // Whoever leaves a stream must not hold up the other one.
+        // A stream that is abandoned must not block the other one.
         this.#channel.unblock(channel);
         done(error);
       },
@@ -165,7 +165,7 @@ export class RemoteCommand {
     }
   }
 
-  // An empty message is how the kubelet says that the connection stands.
+  // The kubelet sends an empty message when the connection is open.
   #push(stream: Readable, channel: number, payload: Buffer): void {
     if (payload.length === 0 || stream.destroyed || this.#closed.has(stream)) return;
     if (!stream.push(payload)) this.#channel.block(channel);
@@ -195,7 +195,7 @@ export class RemoteCommand {
     }
     const seen = this.#status.text === '' ? '' : `: ${JSON.stringify(this.#status.text)}`;
     const message = `the connection was closed before the command's exit status came${seen}`;
-    // Without effect when the status has come.
+    // Has no effect once the status has arrived.
     this.#reject(new TransportError({ code: 'ECONNRESET', message, request: this.#request }));
     this.#finish(this.stdout);
     this.#finish(this.stderr);
@@ -210,10 +210,10 @@ interface AskedStreams {
   readonly tty: boolean;
 }
 
-/** Throws TypeError when nothing is asked for, or what a terminal cannot give. Source: core/v1 validation, kubectl. */
+/** Throws TypeError when no stream is requested, or one that a terminal cannot provide. Source: core/v1 validation, kubectl. */
 export function askedStreams(options: AttachOptions): AskedStreams {
   const { stdin = false, stdout = true, tty = false, stderr = !tty } = options;
-  if (tty && stderr) throw new TypeError('stderr may not be asked for together with tty: a terminal has one output');
+  if (tty && stderr) throw new TypeError('stderr cannot be combined with tty: a terminal has one output');
   if (!stdin && !stdout && !stderr) throw new TypeError('you must specify at least 1 of stdin, stdout, stderr');
   return { stdin, stdout, stderr, tty };
 }

@@ -1,4 +1,4 @@
-// Throw-away certificates for tests of TLS: one authority, and leaves for servers and clients.
+// Throw-away certificates for TLS tests: one authority, and certificates for servers and clients.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { parseTime } from '@kapstan/api';

@@ -1,4 +1,4 @@
-// A real HTTP(S) server on a free port that answers as a test scripts it, and records what it was asked.
+// A real HTTP(S) server on a free port that answers as a test scripts it, and records the requests.
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,7 +9,7 @@ export interface RecordedRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: IncomingMessage['headers'];
-  /** Names and values as they came, in turn. */
+  /** Names and values as received, alternating. */
   readonly rawHeaders: readonly string[];
   readonly body: string;
   readonly socket: Socket;
@@ -56,13 +56,13 @@ export class ScriptedServer {
     return request;
   }
 
-  /** Answers of the next requests, one each. */
+  /** Sets the answers of the next requests, one each. */
   next(...answers: Answer[]): this {
     this.#answers.push(...answers);
     return this;
   }
 
-  /** Answer of all requests beyond those scripted. */
+  /** Sets the answer of all requests beyond the scripted ones. */
   always(answer: Answer): this {
     this.#fallback = answer;
     return this;
@@ -102,7 +102,7 @@ export function json(
   };
 }
 
-/** Answers with text as it is. */
+/** Answers with text, unchanged. */
 export function text(
   body: string,
   init: { readonly status?: number; readonly headers?: Record<string, string> } = {},

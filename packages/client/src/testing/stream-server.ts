@@ -1,4 +1,4 @@
-// A stand-in for the streaming side of an API server and its kubelets: real sockets, npm ws, channel protocols. A test
+// Stands in for the streaming side of an API server and its kubelets: real sockets, npm ws, channel protocols. A test
 // takes each accepted connection and plays the container, byte by byte.
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -8,9 +8,9 @@ import { type WebSocket, WebSocketServer } from 'ws';
 
 export interface StreamServerOptions {
   readonly tls?: ServerOptions;
-  /** What the server speaks, in its order of preference. Default v5, v4. An empty list: it names none. */
+  /** Subprotocols that the server speaks, in order of preference. Default v5, v4. An empty list: it names none. */
   readonly protocols?: readonly string[];
-  /** False: never answers a ping, as a peer behind a dead link. Default true. */
+  /** False: never answers a ping, like a peer behind a dead link. Default true. */
   readonly autoPong?: boolean;
 }
 
@@ -18,9 +18,9 @@ export interface StreamServerOptions {
 export class StreamPeer {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
-  /** All messages that came: channel and text. */
+  /** All received messages: channel and text. */
   readonly messages: [channel: number, text: string][] = [];
-  /** Bytes that came, by channel. */
+  /** Number of received bytes by channel. */
   readonly received: Map<number, number> = new Map();
 
   constructor(socket: WebSocket, request: IncomingMessage) {
@@ -39,7 +39,7 @@ export class StreamPeer {
     return this;
   }
 
-  /** The Status of the error channel: 0 = success. */
+  /** Sends the Status of the error channel: 0 = success. */
   exit(code: number): this {
     if (code === 0) return this.status({ status: 'Success' });
     return this.status({
@@ -54,12 +54,12 @@ export class StreamPeer {
     return this.send(3, JSON.stringify({ metadata: {}, ...status }));
   }
 
-  /** Resolves when the channel has got so many bytes. */
+  /** Resolves when the channel has received this many bytes. */
   async hasReceived(channel: number, bytes: number): Promise<void> {
     while ((this.received.get(channel) ?? 0) < bytes) await once(this.socket, 'message');
   }
 
-  /** Resolves when this message has come. */
+  /** Resolves when this message has arrived. */
   async hasMessage(channel: number, text: string): Promise<void> {
     while (!this.messages.some(([from, said]) => from === channel && said === text)) await once(this.socket, 'message');
   }
@@ -68,7 +68,7 @@ export class StreamPeer {
 type Refusal = (socket: Socket, request: IncomingMessage) => void;
 
 export class StreamServer {
-  /** Those that asked for an upgrade. */
+  /** Requests that asked for an upgrade. */
   readonly requests: IncomingMessage[] = [];
   /** Answers plain requests. */
   onRead: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => void response.end('{}');
@@ -117,7 +117,7 @@ export class StreamServer {
     return `${this.#scheme}://127.0.0.1:${this.port}`;
   }
 
-  /** The next connection that was or will be accepted. */
+  /** Returns the next connection that was or will be accepted. */
   async peer(): Promise<StreamPeer> {
     const peer = this.#peers.shift();
     return peer ?? (await new Promise((resolve) => (this.#waiting = resolve)));
@@ -142,7 +142,7 @@ export class StreamServer {
   }
 }
 
-/** An answer to an upgrade that is none. */
+/** Answers an upgrade with an ordinary response. */
 export function plainAnswer(code: number, body: object | string, headers: Record<string, string> = {}): Refusal {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const type = typeof body === 'string' ? 'text/plain' : 'application/json';

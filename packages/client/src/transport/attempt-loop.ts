@@ -1,5 +1,5 @@
-// One call as a row of attempts: credentials, rate limit, Retry-After, one refresh after a 401, warnings, diagnostics.
-// How an attempt reaches the server is the Exchange's part: a call, a stream or an upgrade (transport.ts).
+// One call as a sequence of attempts: credentials, rate limit, Retry-After, one refresh after a 401, warnings, diagnostics.
+// The Exchange decides how an attempt reaches the server: as a call, a stream or an upgrade (transport.ts).
 import diagnostics_channel from 'node:diagnostics_channel';
 import { delay, type StatusError } from '@kapstan/api';
 import type { ResolvedClientOptions } from '../client-config.ts';
@@ -12,16 +12,16 @@ import { statusErrorOf } from './status-response.ts';
 import { isTransportError, TransportError, transportErrorFrom } from './transport-error.ts';
 import { parseWarnings, type WarningHandler } from './warnings.ts';
 
-/** An answer's head. Whoever gets no `answer` reads `text`, once: that frees the connection. */
+/** The head of an answer. Without `answer` the caller must read `text` once, which frees the connection. */
 export interface AttemptResponse<A> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Set = success. */
+  /** Present means success. */
   readonly answer?: A;
   text(): Promise<string>;
 }
 
-/** Calls `beforeSend` once the connection stands, right before the request is written; where that throws, nothing is written. */
+/** Calls `beforeSend` once the connection is open, right before the request is written; when that throws, nothing is written. */
 export type Attempt<A> = (credentialHeaders: RequestHeaders, beforeSend: () => void) => Promise<AttemptResponse<A>>;
 
 export interface Exchange<A> {
@@ -29,10 +29,10 @@ export interface Exchange<A> {
   readonly signal: AbortSignal;
   /** For messages: "GET https://host/path". */
   readonly label: string;
-  /** Streams are not retried when their connection breaks: who watches decides, with its own backoff. */
+  /** Streams are not retried when their connection breaks: the watcher decides, with its own backoff. */
   readonly isStream: boolean;
   readonly beforeAttempt?: (() => void) | undefined;
-  /** Finds the connection of the next attempt. What it rejects with is passed on as it is. */
+  /** Finds the connection of the next attempt. Its rejection is passed on unchanged. */
   prepare(): Promise<Attempt<A>>;
 }
 
@@ -41,7 +41,7 @@ export interface AttemptPorts {
   readonly credentials: Credentials;
   readonly limiter: RateLimiter | undefined;
   readonly onWarning: WarningHandler;
-  /** Told the status of each answer. */
+  /** Called with the status of each answer. */
   readonly onAnswer: (status: number) => void;
   readonly options: ResolvedClientOptions;
 }
@@ -80,7 +80,7 @@ export class AttemptLoop {
       await rejectWithPrevious(this.#passLimiter(progress), previous);
       const outcome = await this.#attempt(progress);
       if (outcome.type === 'answer') return outcome.answer;
-      // New credentials come once and cost no retry.
+      // New credentials are fetched only once and do not count as a retry.
       const isLast = outcome.type === 'failure' || (outcome.type === 'retry' && retries++ >= options.maxRetries);
       if (isLast) throw withPrevious(outcome.error, previous);
       previous = outcome.error;
@@ -99,7 +99,7 @@ export class AttemptLoop {
     }
   }
 
-  // The first attempt of a watch passes the limiter by. Source: client-go rest/request.go (Watch).
+  // The first attempt of a watch skips the limiter. Source: client-go rest/request.go (Watch).
   async #passLimiter<A>(progress: Progress<A>): Promise<void> {
     const { limiter, options } = this.#ports;
     progress.rateLimitedMs = 0;
@@ -176,7 +176,7 @@ export class AttemptLoop {
   }
 }
 
-/** What beforeAttempt threw, on its way through undici. */
+/** Wraps what beforeAttempt threw while it passes through undici. */
 class Refusal extends Error {
   constructor(cause: unknown) {
     super('refused before it was sent', { cause });
@@ -200,7 +200,7 @@ async function failure<A>(
   return statusErrorOf({ code: response.status, method, contentType, body, retryAfterSeconds, resource, name });
 }
 
-// Whole seconds only; HTTP dates are ignored. Source: client-go rest/with_retry.go (retryAfterSeconds).
+// Accepts whole seconds only; HTTP dates are ignored. Source: client-go rest/with_retry.go (retryAfterSeconds).
 function retryAfter(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }
@@ -212,8 +212,8 @@ function brokenOutcome<A>({ request, isStream }: Exchange<A>, error: TransportEr
 }
 
 /**
- * The result of the work, or the signal's reason when that comes first. undici heeds the signal of a request only once its
- * connection stands, which a silent peer can keep from happening.
+ * Returns the result of the work, or rejects with the signal's reason if that comes first. undici checks the signal of a request only once
+ * its connection is open, which a silent peer can prevent.
  */
 export function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
@@ -225,14 +225,14 @@ export function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<
   });
 }
 
-/** The caller's own reason as it is; a deadline says what the attempts before it ran into. */
+/** Returns the caller's own reason unchanged; a deadline also reports the error of earlier attempts. */
 export function abortReason(signal: AbortSignal, error: unknown): unknown {
   const reason: unknown = signal.reason;
   const previous = error instanceof RetryInterrupted ? error.previous : undefined;
   return isTransportError(reason) ? withPrevious(reason, previous) : reason;
 }
 
-/** The call was aborted while it waited for its next attempt. Never leaves the transport: {@link abortReason}. */
+/** The call was aborted while it waited for its next attempt. Never leaves the transport, see {@link abortReason}. */
 class RetryInterrupted extends Error {
   readonly previous: Error | undefined;
 

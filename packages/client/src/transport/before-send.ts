@@ -1,14 +1,14 @@
-// The last word before the bytes of a request go, which may be long after it was handed to undici: its connection has to stand
-// first. Composed into the dispatchers of connection-pool.ts; who may refuse is asked by attempt-loop.ts.
+// Calls back right before the bytes of a request are sent. That may be long after the request was handed to undici, because its
+// connection must open first. Composed into the dispatchers of connection-pool.ts; attempt-loop.ts asks whether to send.
 import type { Dispatcher } from 'undici';
 
-/** request() hands it down, which the type of the options leaves out. */
+/** request() passes this on, although the type of its options does not have it. */
 export interface BeforeSend {
-  /** Called right before the request is written. What it throws, the request rejects with; nothing is written. */
+  /** Called right before the request is written. When it throws, nothing is written and the request rejects with that error. */
   readonly beforeSend: () => void;
 }
 
-// undici starts a request and writes it in one turn, when the connection stands: client-h1.js (writeH1).
+// undici starts a request and writes it in the same turn, once the connection is open: client-h1.js (writeH1).
 export const callBeforeSend: Dispatcher.DispatcherComposeInterceptor =
   (dispatch) => (options: Dispatcher.DispatchOptions & Partial<BeforeSend>, handler) => {
     const { beforeSend } = options;

@@ -1,5 +1,4 @@
-// The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
-
+// The lifetime of one call: combines the caller's signal and the call's deadline in one AbortSignal. Used by the transport.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { addAbortListener, removeAbortListener, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 import { TransportError } from './transport-error.ts';
@@ -19,7 +18,7 @@ export class CallScope {
   readonly #onAbort = (): void => this.#controller.abort(this.#outer?.reason);
   #cancelTimer: CancelTimer | undefined;
 
-  /** Throws TypeError for a time that is negative or none, and for what is no signal. */
+  /** Throws TypeError for a timeout that is not a non-negative number, and for a value that is not a signal. */
   constructor({ clock, signal, timeoutMs, request }: CallScopeOptions) {
     requireSignal(signal);
     requireNotNegative(timeoutMs, 'timeoutMs');
@@ -39,19 +38,19 @@ export class CallScope {
     return this.#outer?.aborted === true;
   }
 
-  /** The deadline no longer applies: the stream is open. */
+  /** Cancels the deadline, because the stream is open. */
   stopDeadline(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
   }
 
-  /** Aborts what still runs. */
+  /** Aborts all remaining work. */
   abort(reason?: unknown): void {
     this.#controller.abort(reason);
     this.close();
   }
 
-  /** Aborts what still runs with a transport error of its own. */
+  /** Aborts all remaining work with its own transport error. */
   fail(code: string, message: string): void {
     this.abort(new TransportError({ code, message, request: this.#request }));
   }

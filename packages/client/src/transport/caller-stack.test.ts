@@ -9,12 +9,12 @@ const target = { namespace: 'n', name: 'a' };
 const thing = { metadata: target };
 const closedPort = 'http://127.0.0.1:1';
 
-/** As many clients around the client as a reconcile has, and more. */
+/** Nests at least as many clients around the client as a reconcile has. */
 async function deep<R>(depth: number, call: () => Promise<R>): Promise<R> {
   return await (depth === 0 ? call() : deep(depth - 1, call));
 }
 
-/** Its name is the line that is looked for. */
+/** Its name marks the line that the test looks for. */
 async function theCallersLine(call: () => unknown): Promise<void> {
   await call();
 }
@@ -29,7 +29,7 @@ describe('the stack of a call that fails', () => {
   let client: Client;
   const limit = Error.stackTraceLimit;
   beforeEach(async () => {
-    // Node's; that of a test runner is higher.
+    // Node's default; a test runner sets a higher one.
     Error.stackTraceLimit = 10;
     server = await ScriptedServer.start();
     server.always(

@@ -1,20 +1,20 @@
-// The stack of an error that a call rejects with, from the line that made the call on. Used by the transport, where errors leave
-// it: there every frame between is awaited, so V8 knows them all.
+// Gives errors of calls a stack that shows the caller's line. Used where errors leave the transport: every frame up to the caller is
+// awaited there, so V8 knows them all.
 import { isStatusError } from '@kapstan/api';
 import { isTransportError } from './transport-error.ts';
 
-// From the transport up to whoever called: through the verbs (4) and the two clients around them that a reconcile has (8).
+// Frames of our own up to the caller: the verbs (4), and the two clients that a reconcile wraps around them (8), with some to spare.
 const ownFrames = 20;
 
 /**
- * The error, whose stack shows who called instead of where its answer was read: with the default of ten frames nothing but that
- * would be seen. Only of errors that are made here, one a call. Costs a call that succeeds nothing; where stacks are switched off
- * (`Error.stackTraceLimit` 0), nothing is done.
+ * Gives the error a stack that shows who called. With the default of ten frames it would show only where the answer was read. Applies only
+ * to errors created here, once for each call. Successful calls pay nothing; nothing happens where stacks are switched off
+ * (`Error.stackTraceLimit` 0).
  */
 export function withCallerStack(error: unknown): unknown {
   const limit = Error.stackTraceLimit;
   if (!(limit > 0) || !(isStatusError(error) || isTransportError(error))) return error;
-  // Atomic: the limit is the whole program's. Not by assignment, which throws where intrinsics are frozen.
+  // Atomic: the limit belongs to the whole program. Set with Reflect, because an assignment throws where intrinsics are frozen.
   Reflect.set(Error, 'stackTraceLimit', limit + ownFrames);
   Error.captureStackTrace(error, withCallerStack);
   Reflect.set(Error, 'stackTraceLimit', limit);

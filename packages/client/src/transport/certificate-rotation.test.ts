@@ -21,7 +21,7 @@ describe('a rotated certificate', () => {
   let server: ScriptedServer;
   let clock: VirtualClock;
   let client: Client;
-  /** The names in the certificates with which requests came. */
+  /** Names in the client certificates of received requests. */
   const senders: string[] = [];
   const logged: string[] = [];
   const logger: Logger = { ...silentLogger, error: (text) => void logged.push(text) };
@@ -34,7 +34,7 @@ describe('a rotated certificate', () => {
     await writeFile(path('crt'), cert);
     await writeFile(path('key'), key);
   };
-  /** A watch that has begun, and its next event. */
+  /** Starts a watch; returns its next event once it has begun. */
   const watch = async (): Promise<{ readonly next: Promise<unknown> }> => {
     const events = client.watchEvents(Node);
     await events.next();
@@ -96,7 +96,7 @@ describe('a rotated certificate', () => {
     await broken;
     await watch();
     expect(senders).toEqual(['one', 'two']);
-    // Looked at again, and found unchanged: the watch goes on.
+    // The files are checked again and found unchanged, so the watch continues.
     await clock.advance(300_000);
     await client.get(Node, target);
     expect(server.connections).toBe(3);
@@ -174,7 +174,7 @@ describe('a rotated certificate', () => {
     client = connect({ tls: { caFile: path('ca'), certFile: path('crt'), keyFile: path('key') } });
     const abort = new AbortController();
     const aborted = expect(client.watchEvents(Node, { signal: abort.signal }).next()).rejects.toThrow('enough');
-    // Opens when somebody reads.
+    // Opening the pipe for writing waits until somebody reads it.
     const ca = await open(path('ca'), 'w');
     const call = client.get(Node, target);
     abort.abort(new Error('enough'));

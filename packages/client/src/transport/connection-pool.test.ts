@@ -27,7 +27,7 @@ describe('connections and answers', () => {
   };
   beforeEach(async () => {
     server = await ScriptedServer.start();
-    // Echoes the name that was asked for, the later ones first.
+    // Echoes the requested name; later names are answered first.
     server.always(async (response, request) => {
       const name = request.path.split('/').at(-1) ?? '';
       for (let turns = 10 - Number(name); turns > 0; turns--) await new Promise(setImmediate);
@@ -154,7 +154,7 @@ describe('the pool when files of its certificates change', () => {
       const first = await pool.generation();
       await clock.advance(60_000);
       expect(await pool.generation()).toBe(first);
-      // The same in other words: it still fits the other two.
+      // The content differs but still fits the other two files.
       await writeFile(files[member], `${texts[member]}\n`);
       await clock.advance(60_000);
       expect(await pool.generation()).not.toBe(first);

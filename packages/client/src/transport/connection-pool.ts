@@ -1,5 +1,5 @@
-// The connections of one cluster and one identity: an undici pool for calls, a connection of its own for each stream. Shared by
-// equal clients (shared-pools.ts), each of which has a lease (pool-lease.ts). New certificates get a new pool; the old one drains.
+// The connections of one cluster and one identity: an undici pool for calls, and a separate connection for each stream. Equal clients
+// share it (shared-pools.ts), each with a lease (pool-lease.ts). New certificates get a new pool; the old one drains.
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
@@ -16,14 +16,14 @@ export interface ConnectionPoolOptions {
   readonly clock: Clock;
 }
 
-// Go's default; a shorter Keep-Alive hint of the server wins. Source: client-go transport/cache.go.
+// Go's default; a shorter Keep-Alive of the server takes precedence. Source: client-go transport/cache.go.
 const idleMs = 90_000;
-// How often a client certificate's files are looked at while nothing but streams is open. Source: client-go transport/cert_rotation.go.
+// How often the client certificate's files are checked while only streams are open. Source: client-go transport/cert_rotation.go.
 const certificateCheckMs = 300_000;
-// Deadlines are the transport's own, on its clock; streams have none.
+// The transport has its own deadlines, on its clock; streams have none.
 const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs };
 
-/** What is made of one set of certificates. */
+/** Everything that belongs to one set of certificates. */
 export interface Generation {
   readonly texts: TlsTexts;
   readonly connect: Connect;
@@ -35,7 +35,7 @@ export class ConnectionPool {
   #current: Generation | undefined;
   readonly #draining = new Set<Dispatcher>();
   readonly #streams = new Map<Dispatcher, StreamEntry>();
-  /** Ends connections that do not stand yet and that no call in particular waits for. */
+  /** Ends connections that are still opening and that no particular call waits for. */
   readonly #closing = new AbortController();
   #cancelCheck: CancelTimer | undefined;
   #isClosed = false;
@@ -44,15 +44,18 @@ export class ConnectionPool {
     this.#options = options;
   }
 
-  /** What the next connection is made of; its `pool` is for calls. Rejects when certificates cannot be had, or after {@link close}. */
+  /**
+   * Returns what the next connection is made from; its `pool` is for calls. Rejects when certificates cannot be loaded, or after
+   * {@link close}.
+   */
   async generation(): Promise<Generation> {
     return this.#generation(await this.#options.material.load());
   }
 
   /**
-   * A connection for one stream; give it to {@link release} when that is over. Not of the pool, because undici connects
-   * anew, for nothing, when a request that runs is aborted; with HTTP/1.1 a stream fills its connection anyway.
-   * `onReplaced` is called when the client certificate has changed: the stream should end.
+   * Opens a connection for one stream; pass it to {@link release} afterwards. It is not taken from the pool, because undici reconnects
+   * needlessly when a running request is aborted; with HTTP/1.1 a stream occupies its connection anyway. `onReplaced` is called when the
+   * client certificate has changed: the stream should end.
    */
   openStream(generation: Generation, onReplaced: () => void): Dispatcher {
     const connecting = new AbortController();
@@ -64,7 +67,7 @@ export class ConnectionPool {
     return dispatcher;
   }
 
-  /** Ends the connection of a stream. */
+  /** Closes the connection of a stream. */
   async release(dispatcher: Dispatcher): Promise<void> {
     this.#streams.get(dispatcher)?.connecting.abort();
     this.#streams.delete(dispatcher);
@@ -72,7 +75,7 @@ export class ConnectionPool {
     await dispatcher.destroy();
   }
 
-  /** A bare connection, for an upgrade; it belongs to the caller. Rejects with network errors and the signal's reason. */
+  /** Opens a bare connection for an upgrade; it belongs to the caller. Rejects with network errors and the signal's reason. */
   dial(generation: Generation, signal: AbortSignal): Promise<Socket> {
     const { protocol, hostname, host, port } = this.#options.server;
     const servername = this.#options.tls.serverName;
@@ -87,7 +90,7 @@ export class ConnectionPool {
     });
   }
 
-  /** Ends every connection, busy ones too, but for those of {@link dial}. Idempotent. */
+  /** Closes every connection, busy ones too, except those of {@link dial}. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopChecks();
@@ -120,16 +123,16 @@ export class ConnectionPool {
     const forget = (): void => {
       this.#draining.delete(old.pool);
     };
-    // Its calls come to their end; destroyed meanwhile by close() it is gone as well.
+    // Its calls run to their end; if close() destroys it first, it is gone as well.
     old.pool.close().then(forget, forget);
-    // Who a stream is stays as it was when it connected; whom it trusts was settled then. Source: client-go
-    // transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.
+    // A stream keeps the identity it connected with, and trust in the server was settled then. So only a new certificate ends streams.
+    // Source: client-go transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.
     if (old.texts.cert === texts.cert && old.texts.key === texts.key) return;
     const streams = [...this.#streams.values()].map(({ onReplaced }) => onReplaced);
     for (const onReplaced of streams) onReplaced();
   }
 
-  // Without calls nobody would notice a new certificate.
+  // Without calls nothing else would notice a new certificate.
   #checkLater(): void {
     const isNeeded = this.#streams.size > 0 && this.#options.material.hasCertificateFiles;
     if (!isNeeded || this.#cancelCheck !== undefined) return;
@@ -151,14 +154,14 @@ export class ConnectionPool {
 
   #create(texts: TlsTexts): Generation {
     const { server, proxyUrl, tls } = this.#options;
-    // One connector for pool and streams: they share the cache of TLS sessions.
+    // Pool and streams share one connector, and so its cache of TLS sessions.
     const isInsecure = tls.insecureSkipVerify === true;
     const connect = connectorOf({ server, proxyUrl, texts, serverName: tls.serverName, isInsecure });
     return { texts, connect, pool: this.#pool(connect) };
   }
 
-  // Invariant: undici connects within the dispatch of the one call that the connection is made for (pipelining 1), unless an idle
-  // connection broke beneath it; and forgets the connection with its error.
+  // Invariant: undici connects during the dispatch of the one call that the connection is for (pipelining 1), unless an idle connection
+  // broke under it; it drops the connection with the connection's error.
   #pool(connect: Connect): Dispatcher {
     let caller: AbortSignal | undefined;
     const connectForCaller: buildConnector.connector = (options, callback) =>
@@ -176,12 +179,12 @@ export class ConnectionPool {
 }
 
 interface StreamEntry {
-  /** What to do when the client certificate is replaced. */
+  /** Called when the client certificate is replaced. */
   readonly onReplaced: () => void;
   readonly connecting: AbortController;
 }
 
-/** request() hands its signal down, which the type of the options leaves out. */
+/** request() passes its signal on, although the type of its options does not have it. */
 interface CallSignal {
   readonly signal?: AbortSignal;
 }

@@ -3,7 +3,7 @@ import type { buildConnector } from 'undici';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectorOf } from './connector.ts';
 
-// What a proxy says so that the way counts as open.
+// The answers of a proxy after which the tunnel counts as open.
 const greetings = {
   none: [],
   http: ['HTTP/1.1 200 OK\r\n\r\n'],
@@ -40,7 +40,7 @@ describe('a connection', () => {
     'sends small writes at once and asks after 30 s of silence whether the far side is there: %s',
     async (_, way, said) => {
       greeting = said;
-      // The kernel's answer cannot be read back, so what it is told is looked at; the calls go through.
+      // The kernel's settings cannot be read back, so the test spies on the setters; the calls go through.
       const told = [vi.spyOn(Socket.prototype, 'setNoDelay'), vi.spyOn(Socket.prototype, 'setKeepAlive')];
       const { port } = server.address() as AddressInfo;
       const url = new URL(`http://127.0.0.1:${port}`);

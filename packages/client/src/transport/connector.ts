@@ -1,5 +1,5 @@
-// How a connection comes to stand: directly or through a proxy, TLS included. One that nobody waits for any more ends at once and
-// not with its time. Used by the connection pool; the ways through proxies are proxy-tunnel.ts and socks-tunnel.ts.
+// Opens connections: directly or through a proxy, including TLS. A connection that nobody waits for any more ends at once instead of at
+// its timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts lead through proxies.
 import type { Socket } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { buildConnector } from 'undici';
@@ -8,7 +8,10 @@ import { proxyTunnel } from './proxy-tunnel.ts';
 import { socksTunnel } from './socks-tunnel.ts';
 import type { TlsTexts } from './tls-material.ts';
 
-/** Until the connection stands, the signal ends it; then it belongs to whom it was called back. May throw instead of calling back. */
+/**
+ * Until the connection is open, the signal ends it; afterwards it belongs to the receiver of the callback. May throw instead of calling
+ * back.
+ */
 export type Connect = (options: buildConnector.Options, signal: AbortSignal, callback: buildConnector.Callback) => void;
 
 export interface ConnectorOptions {
@@ -19,11 +22,11 @@ export interface ConnectorOptions {
   readonly isInsecure: boolean;
 }
 
-// Source of the figures: client-go transport/cache.go.
+// Source of the values: client-go transport/cache.go.
 const connectTimeoutMs = 30_000;
 const tcpKeepAliveMs = 30_000;
 
-// By our own tunnels: undici's ProxyAgent has no way to end a TLS handshake behind the proxy.
+// Uses our own tunnels, because undici's ProxyAgent cannot end a TLS handshake behind the proxy.
 export function connectorOf({ server, proxyUrl, texts, serverName, isInsecure }: ConnectorOptions): Connect {
   const identity = {
     minVersion: 'TLSv1.2' as const,
@@ -39,7 +42,7 @@ export function connectorOf({ server, proxyUrl, texts, serverName, isInsecure }:
   if (proxyUrl === undefined) return connect;
   const way = { proxyUrl, server, timeoutMs: connectTimeoutMs };
   const tunnel = isSocks(proxyUrl) ? socksTunnel : proxyTunnel;
-  // A proxy with TLS is asked for what the server is asked for, as by Go's net/http, or may be one of the public authorities'.
+  // A TLS proxy is verified like the server, as in Go's net/http, or by the public authorities.
   const ca = texts.ca === undefined ? {} : { ca: [...rootCertificates, texts.ca] };
   const tls = /^https:/i.test(proxyUrl) ? { secureContext: createSecureContext({ ...identity, ...ca }) } : {};
   return (options, signal, callback) => {
@@ -62,7 +65,7 @@ function abortable(tls: buildConnector.BuildOptions): Connect {
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: tcpKeepAliveMs };
   const direct = buildConnector({ ...tls, ...keepAlive, timeout: connectTimeoutMs });
   return (options, signal, callback) => {
-    // undici gives back the socket, which its types leave out; destroyed with an error, it calls back.
+    // undici returns the socket, although its types do not say so; when destroyed with an error, it calls back.
     const made: unknown = direct(options, (...result) => {
       signal.removeEventListener('abort', onAbort);
       callback(...result);

@@ -8,7 +8,7 @@ const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node'
 const target = { name: 'a' };
 const pod = { name: 'a', namespace: 'b' };
 
-// What a silent peer still says as a proxy: the way is open, and nothing more.
+// A silent peer that acts as a proxy opens the tunnel and sends nothing more.
 const greetings = {
   none: [],
   http: ['HTTP/1.1 200 OK\r\n\r\n'],
@@ -35,7 +35,7 @@ describe('connections that do not stand yet', () => {
       let heard = 0;
       socket.on('error', () => undefined);
       socket.on('close', () => sockets.delete(socket));
-      // Beyond its greeting it takes what comes and never answers: so no TLS handshake ends.
+      // After its greeting it reads everything and never answers, so no TLS handshake ends.
       socket.on('data', () => {
         const word = greeting[heard++];
         if (word !== undefined) socket.write(word);

@@ -1,4 +1,4 @@
-// What goes to the server and what comes back, below the verbs. Used by the transport, its attempts, and watches.
+// Requests and answers below the level of verbs. Used by the transport, its attempts, and watches.
 import type { GroupResource } from '@kapstan/api';
 import type { Dispatcher } from 'undici';
 
@@ -12,7 +12,7 @@ export interface HttpRequest {
   readonly accept?: string;
   readonly contentType?: string;
   readonly body?: string | undefined;
-  /** What is asked for; stands in errors that the server did not word. */
+  /** The requested resource, for errors that the server did not word itself. */
   readonly resource?: GroupResource | undefined;
   readonly name?: string | undefined;
 }
@@ -30,7 +30,7 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined;
   /** 0 = no limit. */
   readonly timeoutMs: number;
-  /** Called right before each attempt is written, when its connection stands; what it throws, the call rejects with. */
+  /** Called right before each attempt is written, once its connection is open; when it throws, the call rejects with that error. */
   readonly beforeAttempt?: (() => void) | undefined;
 }
 

@@ -8,7 +8,7 @@ import { ConnectionPool } from './connection-pool.ts';
 import { PoolLease } from './pool-lease.ts';
 import { TlsMaterial } from './tls-material.ts';
 
-/** Says what was given back to it, and holds the ends of streams up when it is told to. */
+/** Records what was given back to it, and can delay the end of streams. */
 class ObservedPool extends ConnectionPool {
   readonly released: Dispatcher[] = [];
   gate: Promise<void> | undefined;

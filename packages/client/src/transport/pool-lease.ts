@@ -1,4 +1,4 @@
-// One client's part in a connection pool that equal clients share: its streams and upgraded connections, which end with it.
+// One client's share of a connection pool that equal clients use: its streams and upgraded connections, which end with it.
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { ConnectionPool, Generation } from './connection-pool.ts';
@@ -10,20 +10,20 @@ export class PoolLease {
   readonly #upgraded = new Set<Socket>();
   #closing: Promise<void> | undefined;
 
-  /** `giveBack` is called once, by {@link close}. */
+  /** {@link close} calls `giveBack` once. */
   constructor(pool: ConnectionPool, giveBack: () => Promise<void>) {
     this.#pool = pool;
     this.#giveBack = giveBack;
   }
 
-  /** The pool for the next call. Rejects when certificates cannot be had, or after {@link close}. */
+  /** Returns the pool for the next call. Rejects when certificates cannot be loaded, or after {@link close}. */
   async forCall(): Promise<Dispatcher> {
     return (await this.#generation()).pool;
   }
 
   /**
-   * A connection for one stream; give it to {@link release} when that is over. `onReplaced` is called when the client
-   * certificate has changed: the stream should end. Rejects as {@link forCall}.
+   * Opens a connection for one stream; pass it to {@link release} afterwards. `onReplaced` is called when the client certificate has
+   * changed: the stream should end. Rejects as {@link forCall} does.
    */
   async forStream(onReplaced: () => void): Promise<Dispatcher> {
     const stream = this.#pool.openStream(await this.#generation(), onReplaced);
@@ -32,8 +32,8 @@ export class PoolLease {
   }
 
   /**
-   * The way to a bare connection, for an upgrade; it belongs to the caller, {@link close} ends it too. Rejects as
-   * {@link forCall}; network errors come from the second step.
+   * Prepares a bare connection for an upgrade; it belongs to the caller, and {@link close} ends it too. Rejects as {@link forCall} does;
+   * network errors come from the returned function.
    */
   async forUpgrade(): Promise<(signal: AbortSignal) => Promise<Socket>> {
     const generation = await this.#generation();
@@ -46,13 +46,13 @@ export class PoolLease {
     };
   }
 
-  /** Ends the connection of a stream. */
+  /** Closes the connection of a stream. */
   release(stream: Dispatcher): void {
     this.#streams.delete(stream);
     this.#pool.release(stream).catch(() => undefined);
   }
 
-  /** Ends streams and upgraded connections; the rest when no other client shares it. Idempotent: all wait for the one end. */
+  /** Ends streams and upgraded connections, and the rest when no other client shares it. Idempotent: all callers wait for the same end. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -66,7 +66,7 @@ export class PoolLease {
     await this.#giveBack();
   }
 
-  // Atomic: what is made of the result in the same turn belongs to a lease that is open.
+  // Atomic: what the caller creates from the result in the same turn belongs to an open lease.
   async #generation(): Promise<Generation> {
     const generation = await this.#pool.generation();
     if (this.#closing !== undefined) throw new TypeError('the client is closed');

@@ -7,18 +7,18 @@ import type { SecureContext } from 'node:tls';
 export interface TunnelOptions {
   readonly proxyUrl: string;
   readonly server: URL;
-  /** How long the proxy may be silent, in milliseconds. */
+  /** How long the proxy may stay silent, in milliseconds. */
   readonly timeoutMs: number;
-  /** Ends it. */
+  /** Ends the tunnel. */
   readonly signal: AbortSignal;
 }
 
 export interface ProxyTunnelOptions extends TunnelOptions {
-  /** For a proxy with TLS. */
+  /** TLS settings for a proxy with TLS. */
   readonly proxyTls: { readonly secureContext?: SecureContext; readonly rejectUnauthorized: boolean };
 }
 
-/** The socket behind which the server listens. Rejects when the proxy cannot be reached or refuses. */
+/** Returns a socket that leads to the server. Rejects when the proxy cannot be reached or refuses. */
 export async function proxyTunnel({
   proxyUrl,
   server,
@@ -47,7 +47,7 @@ export async function proxyTunnel({
     });
     request.once('error', reject);
     request.once('timeout', () => {
-      const message = `proxy connect: the proxy is silent for ${timeoutMs} ms`;
+      const message = `proxy connect: no answer from the proxy within ${timeoutMs} ms`;
       request.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }));
     });
     request.once('connect', (response, socket) => {

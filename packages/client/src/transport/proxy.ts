@@ -1,11 +1,11 @@
-// Which proxy leads to a cluster: the kubeconfig's proxy-url, else the environment, as Go's net/http reads it.
+// Chooses the proxy for a cluster: the kubeconfig's proxy-url, else the environment, read as Go's net/http does.
 import { BlockList, isIP } from 'node:net';
 
 const schemes: readonly string[] = ['http:', 'https:', 'socks5:'];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The proxy for a server's URL by HTTP_PROXY, HTTPS_PROXY and NO_PROXY; undefined = none. Loopback is never proxied. */
+/** Returns the proxy for a server's URL by HTTP_PROXY, HTTPS_PROXY and NO_PROXY; undefined = none. Loopback is never proxied. */
 export function proxyFromEnvironment(server: URL, env: Environment): string | undefined {
   const scheme = server.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
   const proxy = env[scheme.toUpperCase()] || env[scheme];
@@ -14,7 +14,7 @@ export function proxyFromEnvironment(server: URL, env: Environment): string | un
   return proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
-/** Checks a proxy-url. Throws TypeError when it is none of http, https and socks5. */
+/** Checks a proxy-url. Throws TypeError unless its scheme is http, https or socks5. */
 export function checkProxyUrl(proxyUrl: string): string {
   const url = URL.canParse(proxyUrl) ? new URL(proxyUrl) : undefined;
   if (url !== undefined && schemes.includes(url.protocol) && url.hostname !== '') return proxyUrl;
@@ -38,7 +38,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || isIn(loopback, host);
 }
 
-/** Of addresses, not of their texts; an IPv4 address in IPv6 is the same one. */
+/** Compares addresses, not texts; an IPv4 address mapped into IPv6 is the same address. */
 function isIn(list: BlockList, host: string): boolean {
   return isIP(host) !== 0 && list.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6');
 }
@@ -62,7 +62,7 @@ function excludes(entry: string, host: string, port: string): boolean {
   return host.endsWith(`.${domain}`) || (!isSubdomainOnly && host === domain);
 }
 
-/** An entry without a port, and what is neither, is a host as it stands. Source: Go net.SplitHostPort. */
+/** An entry without a port, or in neither form, is a host as it stands. Source: Go net.SplitHostPort. */
 function splitHostPort(entry: string): readonly [host: string, port: string] {
   const [, inBrackets, plain = entry, port = ''] = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(entry) ?? [];
   return [inBrackets ?? plain, port];

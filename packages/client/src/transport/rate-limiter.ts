@@ -1,12 +1,11 @@
-// The client's rate limit: each request takes a token and waits for it, as client-go's flowcontrol limiter. Off unless asked for.
-
+// The client's rate limit: each request takes a token and waits for it, as in client-go's flowcontrol limiter. Off by default.
 import { type Clock, delay } from '@kapstan/api';
 import { TokenBucket } from '@kapstan/api/internal';
 
 export interface RateLimit {
-  /** Requests a second in the long run. Above 0. */
+  /** Requests per second in the long run. Above 0. */
   readonly qps: number;
-  /** Requests that may go at once. At least 1. */
+  /** Number of requests that may go at once. At least 1. */
   readonly burst: number;
 }
 
@@ -23,7 +22,7 @@ export class RateLimiter {
     this.#bucket = new TokenBucket({ perSecond: qps, burst, clock });
   }
 
-  /** Resolves when the caller may go on; rejects with the signal's reason, which gives the token back. */
+  /** Resolves when the caller may continue; rejects with the signal's reason and gives the token back. */
   async acquire(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     const waitMs = this.#bucket.take();

@@ -1,23 +1,22 @@
-// Reachability: tells those who wait for a client's server when it answers again, so that one success ends the pauses of all
-// informers of the client. Fed by attempt-loop.ts with the status of every answer; asked by lister-watchers.
-
+// Reachability notifies waiting informers when a client's server answers again, so that one success ends the pauses of all informers
+// of the client. Fed by attempt-loop.ts with the status of every answer; used by lister-watchers.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 
-/** A proxy answers so while its server is away. */
+/** A proxy answers with these while its server is away. */
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
-/** Time between two probes, in milliseconds; chance adds up to as much again. */
+/** Time between two probes, in milliseconds; up to the same amount is added at random. */
 const probePauseMs = 2500;
 
 export interface ReachabilityOptions {
   readonly clock: Clock;
   /** Uniform in [0, 1). Default Math.random. */
   readonly random?: () => number;
-  /** Sends one cheap request. Its answer arrives through {@link Reachability.noteStatus}, as that of any other. */
+  /** Sends one cheap request. Its answer is reported through {@link Reachability.noteStatus}, like any other. */
   readonly probe: () => Promise<unknown>;
 }
 
-/** While somebody waits, one probe at a time asks the server for all of them; any other request does as well. */
+/** While anybody waits, one probe at a time asks the server on behalf of all; the answer to any other request counts too. */
 export class Reachability {
   readonly #options: ReachabilityOptions;
   readonly #waiting = new Set<() => void>();
@@ -29,7 +28,7 @@ export class Reachability {
     this.#options = options;
   }
 
-  /** The head of an answer came. */
+  /** Reports the status of an answer. */
   noteStatus(status: number): void {
     if (this.#waiting.size === 0 || gatewayStatuses.has(status)) return;
     const told = [...this.#waiting];
@@ -38,10 +37,10 @@ export class Reachability {
     for (const listener of told) guardedCall(listener, () => undefined);
   }
 
-  /** Calls the listener once, with the next answer of the server to anybody. The result ends the waiting. */
+  /** Calls the listener once, with the server's next answer to anybody. The returned function stops waiting. */
   whenReachable(listener: () => void): () => void {
     if (this.#isClosed) return () => undefined;
-    // A function of its own, so that a listener that waits twice is told twice.
+    // A separate function for each call, so that a listener that waits twice is called twice.
     const own = (): void => listener();
     this.#waiting.add(own);
     this.#armProbe();
@@ -51,7 +50,7 @@ export class Reachability {
     };
   }
 
-  /** Nobody is told any more. */
+  /** Calls no listener any more. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();

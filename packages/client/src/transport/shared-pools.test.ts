@@ -51,7 +51,7 @@ describe('clients that are configured alike', () => {
     ['clock', {}, { clock: new VirtualClock() }, 'Bearer t'],
   ])('but for the %s have connections of their own', async (what, config, options, authorization) => {
     await connect().get(Node, target);
-    // Idle: whoever shares it would use it.
+    // The connection is idle, so a client that shared it would use it.
     await settle();
     await connect({ ...config, ...(what === 'base path' ? { server: `${server.url}/base` } : {}) }, options).get(
       Node,
@@ -85,7 +85,7 @@ describe('clients that are configured alike', () => {
     expect(() => connect({}, { rateLimit: { qps: 0, burst: 1 } })).toThrow(TypeError);
     await settle();
     await client.close();
-    // Were the pool left, this one would find its idle connection.
+    // If the pool were left, this client would find its idle connection.
     await connect().get(Node, target);
     expect(server.connections).toBe(2);
     await ended;
@@ -131,7 +131,7 @@ describe('clients that are configured alike', () => {
     const kept = connect();
     let dropped: WeakRef<Client> | undefined;
     let itsLogger: WeakRef<Logger> | undefined;
-    // A scope of its own, so that nothing here holds what it made.
+    // A scope of its own, so that nothing here keeps its values alive.
     const drop = async (): Promise<void> => {
       const logger = { ...silentLogger };
       const client = new Client({ server: server.url, token: 't' }, { logger });
@@ -140,14 +140,14 @@ describe('clients that are configured alike', () => {
     };
     await drop();
     while (dropped?.deref() !== undefined || itsLogger?.deref() !== undefined) {
-      // In this turn deref() keeps what it has shown.
+      // deref() keeps its target alive until the end of the turn.
       await new Promise(setImmediate);
       collectGarbage();
     }
     await kept.get(Node, target);
     expect(server.connections).toBe(1);
     await kept.close();
-    // With the last one that there is, and not with the time of idle connections.
+    // The sockets close with the last client, not after the idle timeout.
     while (server.sockets.size > 0) await new Promise(setImmediate);
   });
 

@@ -1,37 +1,37 @@
-// The connection pools of this process: one per cluster and credential, shared by the clients that are configured alike, gone
-// with the last of them. What makes clients alike is connection-key.ts. Source: client-go transport/cache.go (tlsTransportCache).
+// The connection pools of this process: one per cluster and credential, shared by clients with equal configuration, and closed
+// with the last of them. connection-key.ts decides equality. Source: client-go transport/cache.go (tlsTransportCache).
 import type { Logger } from '@kapstan/api';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { PoolLease } from './pool-lease.ts';
 
-/** Connections, and the credentials that belong to them: two plugins would give two certificates to one pool. */
+/** Connections and the credentials that belong to them: two plugins would give two certificates to one pool. */
 interface Link {
   readonly credentials: Credentials;
   readonly pool: ConnectionPool;
-  /** Ends what the credentials have under way. */
+  /** Ends what the credentials have in progress. */
   readonly stop: () => void;
 }
 
 interface SharedLink extends Link {
-  /** One entry a client. */
+  /** One entry for each client. */
   readonly loggers: Map<object, Logger>;
 }
 
-/** What one client holds. */
+/** The share of one client. */
 interface Share {
   readonly credentials: Credentials;
   readonly lease: PoolLease;
 }
 
-// Weak, so that a client that is dropped without close() leaves nothing here, though its logger may lead back to it; its idle
-// connections end with their time. Source: client-go's ClientsAllowTLSCacheGC.
+// Weak references, so that a client dropped without close() leaves nothing here, even if its logger refers back to it; its idle
+// connections end by their timeout. Source: client-go's ClientsAllowTLSCacheGC.
 const links = new Map<string, WeakRef<SharedLink>>();
 const dropped = new FinalizationRegistry<() => void>((forget) => forget());
 
 /**
- * A share in the link of that key; `create` makes it when there is none, and what it throws is passed on. The logger that
- * `create` is given tells those of all who share.
+ * Returns a share in the link of that key; `create` makes the link when there is none, and may throw. The logger passed to `create` logs to
+ * the loggers of all clients that share it.
  */
 export function shareLink(key: string, logger: Logger, create: (logger: Logger) => Link): Share {
   const link = links.get(key)?.deref() ?? createLink(key, create);
@@ -57,7 +57,7 @@ function createLink(key: string, create: (logger: Logger) => Link): SharedLink {
   return link;
 }
 
-// Functions of their own, since what they hold must not hold the client.
+// Separate functions, because what they capture must not keep the client alive.
 function forgetSharer(link: WeakRef<SharedLink>, sharer: object): () => void {
   return () => link.deref()?.loggers.delete(sharer);
 }

@@ -9,7 +9,7 @@ import { socksTunnel } from './socks-tunnel.ts';
 
 const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 
-/** A proxy that is told its answers, byte by byte: [what must have come, what it says]. */
+/** A proxy with scripted answers: [bytes to wait for, bytes to send]. */
 interface Step {
   readonly wait: number;
   readonly say: readonly number[];
@@ -22,7 +22,7 @@ describe('a SOCKS5 proxy', () => {
   let proxy: Server;
   let heard: Buffer[];
   let steps: Step[];
-  /** Where the tunnel leads; 0 = the proxy leaves, -1 = it says nothing more. */
+  /** Port that the tunnel leads to; 0 = the proxy closes, -1 = it sends nothing more. */
   let behind: number;
   const sockets = new Set<Socket>();
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describe('a SOCKS5 proxy', () => {
         if (chunk === null) await new Promise((resolve) => socket.once('readable', resolve));
       }
       heard.push(chunk);
-      // One byte at a time: the answers must not depend on how they are cut.
+      // Sent one byte at a time: the client must not depend on how answers are split.
       for (const byte of say) socket.write(Buffer.of(byte));
     }
     if (behind < 0) return;

@@ -1,5 +1,5 @@
-// A tunnel through a SOCKS5 proxy (RFC 1928, login by RFC 1929), as client-go has it for proxy-url "socks5://…". Names
-// are resolved by the proxy.
+// A tunnel through a SOCKS5 proxy (RFC 1928, login by RFC 1929), as in client-go for proxy-url "socks5://…". The proxy
+// resolves names.
 import { connect, isIP, type Socket } from 'node:net';
 import type { TunnelOptions } from './proxy-tunnel.ts';
 
@@ -7,7 +7,7 @@ const version = 5;
 const methods = { none: 0, login: 2 } as const;
 const addressTypes = { ipv4: 1, name: 3, ipv6: 4 } as const;
 
-/** What the proxy says instead of 0. */
+/** Meanings of the proxy's reply codes; 0 is success. */
 const refusals: readonly string[] = [
   '',
   'general SOCKS server failure',
@@ -20,12 +20,12 @@ const refusals: readonly string[] = [
   'address type not supported',
 ];
 
-/** The socket behind which the server listens. Rejects when the proxy cannot be reached or refuses. */
+/** Returns a socket that leads to the server. Rejects when the proxy cannot be reached or refuses. */
 export async function socksTunnel({ proxyUrl, server, timeoutMs, signal }: TunnelOptions): Promise<Socket> {
   const proxy = new URL(proxyUrl);
   const socket = connect({ host: unbracketed(proxy.hostname), port: Number(proxy.port || 1080), noDelay: true });
   socket.setTimeout(timeoutMs, () => {
-    const message = `socks connect: the proxy is silent for ${timeoutMs} ms`;
+    const message = `socks connect: no answer from the proxy within ${timeoutMs} ms`;
     socket.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }));
   });
   const onAbort = (): void => {
@@ -39,7 +39,7 @@ export async function socksTunnel({ proxyUrl, server, timeoutMs, signal }: Tunne
     socket.write(connectRequest(server));
     const [, code = 1, , type] = await answers.take(4);
     if (code !== 0) throw refused(refusals[code] ?? `unknown code ${code}`);
-    // The address that the proxy uses, of no interest, and its port.
+    // Skips the address and port that the proxy uses.
     const length = type === addressTypes.name ? ((await answers.take(1))[0] ?? 0) : type === addressTypes.ipv6 ? 16 : 4;
     await answers.take(length + 2);
     answers.release();
@@ -80,7 +80,7 @@ function address(host: string): Buffer {
   return Buffer.concat([Buffer.of(addressTypes.name, name.length), name]);
 }
 
-// A URL has written the address in its short form: hexadecimal groups, "::" at most once.
+// A URL holds the address in short form: hexadecimal groups, "::" at most once.
 function ipv6Bytes(host: string): Buffer {
   const [left = '', right] = host.split('::');
   const groups = (text: string | undefined): string[] => (text ? text.split(':') : []);
@@ -97,7 +97,7 @@ function refused(why: string): Error {
   return Object.assign(new Error(`socks connect: ${why}`), { code: 'ECONNREFUSED' });
 }
 
-/** Reads exactly the bytes that are due: what comes behind them is the server's. */
+/** Reads exactly the expected bytes, because everything after them belongs to the server. */
 class Answers {
   readonly #socket: Socket;
   readonly #onError = (error: Error): void => this.#fail(error);
@@ -116,7 +116,7 @@ class Answers {
   async take(bytes: number): Promise<Buffer> {
     for (;;) {
       const chunk = this.#error === undefined ? (this.#socket.read(bytes) as Buffer | null) : null;
-      // At the end of the stream read() gives what is left.
+      // At the end of the stream read() returns what is left.
       if (chunk !== null && chunk.length === bytes) return chunk;
       if (chunk !== null) this.#onClose();
       if (this.#error !== undefined) throw this.#error;

@@ -1,5 +1,4 @@
-// Turns an answer that is no success into a StatusError: the server's own Status, or one made from the code.
-
+// Turns an unsuccessful answer into a StatusError: the server's own Status, or one made from the code.
 import { type GroupResource, parseJson, type Status, StatusError, type StatusReason } from '@kapstan/api';
 import { statusErrorFrom } from '@kapstan/api/errors';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -10,7 +9,7 @@ export interface FailedAnswer {
   readonly contentType: string;
   readonly body: string;
   readonly retryAfterSeconds: number | undefined;
-  /** What was asked for; stands in the message of a made Status. */
+  /** The requested resource, for the message of a Status made here. */
   readonly resource?: GroupResource | undefined;
   readonly name?: string | undefined;
 }
@@ -44,7 +43,7 @@ function parseStatus(body: string): Partial<Status> | undefined {
   try {
     value = parseJson(body);
   } catch (error) {
-    // A page of some proxy: the caller makes a Status from the code.
+    // Probably a page of some proxy: the caller makes a Status from the code.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

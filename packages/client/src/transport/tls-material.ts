@@ -6,9 +6,9 @@ import { readConfigFile } from '../config-file.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { TlsConfig } from '../tls-config.ts';
 
-// Files are looked at again by the first request after this time.
+// The first request after this time checks the files again.
 const rereadAfterMs = 60_000;
-// The same when they could not be used: whoever replaces them may be half way.
+// The same after a failure, when somebody may be in the middle of replacing the files.
 const retryAfterMs = 1_000;
 
 /** PEM texts of one connection. */
@@ -26,7 +26,7 @@ export interface TlsMaterialOptions {
 }
 
 export class TlsMaterial {
-  /** Whether the client certificate may change by itself, and is worth looking at now and then. */
+  /** Whether the client certificate may change by itself, so that its files must be checked regularly. */
   readonly hasCertificateFiles: boolean;
   readonly #options: TlsMaterialOptions;
   readonly #hasFiles: boolean;
@@ -42,15 +42,15 @@ export class TlsMaterial {
       throw new TypeError('specifying a root certificates file with the insecure flag is not allowed');
     const hasCert = tls.cert !== undefined || tls.certFile !== undefined;
     const hasKey = tls.key !== undefined || tls.keyFile !== undefined;
-    if (hasCert !== hasKey) throw new TypeError('a client certificate and its key must be given together');
+    if (hasCert !== hasKey) throw new TypeError('a client certificate and its key must be specified together');
     this.#options = options;
     this.hasCertificateFiles = tls.certFile !== undefined && tls.keyFile !== undefined;
     this.#hasFiles = [tls.caFile, tls.certFile, tls.keyFile].some((file) => file !== undefined);
   }
 
   /**
-   * The present texts. Rejects when at first a file cannot be read (the authority's is told of before the certificate's and
-   * the key's) and with TypeError when no connection could use them; later failures keep the last texts.
+   * Returns the current texts. The first load rejects when a file cannot be read (the authority's error comes before the certificate's and
+   * the key's), and with TypeError when no connection could use them; later failures keep the last texts.
    */
   async load(): Promise<TlsTexts> {
     const texts = await this.#fileTexts();
@@ -85,14 +85,16 @@ export class TlsMaterial {
   }
 }
 
-/** Throws TypeError for an authority that is none, and for a key of another certificate. Source: client-go transport.TLSConfigFor. */
+/**
+ * Throws TypeError for an invalid authority, and for a key that does not match its certificate. Source: client-go transport.TLSConfigFor.
+ */
 function checkUsable({ ca, cert, key }: TlsTexts, { caFile, certFile, keyFile }: TlsConfig): void {
   if (ca !== undefined) check(`root certificates${placeOf(caFile)}`, () => new X509Certificate(ca));
   if (cert !== undefined && key !== undefined)
     check(`the client certificate and its key${placeOf(certFile, keyFile)}`, () => createSecureContext({ cert, key }));
 }
 
-/** "" for what was given as text. */
+/** Returns "" for a value given as text. */
 function placeOf(...files: readonly (string | undefined)[]): string {
   const names = files.filter((file) => file !== undefined);
   return names.length === 0 ? '' : ` of ${names.join(' and ')}`;

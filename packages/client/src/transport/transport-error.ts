@@ -6,12 +6,12 @@ export interface TransportErrorInit {
   /** Node's code where there is one: ECONNREFUSED, ECONNRESET, ETIMEDOUT, ENOTFOUND, ERR_TLS_CERT_ALTNAME_INVALID, … */
   readonly code: string;
   readonly message: string;
-  /** What was asked, "GET https://host/path", without query or credentials. */
+  /** The request, "GET https://host/path", without query or credentials. */
   readonly request: string;
   readonly cause?: unknown;
 }
 
-/** A call failed below the API. Ask with {@link isTransportError}, not instanceof. */
+/** A call failed below the API. Test with {@link isTransportError}, not instanceof. */
 export class TransportError extends Error {
   readonly code: string;
   readonly request: string;
@@ -29,7 +29,7 @@ export function isTransportError(error: unknown): error is TransportError {
   return typeof error === 'object' && error !== null && brand in error;
 }
 
-// undici's own codes, as the system call that would have failed in their place.
+// Maps undici's own codes to that of the system call that would have failed instead.
 const nodeCodes: ReadonlyMap<string, string> = new Map([
   ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'],
   ['UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'],
@@ -42,7 +42,7 @@ const nodeCodes: ReadonlyMap<string, string> = new Map([
   ['UND_ERR_PRX_TLS', 'ECONNREFUSED'],
 ]);
 
-/** The error for what undici or a socket threw. */
+/** Returns the error for what undici or a socket threw. */
 export function transportErrorFrom(error: unknown, request: string): TransportError {
   if (isTransportError(error)) return error;
   const code = codeOf(error);
@@ -57,7 +57,7 @@ function codeOf(error: unknown): string {
   return cause === undefined ? 'EIO' : codeOf(cause);
 }
 
-// Node joins the failures of several addresses of one host in an AggregateError whose own message is empty.
+// Node joins the failures of a host's addresses in an AggregateError whose own message is empty.
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -19,7 +19,7 @@ const refuse = (code: number, retryAfter?: string): Answer =>
     status: code,
     headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
   });
-/** Accepts connections and says nothing: no TLS handshake ends. */
+/** Accepts connections and sends nothing, so no TLS handshake ends. */
 async function silentPort(): Promise<
   AsyncDisposable & { readonly port: number; readonly connected: Promise<unknown> }
 > {
@@ -45,7 +45,7 @@ describe('the transport', () => {
     clients.push(client);
     return client;
   };
-  /** Lets virtual time pass, a second at a time, until the call has ended. */
+  /** Advances virtual time a second at a time until the call has ended. */
   const finish = async <T>(call: Promise<T>): Promise<T | Error> => {
     let isOver = false;
     const result = call.catch((error: Error) => error).finally(() => (isOver = true));
@@ -357,7 +357,7 @@ describe('the transport', () => {
     server.always(json(object));
     const client = connect();
     for (let i = 0; i < 50; i++) await client.get(ConfigMap, target);
-    // A call that begins in the very turn in which another ends may find its connection still busy.
+    // A call that begins in the same turn in which another ends may find its connection still busy.
     expect(server.connections).toBeLessThanOrEqual(2);
   });
 

@@ -1,4 +1,4 @@
-// Sends requests to one cluster: calls, streams and upgrades over the connection pool, each a row of attempts
+// Sends requests to one cluster: calls, streams and upgrades over the connection pool, each a sequence of attempts
 // (attempt-loop.ts) within a deadline. Under client.ts.
 import type { Dispatcher } from 'undici';
 import type { RequestHeaders } from '../credentials/credentials.ts';
@@ -19,7 +19,7 @@ import { Reachability } from './reachability.ts';
 import { transportErrorFrom } from './transport-error.ts';
 import { handshake, type OpenWebSocket } from './web-socket-handshake.ts';
 
-/** An open stream: whoever got it closes the scope. */
+/** An open stream; the receiver must close the scope. */
 export interface OpenStream {
   readonly answer: HttpAnswer;
   readonly scope: CallScope;
@@ -30,16 +30,16 @@ export interface TransportPorts extends Omit<AttemptPorts, 'onAnswer'> {
   readonly headers: RequestHeaders;
 }
 
-/** How long a probe of a server that is away may take, in milliseconds. */
+/** Timeout for probing a server that is away, in milliseconds. */
 const probeTimeoutMs = 5000;
 
 export class Transport {
   readonly #ports: TransportPorts;
-  /** Tells when the server answers again. */
+  /** Notifies when the server answers again. */
   readonly reachability: Reachability;
   readonly #attempts: AttemptLoop;
   readonly #basePath: string;
-  /** Calls, streams, and upgrades that are being opened. */
+  /** Calls, streams, and upgrades in progress. */
   readonly #running = new Set<CallScope>();
   #isClosed = false;
 
@@ -60,7 +60,7 @@ export class Transport {
     });
   }
 
-  /** Waits for `what`, which others may wait for too: within the limits and until {@link close}. It is the waiting that ends then. */
+  /** Waits for `what`, which others may also wait for: within the limits and until {@link close}. These end only the wait, not the work. */
   async wait<R>(what: string, limits: CallLimits, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const scope = this.#scope(`${what} for ${this.#ports.server.origin}`, limits);
     this.#running.add(scope);
@@ -73,7 +73,7 @@ export class Transport {
     }
   }
 
-  /** One call with an answer of finite length; the deadline covers retries and `read`. */
+  /** Makes one call with an answer of finite length; the deadline covers retries and `read`. */
   async call<R>(request: HttpRequest, limits: CallLimits, read: (answer: HttpAnswer) => Promise<R>): Promise<R> {
     const scope = this.#scope(this.#label(request), limits);
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
@@ -98,19 +98,19 @@ export class Transport {
     }
   }
 
-  /** Opens an endless answer, of any 2xx. The deadline ends with the headers; `scope.abort()` ends the stream. */
+  /** Opens an endless answer; any 2xx is a success. The deadline ends with the headers; `scope.abort()` ends the stream. */
   async open(request: HttpRequest, limits: CallLimits): Promise<OpenStream> {
     const scope = this.#scope(this.#label(request), limits);
     const answer = await this.#open(
       scope,
       this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt: limits.beforeAttempt }),
     );
-    // undici lets a turn go by before it closes a body: nobody can have missed that here.
+    // undici closes a body a turn later at the earliest, so the event cannot have been missed.
     answer.body.once('close', () => this.#running.delete(scope));
     return { answer, scope };
   }
 
-  /** Turns a connection of its own into a WebSocket that speaks one of the protocols. The deadline ends with that. */
+  /** Turns a separate connection into a WebSocket that speaks one of the protocols. The deadline ends when it is open. */
   async upgrade(request: HttpRequest, limits: CallLimits, protocols: readonly string[]): Promise<OpenWebSocket> {
     const scope = this.#scope(this.#label(request), limits);
     const { server, pool } = this.#ports;
@@ -140,7 +140,7 @@ export class Transport {
     return opened;
   }
 
-  /** Ends this client's calls, streams and upgraded connections, with errors of the code ECANCELED. */
+  /** Ends this client's calls, streams and upgraded connections, with errors of code ECANCELED. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.reachability.close();
@@ -148,7 +148,7 @@ export class Transport {
     await this.#ports.pool.close();
   }
 
-  /** What it opens is among those that run: whoever calls takes the scope off again. */
+  /** Adds the scope to those in progress; the caller removes it again. */
   async #open<A>(scope: CallScope, exchange: Exchange<A>): Promise<A> {
     this.#running.add(scope);
     try {
@@ -168,14 +168,14 @@ export class Transport {
     const onReplaced = (): void => scope.fail('ECONNRESET', 'the client certificate was replaced');
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
       const dispatcher = await pool.forStream(onReplaced);
-      // Aborted while the certificates loaded: nobody waits for it any more.
+      // The signal aborted while certificates were loading, so nobody waits for the connection.
       if (signal.aborted) pool.release(dispatcher);
       const release = (): void => {
         signal.removeEventListener('abort', release);
         pool.release(dispatcher);
       };
       return async (headers, beforeSend) => {
-        // An aborted request may hang until its connection stands: the connection goes at once.
+        // An aborted request may hang until its connection is open, so the connection is closed at once.
         signal.addEventListener('abort', release, { once: true });
         const response = await this.#request(dispatcher, { request, headers, signal, beforeSend }).catch(
           (error: unknown) => {
@@ -249,13 +249,13 @@ interface OneRequest extends BeforeSend {
   readonly signal: AbortSignal;
 }
 
-/** What a call rejects with. The reason that its caller gave stays as it is. */
+/** Returns the error that a call rejects with. The caller's own abort reason stays unchanged. */
 function failureOf(scope: CallScope, error: unknown): unknown {
   const failure = scope.signal.aborted ? abortReason(scope.signal, error) : error;
   return scope.isAbortedByCaller ? failure : withCallerStack(failure);
 }
 
-/** Bytes of an answer's body; a broken connection is a {@link TransportError}. */
+/** Yields the bytes of an answer's body; a broken connection is a {@link TransportError}. */
 export async function* bodyChunks({ body, request }: HttpAnswer): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const chunk of body) yield chunk as Buffer;

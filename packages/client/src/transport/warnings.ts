@@ -8,7 +8,7 @@ export type WarningHandler = (text: string) => void;
 const maxRemembered = 1000;
 const warning = /(\d{3}) (\S+) "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/g;
 
-/** The texts of all warnings with code 299 in a Warning header (several headers come joined by commas or as a list). */
+/** Returns the texts of all warnings with code 299 in a Warning header (several headers come joined by commas or as a list). */
 export function parseWarnings(header: string | readonly string[] | undefined): string[] {
   if (header === undefined) return [];
   const texts: string[] = [];
@@ -20,7 +20,7 @@ export function parseWarnings(header: string | readonly string[] | undefined): s
   return texts;
 }
 
-/** Logs each text once; forgets the oldest after 1000 of them. */
+/** Logs each text once; remembers at most 1000 texts and forgets the oldest first. */
 export function logWarningsOnce(logger: Logger): WarningHandler {
   const seen = new Set<string>();
   return (text) => {

@@ -1,12 +1,12 @@
-// The opening of a WebSocket on a connection that stands: over npm ws. An answer that is no upgrade is handed on as an
-// answer, so that the server's Status, Retry-After and 401 count as they do for any request.
+// Opens a WebSocket on an open connection, using npm ws. An answer that is not an upgrade is returned as an answer, so that
+// the server's Status, Retry-After and 401 count as for any request.
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import type { RequestHeaders } from '../credentials/credentials.ts';
 import type { AttemptResponse } from './attempt-loop.ts';
 import { TransportError } from './transport-error.ts';
 
-/** What is used of a WebSocket of npm ws. Written out, because that package has no types of its own for our users. */
+/** The members of a WebSocket of npm ws that are used. Declared here because that package ships no types for our users. */
 interface MessageSocket {
   readonly protocol: string;
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown;
@@ -21,12 +21,12 @@ interface MessageSocket {
   terminate(): void;
 }
 
-/** An open WebSocket, paused: no message is lost before its owner listens and resumes it. */
+/** An open WebSocket, paused, so that no message is lost before its owner listens and resumes it. */
 export interface OpenWebSocket {
   readonly socket: MessageSocket;
   /** For messages: "GET https://host/path". */
   readonly request: string;
-  /** Why the pool or the network ended the connection under it, if that is known. */
+  /** Returns why the pool or the network ended the connection under it, if known. */
   readonly cause: () => Error | undefined;
 }
 
@@ -37,13 +37,13 @@ export interface HandshakeOptions {
   readonly connection: Socket;
   readonly signal: AbortSignal;
   readonly request: string;
-  /** Called right before anything is sent; what it throws ends the connection. */
+  /** Called right before anything is sent; when it throws, the connection ends. */
   readonly beforeSend: () => void;
 }
 
-// The server sends frames of 32 KiB; more than this is no channel protocol.
+// The server sends frames of 32 KiB; a larger frame than this is not a channel protocol.
 const maxFrameBytes = 16_777_216;
-// After both sides have said that they close, the server ends the connection. How long it may take over that.
+// The server closes the connection after both sides have sent a close frame; this is the time it has for that.
 const closeTimeoutMs = 5_000;
 const maxErrorBytes = 65_536;
 
@@ -82,7 +82,7 @@ export async function handshake(options: HandshakeOptions): Promise<Opened> {
     };
     signal.addEventListener('abort', onAbort, { once: true });
     socket.once('open', () => {
-      // Invariant: nothing is read before the owner's listeners stand.
+      // Invariant: nothing is read before the owner's listeners are registered.
       socket.pause();
       const answer = { socket, request, cause: () => cause };
       settle(() => resolve({ status: 101, headers: {}, answer, text: async () => '' }));
@@ -92,7 +92,7 @@ export async function handshake(options: HandshakeOptions): Promise<Opened> {
       const text = (): Promise<string> => readText(response).finally(() => connection.destroy());
       settle(() => resolve({ status: statusCode, headers: received, text }));
     });
-    // Stays: a failed handshake may emit more than one error.
+    // The listener stays, because a failed handshake may emit more than one error.
     socket.on('error', (error) => settle(() => reject(handshakeError(cause ?? error, options))));
   });
 }
@@ -102,13 +102,13 @@ function handshakeError(error: Error, { request, protocols }: HandshakeOptions):
   if (message === undefined) return error;
   return new TransportError({
     code: 'EPROTONOSUPPORT',
-    message: `${message}: WebSocket with ${protocols.join(' or ')} is needed, SPDY is not supported`,
+    message: `${message}: WebSocket with ${protocols.join(' or ')} is required, SPDY is not supported`,
     request,
     cause: error,
   });
 }
 
-// What ws says of an answer 101 that it cannot take.
+// Texts with which ws refuses an answer 101, and ours.
 const refusals: readonly (readonly [string, string])[] = [
   ['Invalid Upgrade header', 'the server upgrades to another protocol than WebSocket'],
   ['Server sent no subprotocol', 'the server chose no subprotocol'],

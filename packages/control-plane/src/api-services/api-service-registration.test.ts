@@ -12,14 +12,14 @@ import { PostStartHooks } from '../post-start-hooks.ts';
 import { ApiServiceRegistration } from './api-service-registration.ts';
 import { automanagedLabel } from './desired-api-services.ts';
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let dataDir: string;
 let plane: ControlPlane;
 let client: ResourceClient;
 let running: ApiServiceRegistration[];
-/** Stands for what a server serves. */
+/** Stands in for the catalog of a server. */
 let served: ResourceCatalog;
 
 beforeEach(async () => {
@@ -109,7 +109,7 @@ it('what is built in is put right at a start and left alone after it', async () 
   await client.delete(APIService, { name: 'v1.' });
   const apps = await client.get(APIService, { name: 'v1.apps' });
   await client.update(APIService, { ...apps, spec: { ...apps.spec, versionPriority: 3 } as never });
-  // A definition that comes later is registered behind what happened before.
+  // A definition that is installed now is registered after all earlier changes were handled.
   install('example.com', 'v1', 'widgets', true);
   await eventually(async () => expect(await names()).toEqual(['v1.apps', 'v1.example.com']));
   expect((await client.get(APIService, { name: 'v1.apps' })).spec?.versionPriority).toBe(3);

@@ -1,6 +1,6 @@
-// ApiServiceRegistration: keeps an APIService for each version of a group that this server serves, and says of each whether its API can
-// be had. Started and ended by control-plane.ts; what is wanted is desired-api-services.ts's, the condition
-// api-service-availability.ts's. Source: kube-aggregator controllers/autoregister (whose table of cases this keeps), controllers/status.
+// ApiServiceRegistration keeps an APIService for each group version that this server serves, and reports whether its API is available.
+// Started and ended by control-plane.ts. desired-api-services.ts decides what is wanted, api-service-availability.ts the condition.
+// Source: kube-aggregator controllers/autoregister (whose table of cases this keeps), controllers/status.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Clock,
@@ -24,7 +24,7 @@ import { automanagedLabel, desiredApiServices } from './desired-api-services.ts'
 
 export interface ApiServiceRegistrationOptions {
   readonly client: ResourceClient;
-  /** What clients find. */
+  /** The resources that clients can discover. */
   readonly served: ResourceCatalog;
   readonly hooks: PostStartHooks;
   readonly clock: Clock;
@@ -32,10 +32,10 @@ export interface ApiServiceRegistrationOptions {
 }
 
 const workers = 5;
-/** APIServices looked at side by side when a server starts. */
+/** APIServices that are checked in parallel when a server starts. */
 const batch = 32;
 
-/** Done when every APIService was looked at once: it is registered, and its status is true. */
+/** Hooks that finish when every APIService has been checked once: it is registered, and its status is correct. */
 const hooksOfFirstLook: readonly PostStartHook[] = [
   'apiservice-status-local-available-controller',
   'apiservice-status-remote-available-controller',
@@ -43,7 +43,7 @@ const hooksOfFirstLook: readonly PostStartHook[] = [
   'kube-apiserver-autoregistration',
 ];
 
-/** Done when, beside that, what is registered is served: discovery and OpenAPI are made of what is served. */
+/** Hooks that also wait until the registered versions are served: discovery and OpenAPI are built from what is served. */
 const hooksOfDocuments: readonly PostStartHook[] = [
   'apiservice-discovery-controller',
   'apiservice-openapi-controller',
@@ -56,7 +56,7 @@ export class ApiServiceRegistration {
   readonly #services: SharedInformer<APIService>;
   readonly #queue: RateLimitingQueue<string>;
   readonly #stop = new AbortController();
-  /** Those of built-in groups that were not yet seen to be available. */
+  /** Built-in APIServices not yet seen available. */
   readonly #missing: Set<string>;
   readonly #atStart = new Set<string>();
   readonly #synced = new Set<string>();
@@ -65,7 +65,7 @@ export class ApiServiceRegistration {
   #running: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
-  /** Does nothing until {@link start}. */
+  /** Creates it idle; {@link start} starts it. */
   constructor(options: ApiServiceRegistrationOptions) {
     this.#options = options;
     const { client, served, clock, logger } = options;
@@ -77,7 +77,7 @@ export class ApiServiceRegistration {
     this.#missing = new Set(builtin.map(([name]) => name));
   }
 
-  /** Fails until each built-in APIService was there and available once. */
+  /** Fails until each built-in APIService has been present and available once. */
   get healthCheck(): HealthCheck {
     return {
       name: 'autoregister-completion',
@@ -89,7 +89,7 @@ export class ApiServiceRegistration {
     };
   }
 
-  /** Resolves when all were looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  /** Resolves when every APIService has been checked once. Never rejects: a failure is logged and retried. Call it once. */
   async start(): Promise<void> {
     const { signal } = this.#stop;
     const { hooks, served, logger } = this.#options;
@@ -101,17 +101,17 @@ export class ApiServiceRegistration {
       await this.#lookAtAll();
     } catch (error) {
       if (signal.aborted) return;
-      logger.error('The APIServices of this server could not be registered; it goes on trying', {
+      logger.error('could not register the APIServices of this server; retrying', {
         error: String(error),
       });
     }
-    // What comes and goes from now on. What was added before is looked at again, which changes nothing.
+    // Follows later changes. Versions added before are checked again, which changes nothing.
     this.#unfollow = served.onChange(() => this.#onServedChange());
     this.#onServedChange();
     this.#running = this.#run();
   }
 
-  /** The objects stay: they are of all servers. Idempotent. */
+  /** Leaves the objects in the store, because they belong to all servers. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -179,12 +179,12 @@ export class ApiServiceRegistration {
       this.#synced.add(name);
       await this.#tellAvailability(name);
     } catch (error) {
-      // Another server made it first; our cache hears of it soon.
+      // Another server wrote it first; our cache will see that soon.
       if (!isNotFound(error) && !isConflict(error) && !isAlreadyExists(error)) throw error;
     }
   }
 
-  /** Creates, corrects or deletes. Objects that nobody said are kept by a server are left alone. */
+  /** Creates, corrects or deletes one APIService. Objects without the automanaged label are left alone. */
   async #register(name: string): Promise<void> {
     const { client } = this.#options;
     const { signal } = this.#stop;
@@ -207,7 +207,7 @@ export class ApiServiceRegistration {
     }
   }
 
-  /** Another server on the same storage may serve a definition that this one does not serve, or not yet. */
+  /** Returns whether a stored definition serves this version: another server on the same store may serve it before this one does. */
   async #isDefined({ spec }: DeepReadonly<APIService>): Promise<boolean> {
     const definitions = await this.#options.client.list(CustomResourceDefinition, { signal: this.#stop.signal });
     return definitions.some(
@@ -225,7 +225,7 @@ export class ApiServiceRegistration {
   }
 }
 
-/** Undefined for an object that no server keeps. */
+/** Returns undefined for an object that no server manages. */
 function automanaged(service: DeepReadonly<APIService> | undefined): 'onstart' | 'true' | undefined {
   const kept = service?.metadata?.labels?.[automanagedLabel];
   return kept === 'onstart' || kept === 'true' ? kept : undefined;

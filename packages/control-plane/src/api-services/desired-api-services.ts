@@ -1,16 +1,16 @@
-// The APIServices that a server keeps of itself: one for each version of a group that it serves. Asked by
+// The APIServices that a server maintains for itself: one for each group version that it serves. Read by
 // api-service-registration.ts. Source: cmd/kube-apiserver/app/aggregator.go, controlplane/apiserver/aggregator.go (apiVersionPriorities),
 // controlplane/controller/crdregistration.
 import type { ResourceCatalog } from '@kapstan/apiserver';
 import type { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 
-/** Whether a kept APIService is put right whenever it changes ("true"), or at the start of a server alone ("onstart"). */
+/** Label that says whether an APIService is corrected after every change ("true") or only when a server starts ("onstart"). */
 export const automanagedLabel = 'kube-aggregator.kubernetes.io/automanaged';
 
-/** Priority of the group among the groups, and of each version within it. */
+/** Priority of a group among the groups, and of each version within its group. */
 type Priorities = readonly [group: number, versions: Readonly<Record<string, number>>];
 
-/** A group version that is not here is not registered. The aggregator itself, apiregistration.k8s.io, never is. */
+/** A group version that is not listed here is not registered. The aggregator's own group, apiregistration.k8s.io, never is. */
 const builtinPriorities: Readonly<Record<string, Priorities>> = {
   '': [18_000, { v1: 1 }],
   apps: [17_800, { v1: 15 }],
@@ -37,7 +37,7 @@ const builtinPriorities: Readonly<Record<string, Priorities>> = {
 };
 const customPriorities = { groupPriorityMinimum: 1000, versionPriority: 100 } as const;
 
-/** By name, "v1.apps". Built-in ones are kept at the start of a server, those of definitions always. */
+/** Returns the APIServices by name, such as "v1.apps". Built-in ones are corrected when a server starts, those of definitions always. */
 export function desiredApiServices(catalog: ResourceCatalog): ReadonlyMap<string, APIService> {
   const desired = new Map<string, APIService>();
   for (const { definition } of catalog.all()) {

@@ -1,4 +1,4 @@
-// Issues X.509 certificates with @peculiar/x509. Imported lazily by certificates.ts: the library is slow to load.
+// Issues X.509 certificates with @peculiar/x509. certificates.ts imports it lazily because the library loads slowly.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { toDate } from '@kapstan/api/internal';
@@ -20,10 +20,10 @@ export interface CertificateIssuer {
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-// A certificate valid from just now fails on a client whose clock is a little late.
+// A certificate that is valid from now on would fail on a client whose clock is slightly behind.
 const clockSkewMs = 5 * 60_000;
 
-/** An issuer over an existing authority, or over a new self-signed one. */
+/** Creates an issuer over an existing authority, or over a new self-signed one. */
 export async function createIssuer(
   existing: KeyPair | undefined,
   validity: { readonly nowMs: number; readonly lifetimeMs: number },
@@ -122,7 +122,7 @@ function pem(certificate: x509.X509Certificate): string {
   return `${certificate.toString('pem')}\n`;
 }
 
-/** 16 random bytes with the top bit clear: positive in DER. */
+/** Returns 16 random bytes with the top bit clear, so that the number is positive in DER. */
 function serialNumber(): string {
   const bytes = webcrypto.getRandomValues(new Uint8Array(16));
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x01;

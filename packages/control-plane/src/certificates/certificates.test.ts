@@ -62,7 +62,7 @@ describe('ensurePki', () => {
     const { admin } = await ensurePki({ directory, hosts: [], clock: systemClock });
     const refused = (): Promise<unknown> => ensurePki({ directory, hosts: [], clock: systemClock });
     await writeFile(join(directory, 'ca.key'), admin.key);
-    await expect(refused()).rejects.toThrow(`${directory}/ca.key: it is not the key of the certificate`);
+    await expect(refused()).rejects.toThrow(`${directory}/ca.key: the private key does not match the certificate`);
     await writeFile(join(directory, 'ca.crt'), 'x');
     await expect(refused()).rejects.toThrow(`${directory}/ca.crt: `);
     expect(await readFile(join(directory, 'ca.crt'), 'utf8')).toBe('x');

@@ -1,5 +1,5 @@
 // The server's own certificate authority, serving certificate and admin client certificate, kept in <data-dir>/pki.
-// Made on the first start, renewed before they run out. Used by control-plane.ts.
+// They are made on the first start and renewed before they expire. Used by control-plane.ts.
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,20 +15,20 @@ export interface Pki {
   /** Path of the file that holds {@link Pki.caCert}. */
   readonly caFile: string;
   readonly serving: KeyPair;
-  /** What verifies {@link Pki.serving}, PEM, and the file that holds it. */
+  /** The certificate that verifies {@link Pki.serving} (PEM), and the file that holds it. */
   readonly trusted: { readonly cert: string; readonly file: string };
   /** Client certificate of `kubernetes-admin` in `system:masters`. */
   readonly admin: KeyPair;
 }
 
-/** What client certificates are verified against: our own authority, and the ones that are given. PEM. */
+/** Returns the authorities (PEM) that client certificates are verified against: our own, and the given ones. */
 export function clientAuthorities({ caCert }: Pick<Pki, 'caCert'>, given: string | undefined): readonly string[] {
   return given === undefined ? [caCert] : [caCert, given];
 }
 
 export interface PkiOptions {
   readonly directory: string;
-  /** Names and addresses that the serving certificate is for. localhost, 127.0.0.1 and ::1 are always in. */
+  /** Names and addresses in the serving certificate. localhost, 127.0.0.1 and ::1 are always included. */
   readonly hosts: readonly string[];
   readonly clock: Clock;
 }
@@ -39,8 +39,8 @@ const caLifetimeMs = 3650 * dayMs;
 const leafLifetimeMs = 365 * dayMs;
 
 /**
- * Reads the certificates of a data directory and makes those that are missing, run out within 30 days, or (serving) lack
- * a host. Private keys get mode 0600. Rejects when a file cannot be read or written, or the authority is broken.
+ * Reads the certificates of a data directory. Makes those that are missing or expire within 30 days, and a serving certificate that lacks a
+ * host. Private keys get mode 0600. Rejects when a file cannot be read or written, or the authority is broken.
  */
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
   await makeDirectory(options.directory);
@@ -61,7 +61,7 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   if (ca && serving && admin)
     return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin };
 
-  // Loaded only when something has to be issued: the library costs 200 ms of start-up.
+  // Imported only when something must be issued: the library adds 200 ms to the start.
   const { createIssuer } = await import('./certificate-issuer.ts');
   const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs });
   if (!ca) await writePair(options.directory, 'ca', issuer.authority);
@@ -116,14 +116,14 @@ function coversHosts(pair: KeyPair, hosts: readonly string[]): boolean {
   );
 }
 
-/** Clients trust it: one that is broken is for somebody to look at, and not replaced. */
+/** Never replaces a broken authority, because clients trust it; somebody has to look at it. */
 async function readAuthority(directory: string): Promise<KeyPair | undefined> {
   const pair = await readPair(directory, 'ca');
   if (pair !== undefined) checkKeyPair(pair, { cert: join(directory, 'ca.crt'), key: join(directory, 'ca.key') });
   return pair;
 }
 
-/** Undefined also for a broken pair, such as a new key beside the old certificate after a kill between two writes. */
+/** Returns undefined also for a broken pair, such as a new key beside the old certificate after a kill between the two writes. */
 async function readLeaf(directory: string, name: string): Promise<KeyPair | undefined> {
   const pair = await readPair(directory, name);
   return pair !== undefined && isKeyPair(pair) ? pair : undefined;
@@ -147,7 +147,7 @@ async function readIfPresent(file: string): Promise<string | undefined> {
 }
 
 async function writePair(directory: string, name: string, pair: KeyPair): Promise<void> {
-  // The key first: a certificate without its key reads as absent, a key without its certificate too.
+  // The key is written first: a certificate without its key counts as absent, and so does a key without its certificate.
   await writePrivateFile(join(directory, `${name}.key`), pair.key);
   await writePrivateFile(join(directory, `${name}.crt`), pair.cert);
 }

@@ -1,4 +1,4 @@
-// KeyPair: a certificate with its private key, as files and TLS options hold it, and whether they are what they should be.
+// KeyPair: a certificate with its private key, as files and TLS options hold them, and checks that both are valid and match.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { StartError } from '../start-error.ts';
 
@@ -8,27 +8,27 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** True for an IP address, false for a DNS name: a certificate names the two differently. */
+/** Returns true for an IP address, false for a DNS name: a certificate lists the two differently. */
 export function isAddress(host: string): boolean {
   return /^[0-9.]+$/.test(host) || host.includes(':');
 }
 
-/** How the parts of a pair are called in errors. */
+/** The names of both parts in errors. */
 export interface KeyPairNames {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Throws a StartError that names the part which is no certificate or no key, or does not belong to the other. */
+/** Throws a StartError that names the invalid part, or the key when it does not match the certificate. */
 export function checkKeyPair({ cert, key }: KeyPair, names: KeyPairNames): void {
   const certificate = parsed(names.cert, () => new X509Certificate(cert));
   const privateKey = parsed(names.key, () => createPrivateKey(key));
   if (!certificate.checkPrivateKey(privateKey)) {
-    throw new StartError(names.key, { cause: 'it is not the key of the certificate' });
+    throw new StartError(names.key, { cause: 'the private key does not match the certificate' });
   }
 }
 
-/** Whether both are what they should be and belong together. */
+/** Tells whether both parts are valid and match. */
 export function isKeyPair(pair: KeyPair): boolean {
   try {
     checkKeyPair(pair, { cert: '', key: '' });
@@ -39,14 +39,14 @@ export function isKeyPair(pair: KeyPair): boolean {
   }
 }
 
-/** Throws a StartError of this name unless all of the PEM blocks are certificates, and there is one. TLS would ignore others. */
+/** Throws a StartError with this name unless there is at least one PEM block and all are certificates. TLS would ignore other blocks. */
 export function checkAuthorities(pem: string, name: string): void {
   const blocks = pem.match(/-----BEGIN [^-]+-----[^-]*-----END [^-]+-----/g) ?? [];
-  if (blocks.length === 0) throw new StartError(name, { cause: 'there is no certificate in it' });
+  if (blocks.length === 0) throw new StartError(name, { cause: 'it contains no certificate' });
   for (const block of blocks) parsed(name, () => new X509Certificate(block));
 }
 
-/** Throws a StartError of this name unless it is a private key, PEM. */
+/** Throws a StartError with this name unless the text is a private key (PEM). */
 export function checkPrivateKey(pem: string, name: string): void {
   parsed(name, () => createPrivateKey(pem));
 }

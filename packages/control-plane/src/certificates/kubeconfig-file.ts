@@ -1,4 +1,4 @@
-// The admin kubeconfig as text: one cluster, one user with a client certificate, everything inline.
+// Builds the admin kubeconfig: one cluster, one user with a client certificate, everything inline.
 import { stringify } from 'yaml';
 import type { KeyPair } from './key-pair.ts';
 

@@ -1,16 +1,16 @@
-// makeDirectory: a directory with its parents. Used for what the command is told to write to.
+// makeDirectory creates a directory and its parents. Used for the paths that the command is told to write to.
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Made with mode 0700, its parents too, where they are absent. One level at a time: Node's own `recursive` goes on for ever
- * where a file system has no room for directories, as below /proc.
+ * Creates missing directories with mode 0700, one level at a time: Node's own `recursive` never ends where a file system cannot hold
+ * directories, as below /proc.
  */
 export async function makeDirectory(path: string): Promise<void> {
   const directory = resolve(path);
   const error = await attempt(directory);
   if (error?.code !== 'ENOENT') {
-    // "EEXIST" is said of files too: who opens something in them finds out.
+    // EEXIST is also reported for a file; opening something inside it fails later with a clear error.
     if (error !== undefined && error.code !== 'EEXIST') throw error;
     return;
   }

@@ -1,15 +1,15 @@
-// Files that only their owner may read: private keys, kubeconfigs, the ready file with its token.
+// Writes files that only their owner may read: private keys, kubeconfigs, the ready file with its token.
 import { chmod, rename, rm, writeFile } from 'node:fs/promises';
 
-/** Writes a file with mode 0600, whole or not at all, also when the machine stops in the middle. Leaves nothing else behind. */
+/** Writes a file with mode 0600, either whole or not at all, even when the machine stops midway. Leaves no temporary file behind. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`;
-  // Of a process with this id that was killed: containers use the same one again.
+  // Removes the leftover of a killed process with the same id: containers reuse ids.
   await rm(temporary, { force: true });
   try {
-    // wx: the mode is that of a new file, never of one that somebody else has made.
+    // wx: fails unless the file is new, so that its mode is ours and not that of a file somebody else made.
     await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
-    // The mode of writeFile is subject to the umask.
+    // The umask limits the mode that writeFile sets.
     await chmod(temporary, 0o600);
     await rename(temporary, file);
   } catch (error) {

@@ -1,4 +1,4 @@
-// The key that signs tokens of service accounts, kept in <data-dir>/pki/sa.key: tokens outlive a restart.
+// The key that signs service account tokens, kept in <data-dir>/pki/sa.key so that tokens outlive a restart.
 // Used by control-plane.ts.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { checkPrivateKey } from './key-pair.ts';
 import { makeDirectory } from './make-directory.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** Reads the key, PEM, or makes one with mode 0600. Rejects when the file cannot be read or written. */
+/** Reads the key (PEM), or creates one with mode 0600. Rejects when the file cannot be read or written. */
 export async function ensureServiceAccountKey(directory: string): Promise<string> {
   const file = join(directory, 'sa.key');
   const present = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

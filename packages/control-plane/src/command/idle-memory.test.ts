@@ -7,7 +7,7 @@ let clock: VirtualClock;
 let cpuMs = 0;
 let resident = 0;
 let collections = 0;
-/** What stays after a collection. */
+/** Bytes that remain after a collection. */
 let live = 0;
 const load: ProcessLoad = {
   cpuMs: () => cpuMs,
@@ -74,7 +74,7 @@ describe('memory of an idle server', () => {
 it('has the collector of the process itself, though that was started without its flag', () => {
   const load = ownLoad();
   const dropped = new WeakRef({});
-  // A reference that was read lives to the end of its turn.
+  // An object read through a WeakRef stays alive until the end of the turn, so the collection runs in the next one.
   return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
     load.collectGarbage();
     expect(dropped.deref()).toBeUndefined();

@@ -1,13 +1,13 @@
-// IdleMemory: lets the garbage collector run once when a server that has had much to do has nothing to do. V8 collects as it
-// allocates, so a server that is idle after a burst would keep what the burst left behind (decision 0019). Used by serve.ts.
+// IdleMemory runs the garbage collector once when a server becomes idle after much work. V8 collects only while it allocates, so an idle
+// server would keep what a burst left behind (decision 0019). Used by serve.ts.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Clock, systemClock } from '@kapstan/api';
 
 export interface ProcessLoad {
-  /** CPU that the process has taken, in milliseconds. */
+  /** CPU time used by the process, in milliseconds. */
   cpuMs(): number;
-  /** Memory of the process that is in RAM, in bytes. */
+  /** Resident memory of the process, in bytes. */
   residentBytes(): number;
   collectGarbage(): void;
 }
@@ -18,19 +18,19 @@ export interface IdleMemoryOptions {
 }
 
 const periodMs = 10_000;
-/** An idle server takes about one percent of a core for its leases, probes and metrics. */
+/** Share of one core below which the server counts as idle; leases, probes and metrics alone take about one percent. */
 const idleShare = 0.05;
-/** A collection stops the server for as long as it takes, so there has to be something to gain. */
+/** Minimum memory to gain: a collection stops the server for as long as it takes. */
 const worthBytes = 48 * 1_048_576;
-/** After it the histories of the caches have let go of a burst: they keep it for 75 s and look every 30 s. */
+/** Time after which the histories of the caches have dropped a burst: they keep it for 75 s and check every 30 s. */
 const historyMs = 120_000;
 
-/** Looks every ten seconds until the returned function is called. */
+/** Checks every ten seconds until the returned function is called. */
 export function releaseMemoryWhenIdle({ load = ownLoad(), clock = systemClock }: IdleMemoryOptions = {}): () => void {
   let cancel = (): void => undefined;
   let cpuMs = load.cpuMs();
   let sinceMs = clock.monotonicNow();
-  // What the process had after the last collection. Pages that the allocator keeps count too, so that it is not tried in vain.
+  // Memory after the last collection. It includes pages that the allocator keeps, so that no collection is run in vain.
   let settledBytes = load.residentBytes();
   let secondDueMs = Number.POSITIVE_INFINITY;
   const look = (): void => {
@@ -42,7 +42,7 @@ export function releaseMemoryWhenIdle({ load = ownLoad(), clock = systemClock }:
     if (isIdle && (isSecondDue || resident - settledBytes > worthBytes)) {
       load.collectGarbage();
       settledBytes = load.residentBytes();
-      // What the histories let go of later need not show: the allocator may have kept its pages.
+      // Memory that the histories drop later may not show in `resident`, because the allocator may keep its pages.
       secondDueMs = isSecondDue ? Number.POSITIVE_INFINITY : nowMs + historyMs;
     }
     [cpuMs, sinceMs] = [load.cpuMs(), nowMs];
@@ -55,7 +55,7 @@ export function releaseMemoryWhenIdle({ load = ownLoad(), clock = systemClock }:
   return () => cancel();
 }
 
-/** Node offers the collector only to who starts it with a flag. The flag counts for contexts that are made while it is set. */
+/** Returns the collector, which Node offers only when started with a flag. The flag applies to contexts created while it is set. */
 function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc');
   try {
@@ -73,7 +73,7 @@ export function ownLoad(): ProcessLoad {
       return (user + system) / 1000;
     },
     residentBytes: () => process.memoryUsage.rss(),
-    // Buffers whose owners were collected are freed by the next collection.
+    // The second collection frees the buffers whose owners the first one collected.
     collectGarbage: () => {
       collect ??= garbageCollector();
       collect();

@@ -23,8 +23,8 @@ it('makes records of what libraries print, without stacks, until it is taken bac
     restore();
   }
   expect(records).toEqual([
-    ['error', 'Printed by a library', { text: 'Error: Input/output error' }],
-    ['warn', 'Printed by a library', { text: '1 of { a: 1 }' }],
+    ['error', 'output of a library', { text: 'Error: Input/output error' }],
+    ['warn', 'output of a library', { text: '1 of { a: 1 }' }],
     ['debug', 'old', { name: 'DeprecationWarning', code: 'DEP0123' }],
     ['warn', 'old', { name: 'Warning', code: 'DEP0123' }],
   ]);

@@ -1,14 +1,15 @@
-// What libraries and Node print on their own, as records of the log: lines of text and stacks are no JSON. Used by serve.ts.
+// Turns what libraries and Node print themselves into log records, because plain lines and stacks would break the JSON log. Used by
+// serve.ts.
 import { formatWithOptions } from 'node:util';
 import type { Logger } from '@kapstan/api';
 
-/** From now until the result is called. Deprecations are told at debug: they are for who writes the program. */
+/** Captures output until the returned function is called. Deprecations are logged at debug level, because they concern developers. */
 export function printIntoLog(logger: Logger): () => void {
   const { error, warn, info, log, debug } = console;
   const printer =
     (level: 'error' | 'warn' | 'info' | 'debug') =>
     (...values: unknown[]): void =>
-      logger[level]('Printed by a library', { text: textOf(values) });
+      logger[level]('output of a library', { text: textOf(values) });
   const printers = { error: printer('error'), warn: printer('warn'), info: printer('info'), debug: printer('debug') };
   Object.assign(console, { ...printers, log: printers.info });
   const listeners = process.listeners('warning');
@@ -26,7 +27,7 @@ export function printIntoLog(logger: Logger): () => void {
   };
 }
 
-/** Errors without their stacks. */
+/** Formats values; errors are shown without their stacks. */
 function textOf(values: readonly unknown[]): string {
   const shown = values.map((value) => (value instanceof Error ? `${value.name}: ${value.message}` : value));
   return formatWithOptions({ colors: false, depth: 2 }, ...shown);

@@ -2,11 +2,11 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LogStream } from './log-stream.ts';
 
-/** Stands for a file descriptor: takes so many bytes a call, or fails with a code. */
+/** Stands in for a file descriptor: takes up to `room` bytes a call, or fails with a code. */
 class Descriptor {
   text = '';
   room = Number.POSITIVE_INFINITY;
-  /** What it fails with when it has no room. */
+  /** Error code when it has no room. */
   code: 'EAGAIN' | 'ENOSPC' | 'EPIPE' = 'EAGAIN';
 
   readonly write = (bytes: Uint8Array): number => {

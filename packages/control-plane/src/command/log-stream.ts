@@ -1,45 +1,43 @@
-// LogStream: writes the lines of the log to a file, a pipe, a socket or a terminal that may be full, broken or unread. Below
-// console-logger.ts; serve.ts shows its count in /metrics.
-
+// LogStream writes log lines to a file, pipe, socket or terminal that may be full, broken or unread. Below
+// console-logger.ts; serve.ts adds its counter to /metrics.
 import { type Clock, systemClock } from '@kapstan/api';
 import { formatMicroTime } from '@kapstan/api/internal';
 import { Counter, Registry } from 'prom-client';
 
 export interface LogStreamOptions {
-  /** Writes some of the bytes and returns how many; throws what the system says. Must not wait. */
+  /** Writes some of the bytes and returns how many; throws the system's error. Must not block. */
   readonly write: (bytes: Uint8Array) => number;
-  /** Bytes of lines that may wait for a reader that is behind; later lines are dropped. Default 1 MiB. */
+  /** Maximum number of bytes that wait for a slow reader; later lines are dropped. Default 1 MiB. */
   readonly maxWaitingBytes?: number;
   readonly clock?: Clock;
 }
 
 const defaultMaxWaitingBytes = 1_048_576;
-/** A full pipe is tried again after this time. */
+/** Milliseconds after which a full pipe is tried again. */
 const fullPipeMs = 20;
-/** A destination that failed is tried again after this time, if no line tries it before. */
+/** Milliseconds after which a failed destination is tried again, unless a new line tries it sooner. */
 const failureMs = 1_000;
-/** The level "warn" in pino's numbers. */
+/** Pino's number for the level "warn". */
 const warnLevel = 40;
 
 /**
- * Writing never throws and never waits. Lines wait in memory for a pipe that is full, up to a bound. Lines beyond the bound, and
- * lines that the system refuses (the disk is full, the reader is gone), are dropped and counted; one line tells how many as
- * soon as writing works again.
+ * Writing never throws and never blocks. While a pipe is full, lines wait in memory, up to a limit. Lines beyond the limit, and lines that
+ * the system refuses (disk full, reader gone), are dropped and counted; one line reports the count as soon as writing works again.
  */
 export class LogStream {
   readonly metrics: Registry = new Registry();
   readonly #options: Required<LogStreamOptions>;
   readonly #counter: Counter;
-  /** Whole lines. The system may have taken a part of the first. */
+  /** Whole lines; the system may have written a part of the first already. */
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
-  /** Bytes of the first waiting line that are written. A line that was begun is always finished, so that none is torn. */
+  /** Bytes of the first waiting line that are already written. A line that was begun is always finished, so that none is torn. */
   #begun = 0;
-  /** The pipe takes nothing now; a timer tries it again. */
+  /** True while the pipe accepts nothing; a timer tries it again. */
   #isFull = false;
-  /** Dropped lines that no line has told of. */
+  /** Dropped lines that no notice reports yet. */
   #untold = 0;
-  /** Dropped lines that the first waiting line tells of. */
+  /** Dropped lines that the first waiting line, a notice, reports. */
   #told = 0;
   #cancelRetry: (() => void) | undefined;
 
@@ -47,23 +45,23 @@ export class LogStream {
     this.#options = { maxWaitingBytes: defaultMaxWaitingBytes, clock: systemClock, ...options };
     this.#counter = new Counter({
       name: 'kapstan_log_lines_dropped_total',
-      help: 'Lines of the log that could not be written.',
+      help: 'Number of log lines that could not be written.',
       registers: [this.metrics],
     });
   }
 
-  /** Takes one line with its newline. */
+  /** Accepts one line including its newline. */
   write(line: string): void {
     if (!this.#isFull) this.#drain();
     const bytes = Buffer.from(line);
-    // Nothing overtakes the line that tells of a gap.
+    // No line may overtake the notice that reports a gap.
     const isBehindGap = this.#untold > 0;
     if (isBehindGap || this.#waitingBytes + bytes.length > this.#options.maxWaitingBytes) return this.#drop(1);
     this.#push(bytes);
     if (!this.#isFull) this.#drain();
   }
 
-  /** Tries once more to write what waits, and gives up the rest. For the end of the process. */
+  /** Tries once more to write the waiting lines, and drops the rest. For the end of the process. */
   close(): void {
     this.#drain();
     this.#cancelRetry?.();
@@ -122,11 +120,11 @@ export class LogStream {
     this.#cancelRetry = clock.setBackgroundTimer(() => this.#drain(), isFull ? fullPipeMs : failureMs);
   }
 
-  /** Drops all but a line that was begun. */
+  /** Drops all lines except one that was begun. */
   #dropWaiting(): void {
     const kept = this.#begun > 0 ? 1 : 0;
     let dropped = this.#waiting.length - kept;
-    // A notice is no line of the log: the lines that it tells of are untold again.
+    // A notice is not a log line: when it is dropped, the lines it reports count as unreported again.
     if (kept === 0 && this.#told > 0) {
       dropped -= 1;
       this.#untold += this.#told;

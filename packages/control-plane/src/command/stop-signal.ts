@@ -1,4 +1,4 @@
-// StopSignal: SIGTERM and SIGINT as a request to stop in peace. Installed by bin/kapstan.js before anything else is loaded,
+// StopSignal: SIGTERM and SIGINT as a request to stop gracefully. bin/kapstan.js installs it before anything else is loaded,
 // so it imports nothing.
 
 export interface StopSignal {
@@ -6,11 +6,11 @@ export interface StopSignal {
   readonly received: Promise<NodeJS.Signals>;
   /** Aborts with the first signal. */
   readonly signal: AbortSignal;
-  /** Takes the handlers off. */
+  /** Removes the handlers. */
   ignore(): void;
 }
 
-/** The first signal ends the server in peace; a second one ends the process at once. */
+/** The first signal stops the server gracefully; a second one ends the process at once. */
 export function listenForStop(): StopSignal {
   const names = ['SIGTERM', 'SIGINT'] as const;
   const controller = new AbortController();

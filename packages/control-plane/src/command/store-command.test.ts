@@ -51,7 +51,7 @@ async function stop(): Promise<void> {
   controlPlane = undefined;
 }
 
-/** Runs a command and reads what it printed. */
+/** Runs a command and reads its output. */
 async function run(...args: string[]): Promise<Record<string, unknown>> {
   written = '';
   expect([await store(args), complaints]).toEqual([0, '']);
@@ -99,7 +99,7 @@ describe('kapstan store on a running server', () => {
     expect(await run('check', '--from', out)).toMatchObject({ revision: stored, problems: [] });
     expect(await run('stats', '--from', out)).toMatchObject({ revision: stored });
     expect(await store(['check', '--data-dir', out])).toBe(1);
-    expect(complaints).toContain(`there is no store in ${out}, it is a backup: look at it with --from ${out}\n`);
+    expect(complaints).toContain(`there is no store in ${out}, it is a backup: use --from ${out} to inspect it\n`);
     complaints = '';
     expect((await readdir(dataDir)).sort()).toEqual(['pki', 'store']);
     expect(await store(['backup', '--kubeconfig', kubeconfig, '--out', out])).toBe(1);
@@ -187,9 +187,9 @@ describe('kapstan store on a stopped data directory', () => {
   it('refuses one that is in use, and one that is not there without making it', async () => {
     await start();
     expect(await store(['check', '--data-dir', dataDir])).toBe(1);
-    expect(complaints).toContain(`is in use by process ${process.pid}; stop it first\n`);
+    expect(complaints).toContain(`is in use by process ${process.pid}; stop the server first\n`);
     expect(await store(['stats', '--data-dir', dataDir])).toBe(1);
-    expect(complaints).toMatch(/is in use by process \d+; --kubeconfig FILE asks the server that runs\n$/);
+    expect(complaints).toMatch(/is in use by process \d+; use --kubeconfig FILE to ask the running server\n$/);
     expect(complaints).not.toMatch(/StorageError|Code: /);
     complaints = '';
     const none = join(work, 'none');
@@ -206,18 +206,18 @@ describe('kapstan store on a stopped data directory', () => {
 
 describe('the flags of kapstan store', () => {
   it.each<[string[], string]>([
-    [['frobnicate'], `unknown store command "frobnicate"; 'kapstan store help' lists them`],
-    [['stats'], 'one of --data-dir, --kubeconfig and --from must be given'],
-    [['stats', '--data-dir=a', '--kubeconfig=b'], 'only one of --data-dir, --kubeconfig and --from may be given'],
-    [['check'], 'one of --data-dir and --from must be given'],
+    [['frobnicate'], `unknown store command "frobnicate"; 'kapstan store help' lists the commands`],
+    [['stats'], 'one of --data-dir, --kubeconfig and --from must be specified'],
+    [['stats', '--data-dir=a', '--kubeconfig=b'], 'only one of --data-dir, --kubeconfig and --from may be specified'],
+    [['check'], 'one of --data-dir and --from must be specified'],
     [['compact', '--from=a'], '--from is not a flag of kapstan store compact'],
     [
       ['check', '--kubeconfig=a'],
-      '--kubeconfig is not a flag of kapstan store check: stop the server and give --data-dir',
+      '--kubeconfig is not a flag of kapstan store check: stop the server and use --data-dir',
     ],
     [['stats', '--data-dir=a', '--out=b'], '--out is not a flag of kapstan store stats'],
-    [['backup', '--data-dir=a'], '--out must be given'],
-    [['restore', '--data-dir=a'], '--from must be given'],
+    [['backup', '--data-dir=a'], '--out must be specified'],
+    [['restore', '--data-dir=a'], '--from must be specified'],
     [['stats', '--no-such-flag'], 'unknown flag: --no-such-flag'],
     [['stats', 'pods', '--data-dir=a'], 'unexpected argument: pods'],
     [['restore', '--data-dir=a', '--from=b', '--revision-bump=-1'], '--revision-bump can not be negative value'],

@@ -1,4 +1,4 @@
-// `kapstan store …`: looks after the store, on a stopped data directory or on a running server.
+// `kapstan store …`: inspects and maintains the store of a stopped data directory or of a running server.
 import { createWriteStream, existsSync, statSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -25,15 +25,18 @@ import { printError, printResult } from './standard-streams.ts';
 
 const storeFlags = {
   'data-dir': stringFlag('Data directory of a server that is not running.'),
-  kubeconfig: stringFlag('Kubeconfig of a running server, of a user in system:masters.'),
-  out: stringFlag('Directory that a backup is written to; made when absent.'),
-  from: stringFlag('Directory of the backup to restore, or to look at.'),
-  'etcd-prefix': stringFlag('What all keys begin with, as it was given to the server.', '/registry'),
-  'revision-bump': intFlag('Added to the last revision of a restored store: more than was written after the backup.', {
-    default: 1_000_000_000,
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-  }),
+  kubeconfig: stringFlag('Path to a kubeconfig for a running server. Its user must be in the group system:masters.'),
+  out: stringFlag('Directory to write the backup to. It is created if it does not exist.'),
+  from: stringFlag('Directory of the backup to restore or inspect.'),
+  'etcd-prefix': stringFlag('Prefix of all keys in the store. Must be the same as for the server.', '/registry'),
+  'revision-bump': intFlag(
+    'Number added to the last revision of the restored store. Must be larger than the number of revisions written since the backup.',
+    {
+      default: 1_000_000_000,
+      min: 0,
+      max: Number.MAX_SAFE_INTEGER,
+    },
+  ),
 };
 
 type StoreFlags = FlagValues<typeof storeFlags>;
@@ -41,13 +44,13 @@ type FlagName = keyof StoreFlags;
 
 interface Action {
   readonly help: string;
-  /** Flags beside the one that says which store; each must have a value. */
+  /** Required flags, besides the one that selects the store. */
   readonly flags: readonly FlagName[];
-  /** 0 = done, 1 = not. */
+  /** Resolves to 0 on success, 1 on failure. */
   readonly offline: (storeDir: string, flags: StoreFlags) => Promise<number>;
-  /** Absent = only on a stopped data directory. */
+  /** Absent: the command works only on a stopped data directory. */
   readonly online?: (client: Client, flags: StoreFlags) => Promise<number>;
-  /** On a backup as it lies there. Absent = on a store only. */
+  /** Works on a backup in place. Absent: the command works only on a store. */
   readonly onBackup?: (backup: LmdbBackup, flags: StoreFlags) => Promise<number>;
 }
 
@@ -55,7 +58,7 @@ const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
   [
     'check',
     {
-      help: 'read the whole store and say what is wrong with it',
+      help: 'read the whole store and report what is wrong with it',
       flags: ['etcd-prefix'],
       offline: check,
       onBackup: (backup, flags) => reported(flags, (readValue) => backup.check(readValue)),
@@ -71,12 +74,15 @@ const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
       onBackup: async (backup) => printed(backup.stats()),
     },
   ],
-  ['compact', { help: 'drop all history before now', flags: [], offline: compact, online: compactServer }],
+  [
+    'compact',
+    { help: 'drop all history before the current revision', flags: [], offline: compact, online: compactServer },
+  ],
   ['backup', { help: 'copy the store into a directory', flags: ['out'], offline: backup, online: backupServer }],
-  ['restore', { help: 'make a store from a backup', flags: ['from', 'revision-bump'], offline: restore }],
+  ['restore', { help: 'create a store from a backup', flags: ['from', 'revision-bump'], offline: restore }],
 ]);
 
-/** Runs one store command: 0 = done, 1 = it failed or found something wrong. Throws UsageError for a wrong call. */
+/** Runs one store command. Returns 0 on success, 1 when it fails or finds a problem. Throws UsageError for wrong usage. */
 export async function store(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
   if (['help', '--help', '-h'].includes(name) || rest.some((arg) => arg === '--help' || arg === '-h')) {
@@ -84,7 +90,8 @@ export async function store(args: readonly string[]): Promise<number> {
     return args.length === 0 ? 2 : status;
   }
   const action = actions.get(name);
-  if (action === undefined) throw new UsageError(`unknown store command "${name}"; 'kapstan store help' lists them`);
+  if (action === undefined)
+    throw new UsageError(`unknown store command "${name}"; 'kapstan store help' lists the commands`);
   const flags = readFlags(name, action, rest);
   try {
     return await run(name, action, flags);
@@ -100,10 +107,10 @@ function run(name: string, action: Action, flags: StoreFlags): Promise<number> {
   return flags['data-dir'] === '' ? runOnBackup(action, flags) : runOffline(name, action, flags);
 }
 
-/** What to do about a store that a running server has open. */
+/** Returns advice for a store that a running server has open. */
 function adviceOn(error: Error, action: Action): string {
   if (!isStorageError(error, 'Unreachable')) return '';
-  return action.online === undefined ? '; stop it first' : '; --kubeconfig FILE asks the server that runs';
+  return action.online === undefined ? '; stop the server first' : '; use --kubeconfig FILE to ask the running server';
 }
 
 function readFlags(name: string, action: Action, args: readonly string[]): StoreFlags {
@@ -112,25 +119,25 @@ function readFlags(name: string, action: Action, args: readonly string[]): Store
   for (const arg of args) {
     const flag = /^--([a-z-]+)/.exec(arg)?.[1] ?? '';
     if (!Object.hasOwn(storeFlags, flag) || known.includes(flag)) continue;
-    const advice = flag === 'kubeconfig' ? ': stop the server and give --data-dir' : '';
+    const advice = flag === 'kubeconfig' ? ': stop the server and use --data-dir' : '';
     throw new UsageError(`--${flag} is not a flag of kapstan store ${name}${advice}`);
   }
   const flags = parseFlags(storeFlags, args);
   const given = places.filter((place) => flags[place] !== '').length;
-  if (given === 0) throw new UsageError(`${listed(places)} must be given`);
-  if (given > 1) throw new UsageError(`only ${listed(places)} may be given`);
-  for (const flag of action.flags) if (flags[flag] === '') throw new UsageError(`--${flag} must be given`);
+  if (given === 0) throw new UsageError(`${listed(places)} must be specified`);
+  if (given > 1) throw new UsageError(`only ${listed(places)} may be specified`);
+  for (const flag of action.flags) if (flags[flag] === '') throw new UsageError(`--${flag} must be specified`);
   return flags;
 }
 
-/** The flags of which one says where the store is. */
+/** Returns the flags of which exactly one selects the store. */
 function placesOf(action: Action): readonly FlagName[] {
   const online = action.online === undefined ? [] : (['kubeconfig'] as const);
   const onBackup = action.onBackup === undefined ? [] : (['from'] as const);
   return ['data-dir', ...online, ...onBackup];
 }
 
-/** "one of --a, --b and --c". */
+/** Formats "one of --a, --b and --c". */
 function listed(places: readonly FlagName[]): string {
   const names = places.map((place) => `--${place}`);
   return names.length === 1 ? names.join('') : `one of ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
@@ -141,13 +148,13 @@ async function runOffline(name: string, action: Action, flags: StoreFlags): Prom
   const storeDir = join(resolve(dataDir), 'store');
   if (name !== 'restore' && !isThere(join(storeDir, dataFileName))) {
     const isBackup = isThere(join(resolve(dataDir), dataFileName));
-    const advice = action.onBackup === undefined ? 'restore it first' : `look at it with --from ${dataDir}`;
+    const advice = action.onBackup === undefined ? 'restore it first' : `use --from ${dataDir} to inspect it`;
     throw new Error(`there is no store in ${dataDir}${isBackup ? `, it is a backup: ${advice}` : ''}`);
   }
   return action.offline(storeDir, flags);
 }
 
-/** Throws where it may not be looked at: that is another thing than nothing. */
+/** Throws when the file may not be accessed, because that does not mean that it is absent. */
 function isThere(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined;
 }
@@ -196,7 +203,7 @@ function compact(storeDir: string): Promise<number> {
     try {
       await engine.compact(revision);
     } catch (error) {
-      // As it should be already.
+      // The store is compacted to this revision already.
       if (!isStorageError(error, 'Compacted')) throw error;
     }
     return printed({ revision });
@@ -217,7 +224,7 @@ async function restore(storeDir: string, { from, 'revision-bump': revisionBump }
   return printed({ revision });
 }
 
-/** Read from the copy itself, which shows that it can be read. */
+/** Reads the result from the backup itself, which proves that it can be read. */
 async function madeBackup(out: string): Promise<{ readonly revision: Revision; readonly directory: string }> {
   await using backup = await openLmdbBackup(out);
   return { revision: backup.stats().revision, directory: resolve(out) };
@@ -228,7 +235,7 @@ async function serverStats(client: Client): Promise<number> {
 }
 
 async function compactServer(client: Client): Promise<number> {
-  // 0: a large history takes its time.
+  // No timeout (0), because compacting a large history takes time.
   const { body } = await client.raw({ method: 'POST', path: `${storePagesRoot}/compact`, timeoutMs: 0 });
   return printed(JSON.parse(body));
 }

@@ -1,10 +1,10 @@
-// AbsentOwners: owners of whom the server has said that they do not exist, so that it is asked once and not for each of
-// their dependents. uids are never used twice: what is absent stays so. Source: garbagecollector ReferenceCache.
+// AbsentOwners remembers owners that the server reported missing, so that it is asked once rather than for each dependent.
+// A uid is never used twice, so an absent owner stays absent. Source: garbagecollector ReferenceCache.
 import { identityKey, type ObjectIdentity } from './object-identity.ts';
 
 const capacity = 500;
 
-/** The last 500; those asked for least recently go first. */
+/** Holds the last 500 owners; the one looked up least recently is dropped first. */
 export class AbsentOwners {
   readonly #keys = new Set<string>();
 

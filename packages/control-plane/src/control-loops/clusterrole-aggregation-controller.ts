@@ -14,7 +14,7 @@ export const clusterRoleAggregationController: ControlLoop = async (context, sig
   const informer = context.informers.informer(ClusterRole);
   const { lister } = informer;
   const queue = loopQueue(context, { name: 'ClusterRoleAggregator', signal });
-  // They are few, and nobody knows which of them select what has changed: all are looked at.
+  // Cluster roles are few, and we cannot tell which of them select a changed role, so all are checked.
   const addAll = (): void => {
     for (const role of lister.list()) if (role.aggregationRule !== undefined) queue.add(role.metadata?.name ?? '');
   };
@@ -37,7 +37,7 @@ export const clusterRoleAggregationController: ControlLoop = async (context, sig
   }
 };
 
-/** Selector by selector, the roles of each by name, equal rules once. */
+/** Gathers rules selector by selector, the roles of each sorted by name; equal rules appear once. */
 function gatheredRules(
   role: DeepReadonly<ClusterRole>,
   lister: Lister<ClusterRole>,

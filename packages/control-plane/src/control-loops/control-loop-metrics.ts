@@ -1,5 +1,5 @@
-// What /metrics shows of the control loops: which of them run, under kube-controller-manager's name, and how often each was
-// started again. Read from control-loops.ts, served by control-plane.ts.
+// Metrics of the control loops: which of them run, under kube-controller-manager's name, and how often each was
+// restarted. Read from control-loops.ts, served by control-plane.ts.
 import { Gauge, Registry } from 'prom-client';
 import type { SupervisedLoop } from './supervised-loop.ts';
 
@@ -8,7 +8,7 @@ export function controlLoopMetrics(loops: readonly SupervisedLoop[]): Registry {
   const registers = [registry];
   new Gauge({
     name: 'running_managed_controllers',
-    help: 'Control loops that run and have seen all that they work on: 1, and 0 for the others.',
+    help: 'Whether a control loop is running and its caches are synced: 1, or 0 if not.',
     labelNames: ['name', 'manager'],
     registers,
     collect() {
@@ -17,7 +17,7 @@ export function controlLoopMetrics(loops: readonly SupervisedLoop[]): Registry {
   });
   new Gauge({
     name: 'kapstan_control_loop_restarts_total',
-    help: 'How often a control loop was started again after it had ended before its time.',
+    help: 'Number of times a control loop was restarted after it ended unexpectedly.',
     labelNames: ['name'],
     registers,
     collect() {

@@ -1,5 +1,5 @@
-// The names of the control loops, and what a list of them selects. Read by the flags and by control-loops.ts. Names as
-// kube-controller-manager has them, with the short ones that it still takes.
+// The names of the control loops, and how a list selects from them. Read by the flags and by control-loops.ts. The names are
+// kube-controller-manager's, with the short ones that it still accepts.
 
 export const controlLoopNames = [
   'serviceaccount-controller',
@@ -25,20 +25,20 @@ const aliases: ReadonlyMap<string, ControlLoopName> = new Map([
 
 const garbageCollector: ControlLoopName = 'garbage-collector-controller';
 
-/** A full name, one without "-controller", or an old short one. Undefined for anything else. */
+/** Accepts a full name, a name without "-controller", or an old alias. Returns undefined for anything else. */
 export function controlLoopNamed(text: string): ControlLoopName | undefined {
   const isMeant = (name: ControlLoopName): boolean => name === text || name === `${text}-controller`;
   return controlLoopNames.find(isMeant) ?? aliases.get(text);
 }
 
 export interface ControlLoopSelection {
-  /** False: there is no garbage collector among "*", and it cannot be named. Default true. */
+  /** False: "*" does not include the garbage collector, and naming it is an error. Default true. */
   readonly collectsGarbage?: boolean;
 }
 
 /**
- * What `--control-loops` selects: nothing or "none" alone, "*" for all, names, and "-name" for all but that one beside "*".
- * In the order of {@link controlLoopNames}. Throws TypeError naming what it does not know or cannot have.
+ * Returns the loops that `--control-loops` selects, in the order of {@link controlLoopNames}. An empty list or "none" alone selects
+ * nothing, "*" all; "-name" beside "*" leaves one out. Throws TypeError that names an unknown or unavailable loop.
  */
 export function selectControlLoops(
   list: readonly string[],

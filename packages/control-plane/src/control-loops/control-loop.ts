@@ -1,5 +1,5 @@
-// What every control loop is: a function that works until its signal aborts, and what it is given. Started by
-// control-loops.ts; each loop has a file of its own.
+// The type of every control loop: a function that works until its signal aborts, and the context it receives. Started by
+// control-loops.ts; each loop has its own file.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import { ReconcileLoop, type ReconcileOutcome, type SyncHandler } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
@@ -9,37 +9,37 @@ import type { ServedKinds } from './served-kinds.ts';
 
 export interface ControlLoopContext {
   readonly client: ResourceClient;
-  /** One for all loops. What a loop requests before its first pause is started for it. */
+  /** Shared by all loops. Informers that a loop requests before its first await are started for it. */
   readonly informers: SharedInformerFactory;
-  /** An informer for every kind there is. */
+  /** Offers an informer for every served kind. */
   readonly kinds: ServedKinds;
   /** PEM of the authority that signed the serving certificate. */
   readonly caCert: string;
-  /** Signs what the server lets in. */
+  /** Issues the tokens that service accounts keep in Secrets. */
   readonly secretTokens: SecretTokenIssuer;
-  /** How long content of a namespace may still arrive after its deletion, in milliseconds. */
+  /** How long content may still arrive in a namespace after its deletion, in milliseconds. */
   readonly namespaceGraceMs: number;
   readonly clock: Clock;
-  /** Of this loop. */
+  /** Marks each line with the name of this loop. */
   readonly logger: Logger;
-  /** The loop calls it when it has seen all that it works on: from then on it counts as running. */
+  /** Called by the loop when its caches are synced; the loop counts as running from then on. */
   readonly onSynced: () => void;
 }
 
 /**
- * Works until the signal aborts; resolves when nothing of it is under way. Its handlers are registered before its first pause
- * and taken away when it ends, also when it fails: it will be started again, see supervised-loop.ts.
+ * Works until the signal aborts; resolves when none of its work is in progress. It registers its handlers before its first await and
+ * removes them when it ends, even after a failure, because supervised-loop.ts starts it again.
  */
 export type ControlLoop = (context: ControlLoopContext, signal: AbortSignal) => Promise<void>;
 
 export interface LoopQueueOptions {
   readonly name: string;
   readonly rateLimiter?: RateLimiter<string>;
-  /** Of the loop's run: what it leaves in the queue must not outlive it. */
+  /** Signal of the loop's run; the queue must not outlive that run. */
   readonly signal: AbortSignal;
 }
 
-/** A queue on the loops' time, shut down with the signal. */
+/** Creates a queue on the loops' clock that shuts down when the signal aborts. */
 export function loopQueue(
   { clock }: ControlLoopContext,
   { signal, ...options }: LoopQueueOptions,
@@ -57,13 +57,13 @@ export interface LoopWork {
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
-/** Reconciles what is in the queue until the signal aborts. */
+/** Reconciles the keys of the queue until the signal aborts. */
 export function runQueue(context: ControlLoopContext, work: LoopWork, signal: AbortSignal): Promise<void> {
-  // No grace: the server that the loops write to is closing too.
+  // There is no grace period: the server that the loops write to is closing too.
   return new ReconcileLoop({ ...work, logger: context.logger, gracePeriodMs: 0 }).run(signal);
 }
 
-/** False when the signal aborted first. */
+/** Returns false when the signal aborts first. */
 export async function settledBefore(promise: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return false;
   let stop: () => void = () => undefined;

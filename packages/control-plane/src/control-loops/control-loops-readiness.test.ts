@@ -137,12 +137,17 @@ describe('control loops', () => {
       },
       /garbage-collector-controller: not finished$/,
     ],
-    ['there is no namespace for the account', ['serviceaccount-controller'], {}, /no service account "default"/],
+    [
+      'there is no namespace for the account',
+      ['serviceaccount-controller'],
+      {},
+      /service account "default" is missing/,
+    ],
   ])('fail to become ready within a minute when %s', async (_why, names, replaced, reason) => {
     const { loops } = await start(names, replaced);
     const ready = loops.whenReady();
     const outcome = expect(ready).rejects.toThrow(reason);
-    // Stores are real: what is synced in real time must be so before virtual time is over.
+    // The stores are real, so we wait in real time for the sync before virtual time runs out.
     if (names.includes('serviceaccount-controller')) {
       await vi.waitFor(async () => expect(Object.values(await health(loops))).toEqual(['ok']));
     }
@@ -171,7 +176,7 @@ describe('control loops', () => {
   });
 });
 
-/** A context in which a loop fails as soon as it has synced; its handlers are in `open` as long as they are there. */
+/** Returns a context in which a loop fails as soon as it has synced; `open` holds its handlers while they are registered. */
 function countHandlers(context: ControlLoopContext, open: Set<unknown>): ControlLoopContext {
   const kinds = {
     whenSynced: () => context.kinds.whenSynced({ timeoutMs: 1000, signal: new AbortController().signal }),

@@ -9,7 +9,7 @@ import { startControlPlane } from '../control-plane.ts';
 import { ControlLoops, type ControlLoopsOptions } from './control-loops.ts';
 
 let dataDir: string;
-/** Stores are real, and so is the time that they take. */
+/** Waits in real time, because the stores are real. */
 const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
 
 beforeEach(async () => {
@@ -21,7 +21,7 @@ it('refuses to start with a control loop that there is not', async () => {
   await expect(startControlPlane({ dataDir, http: 'off', controlLoops: ['deployment'] })).rejects.toThrow(
     new TypeError('"deployment" is not in the list of known controllers'),
   );
-  // Everything was closed again: the directory is free.
+  // The directory is free again, so everything was closed.
   const next = await startControlPlane({ dataDir, http: 'off' });
   await next.close();
 });
@@ -48,7 +48,7 @@ it('tells in each line which loop it is from', async () => {
   const controlPlane = await startControlPlane(options);
   const { client } = controlPlane;
   await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
-  // On a node, where no kubelet will ever end it.
+  // The pod is on a node whose kubelet will never end it.
   const spec = { containers: [{ name: 'c', image: 'i' }], nodeName: 'n', terminationGracePeriodSeconds: 1 };
   await client.create(Pod, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a' }, spec });
   await client.delete(Namespace, { name: 'a' });

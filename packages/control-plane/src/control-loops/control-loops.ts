@@ -1,4 +1,4 @@
-// ControlLoops: the loops of a control plane, started together and stopped together. Between control-plane.ts and the loops.
+// ControlLoops starts and stops all loops of a control plane together. Between control-plane.ts and the loops.
 import {
   type Clock,
   delay,
@@ -32,21 +32,24 @@ export interface ControlLoopsOptions {
   readonly names: readonly ControlLoopName[];
   readonly client: ResourceClient;
   readonly catalog: ResourceCatalog;
-  /** PEM of the authority that signed the serving certificate. Absent: there is no server, so none is published, nor tokens made. */
+  /**
+   * PEM of the authority that signed the serving certificate. Undefined without a server; then no certificate is published and no tokens
+   * are made.
+   */
   readonly caCert: string | undefined;
   readonly secretTokens: SecretTokenIssuer;
   /**
-   * How long content of a namespace may still arrive after its deletion, in milliseconds: writes that were admitted before.
-   * Kubernetes waits 5000, for the sake of other API servers on the same store.
+   * How long content may still arrive in a namespace after its deletion, in milliseconds, from writes admitted earlier. Kubernetes waits
+   * 5000 ms because other API servers may write to the same store.
    */
   readonly namespaceGraceMs: number;
-  /** Loops in place of the real ones of these names. For tests. */
+  /** Loops that replace the real ones of these names. For tests. */
   readonly loops?: Readonly<Partial<Record<ControlLoopName, ControlLoop>>>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What a control plane knows of its loops, wherever they run. */
+/** The view that a control plane has of its loops, wherever they run. */
 export interface RunningLoops {
   readonly healthChecks: readonly HealthCheck[];
   readonly metrics: { metrics(): Promise<string> };
@@ -67,7 +70,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'volumeattributesclass-protection-controller': volumeAttributesClassProtectionController,
 };
 
-/** Loops that work for those who come to the server. */
+/** Loops that serve clients of the server. */
 const forClients: ReadonlySet<ControlLoopName> = new Set([
   'root-ca-certificate-publisher-controller',
   'serviceaccount-token-controller',
@@ -89,7 +92,7 @@ export class ControlLoops implements RunningLoops {
     const { client, catalog, clock, logger, names, caCert } = options;
     this.#options = options;
     const onHandlerError: SharedInformerFactoryOptions['onHandlerError'] = (error, change, informer) =>
-      logger.error('A handler of a control loop failed', { informer, key: change?.key, error });
+      logger.error('a handler of a control loop failed', { informer, key: change?.key, error });
     this.#informers = new SharedInformerFactory(client, { clock, logger, onHandlerError });
     this.#kinds = new ServedKinds({ catalog, informers: this.#informers, clock });
     const wanted = names.filter((name) => caCert !== undefined || !forClients.has(name));
@@ -97,8 +100,8 @@ export class ControlLoops implements RunningLoops {
   }
 
   /**
-   * Under kube-apiserver's names for what comes up after the start: not healthy before the first sync, nor while it is down. Of
-   * that /livez hears the first alone: a new start of the process is no better than that of the loop.
+   * Health checks under kube-apiserver's names for post-start hooks. Each is unhealthy before the first sync and while its loop is down.
+   * /livez reports only the time before the first sync: restarting the process helps no more than restarting the loop.
    */
   get healthChecks(): readonly HealthCheck[] {
     return this.#loops.flatMap((loop): HealthCheck[] => {
@@ -119,15 +122,15 @@ export class ControlLoops implements RunningLoops {
     return controlLoopMetrics(this.#loops);
   }
 
-  /** Starts them; they come up on their own. Once. */
+  /** Starts the loops; they sync in the background. Call it once. */
   start(): void {
     this.#running = Promise.all(this.#loops.map((loop) => loop.run(this.#stop.signal)));
     this.#informers.start();
   }
 
   /**
-   * Resolves when every loop has seen all that it works on and pods can be created in the namespace "default": its account
-   * is there, if a loop makes it. Rejects, saying which loop is not ready and why, after a minute and when they are closed.
+   * Resolves when every loop has synced and pods can be created in the namespace "default": if a loop creates the default service account,
+   * it exists. Rejects after one minute, and when the loops are closed, naming each loop that is not ready and why.
    */
   async whenReady(): Promise<void> {
     const account = this.#followDefaultAccount();
@@ -142,7 +145,7 @@ export class ControlLoops implements RunningLoops {
     }
   }
 
-  /** Resolves when nothing of them is under way. Idempotent. */
+  /** Resolves when none of the loops' work is in progress. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -174,7 +177,7 @@ export class ControlLoops implements RunningLoops {
       const reason = loop.readiness();
       return reason === undefined ? [] : [`${loop.name}: ${reason.message}`];
     });
-    const why = reasons.length > 0 ? reasons.join('; ') : 'there is no service account "default" in "default"';
+    const why = reasons.length > 0 ? reasons.join('; ') : 'service account "default" is missing in namespace "default"';
     return new Error(`the control loops were not ready after ${readyTimeoutMs / 1000} s: ${why}`);
   }
 
@@ -187,7 +190,7 @@ export class ControlLoops implements RunningLoops {
   }
 }
 
-/** Each line tells which loop it is from. */
+/** Adds the name of the loop to each line. */
 function loggerOf(loop: string, logger: Logger): Logger {
   const write =
     (level: keyof Logger) =>

@@ -17,7 +17,7 @@ beforeEach(() => {
   });
 });
 
-/** The object's uid is its name. */
+/** Returns an object whose uid is also its name. */
 const object = (uid: string, more: Partial<ObjectIdentity> = {}): ObjectIdentity => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -40,7 +40,7 @@ const node = (uid: string): GraphNode => {
   if (found === undefined) throw new Error(`no node ${uid}`);
   return found;
 };
-/** The attempts since the last call. */
+/** Returns the attempts since the last call. */
 const asked = (): string[] => attempts.splice(0).sort();
 const deleting = (...finalizers: string[]): ObjectMeta => ({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
 
@@ -151,7 +151,7 @@ describe('references that disagree', () => {
     see(object('wrong'), [reference('o', { kind: 'Secret' })]);
     asked();
     see(object('o'));
-    // The virtual owner had the identity that `right` gave it.
+    // The virtual owner took the identity that `right` gave it.
     expect(asked()).toEqual([]);
     see(object('late'), [reference('o', { name: 'other' })]);
     expect(asked()).toEqual(['late']);
@@ -191,7 +191,7 @@ describe('references that disagree', () => {
     expect(asked()).toEqual(['m']);
     expect(retries).toEqual(['o']);
     expect(node('o')).toMatchObject({ isVirtual: true, identity: ownerIdentity(secret, 'x') });
-    // `m` was deleted: only the other meaning is left.
+    // `m` was deleted, so only the other identity is left.
     graph.remove(object('m'));
     graph.confirmAbsent(ownerIdentity(secret, 'x'));
     expect(asked()).toEqual(['s']);

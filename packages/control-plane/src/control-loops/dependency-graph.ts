@@ -1,5 +1,5 @@
-// DependencyGraph: who owns whom, kept up to date by the informers, and who has to be looked at because of a change. Plain
-// synchronous state: the garbage collector works on it and asks the server. Source: garbagecollector graph_builder.
+// DependencyGraph records which object owns which, as the informers see it, and reports the nodes that a change affects. It is plain
+// synchronous state: the garbage collector reads it and asks the server. Source: garbagecollector graph_builder.
 import type { DeepReadonly, ObjectMeta } from '@kapstan/api';
 import { AbsentOwners } from './absent-owners.ts';
 import {
@@ -11,18 +11,18 @@ import {
   type References,
 } from './object-identity.ts';
 
-/** An object, or an owner that others name and nobody has seen (virtual). */
+/** An object, or a virtual node: an owner that references name but no informer has seen. */
 export interface GraphNode {
-  /** Never used twice in one graph. */
+  /** Never reused within one graph. */
   readonly id: number;
   readonly identity: ObjectIdentity;
   readonly owners: References;
   readonly dependents: ReadonlySet<GraphNode>;
   readonly isVirtual: boolean;
   readonly isBeingDeleted: boolean;
-  /** Being deleted in the foreground: it waits until its dependents are gone. */
+  /** True during a foreground deletion: the object waits until its dependents are gone. */
   readonly isDeletingDependents: boolean;
-  /** Being deleted, and its dependents are to stay. */
+  /** True while it is being deleted and its dependents are to stay. */
   readonly isOrphaning: boolean;
 }
 
@@ -31,11 +31,11 @@ type Mutable = { -readonly [K in Exclude<keyof GraphNode, 'dependents'>]: GraphN
 };
 
 export interface DependencyGraphOptions {
-  /** The node may have to be deleted, orphaned or taken out of the graph: look at it. */
+  /** Asks for a look at the node: it may have to be deleted, orphaned or removed from the graph. */
   readonly onAttempt: (node: GraphNode) => void;
-  /** The same, later and later. */
+  /** Like onAttempt, with growing delays. */
   readonly onRetry: (node: GraphNode) => void;
-  /** The dependent names an owner that lives in another namespace. */
+  /** Called when the dependent names an owner that lives in another namespace. */
   readonly onInvalidOwner: (dependent: ObjectIdentity, owner: ObjectIdentity) => void;
 }
 
@@ -57,7 +57,7 @@ export class DependencyGraph {
     return this.#byId.size;
   }
 
-  /** Undefined when it is gone. */
+  /** Returns undefined when the node is gone. */
   find(id: number): GraphNode | undefined {
     return this.#byId.get(id);
   }
@@ -66,7 +66,7 @@ export class DependencyGraph {
     return this.#byUid.get(uid);
   }
 
-  /** Dependents whose references say that the owner has to wait for them. */
+  /** Returns the dependents whose references make the owner wait for them (blockOwnerDeletion). */
   blockingDependents(owner: GraphNode): GraphNode[] {
     const { uid } = owner.identity;
     const blocks = ({ owners }: GraphNode): boolean =>
@@ -74,7 +74,7 @@ export class DependencyGraph {
     return [...owner.dependents].filter(blocks);
   }
 
-  /** An informer has seen the object, new or changed. Atomic. */
+  /** Records an object that an informer saw, new or changed. Atomic. */
   observe(identity: ObjectIdentity, meta: DeepReadonly<ObjectMeta>): void {
     const known = this.#byUid.get(identity.uid);
     const node = known ?? this.#insert(identity, false);
@@ -83,19 +83,19 @@ export class DependencyGraph {
     this.#setDeletion(node, meta);
   }
 
-  /** An informer has seen that the object is gone. Atomic. */
+  /** Removes an object whose deletion an informer saw. Atomic. */
   remove(identity: ObjectIdentity): void {
     const node = this.#byUid.get(identity.uid);
     if (node !== undefined) this.#remove(node, identity);
   }
 
-  /** The server has said that there is no such object. Atomic. */
+  /** Handles the server's answer that no such object exists. Atomic. */
   confirmAbsent(identity: ObjectIdentity): void {
     const node = this.#byUid.get(identity.uid);
     if (node === undefined) return;
     if (node.isVirtual) return this.#confirmVirtualAbsent(node, identity);
     if (isSame(node.identity, identity)) return this.#remove(node, identity);
-    // There is an object of this uid, but not the one that these dependents mean.
+    // An object with this uid exists, but it is not the one that these dependents name.
     this.#disown(identity, this.#partition(node, identity).matching);
   }
 
@@ -109,7 +109,7 @@ export class DependencyGraph {
     return node;
   }
 
-  /** What was only named has been seen, perhaps as someone else. */
+  /** Handles the first sight of an owner known only from references, which may turn out to have another identity. */
   #confirm(node: Mutable, identity: ObjectIdentity): void {
     const isDifferent = !isSame(node.identity, identity);
     node.identity = identity;
@@ -128,7 +128,7 @@ export class DependencyGraph {
     this.#byId.delete(node.id);
     for (const { uid } of node.owners) this.#byUid.get(uid)?.dependents.delete(node);
     this.#disown(identity, [...node.dependents]);
-    // Owners that wait for their dependents may have waited for this one.
+    // Owners that wait for their dependents may have waited for this object.
     for (const { uid } of node.owners) {
       const owner = this.#byUid.get(uid);
       if (owner?.isDeletingDependents) this.#options.onAttempt(owner);
@@ -140,7 +140,7 @@ export class DependencyGraph {
     for (const dependent of dependents) this.#options.onAttempt(dependent);
   }
 
-  /** Nobody knows who it is; its dependents may disagree, and then all that they say is tried. */
+  /** Handles a virtual node that the server does not have. Its dependents may name different identities; each of those is tried in turn. */
   #confirmVirtualAbsent(node: Mutable, identity: ObjectIdentity): void {
     const { matching, differing } = this.#partition(node, identity);
     if (differing.length === 0) return this.#remove(node, identity);
@@ -177,7 +177,7 @@ export class DependencyGraph {
   // ---- Owners ----
 
   #setOwners(node: Mutable, next: References): void {
-    // Most objects have none.
+    // A shortcut, because most objects have no owners.
     if (node.owners.length === 0 && next.length === 0) return;
     const before = byUid(node.owners);
     const after = byUid(next);
@@ -196,7 +196,7 @@ export class DependencyGraph {
     if (isDoubtful) this.#options.onAttempt(node);
   }
 
-  /** Doubtful: the reference may not mean the owner that has its uid; the server has to be asked. */
+  /** Returns "doubtful" when the reference may not mean the owner with its uid; then the server has to be asked. */
   #addTo(reference: References[number], node: Mutable): 'certain' | 'doubtful' {
     const { namespace } = node.identity;
     const known = this.#byUid.get(reference.uid);

@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const close of closers.reverse()) await settled(close());
 });
 
-/** What `work` makes, while time goes on. */
+/** Waits for `work` while virtual time moves on. */
 async function settled<T>(work: Promise<T>): Promise<T> {
   let isOver = false;
   const end = (): void => {
@@ -44,7 +44,7 @@ interface Run {
   readonly signal: AbortSignal;
 }
 
-/** A server whose one loop is the test's. */
+/** Starts a server whose only loop is the test's. */
 async function server(options: Partial<ElectedLoopsOptions> = {}) {
   const resources = await settled(openResources(singleEngine(engine), { clock, logger: silentLogger }));
   closers.push(() => resources.close());
@@ -104,7 +104,7 @@ describe('control loops of several servers on one store', () => {
     expect(first?.signal.aborted).toBe(true);
     expect(two.runs).toHaveLength(0);
     const late = first?.context.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'late' } });
-    await expect(late).rejects.toThrow('this server does not lead: its control loops may not write');
+    await expect(late).rejects.toThrow('this server is not the leader; its control loops may not write');
     await clock.advance(12_000);
     await until(() => two.runs.length === 1);
     broken.mockRestore();
@@ -152,7 +152,7 @@ describe('control loops of several servers on one store', () => {
     vi.spyOn(one.client, 'get').mockRejectedValue(new Error('cut off'));
     one.loops.start();
     const outcome = expect(one.loops.whenReady()).rejects.toThrow(
-      'nobody got the lease kapstan-control-loops of the control loops within 60 s',
+      'no server acquired the lease "kapstan-control-loops" of the control loops within 60 s',
     );
     await clock.advance(60_000);
     await outcome;

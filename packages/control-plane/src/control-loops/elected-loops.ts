@@ -1,5 +1,5 @@
-// ElectedLoops: the control loops of one of several servers on one store: they run while this one holds a Lease, and anew when it
-// gets it again. In place of ControlLoops where the store is shared. Source: kube-controller-manager --leader-elect.
+// ElectedLoops runs the control loops of one of several servers on one store. They run while this server holds a Lease, and are made
+// anew each time it acquires it. Replaces ControlLoops where the store is shared. Source: kube-controller-manager --leader-elect.
 import { delay, type ResourceClient } from '@kapstan/api';
 import type { HealthCheck } from '@kapstan/apiserver';
 import { type LeaderElectionTimes, LeaderElector, LeadershipLostError, ObservedClient } from '@kapstan/controller';
@@ -17,28 +17,28 @@ const leaseNamespace = 'kube-system';
 export class ElectedLoops implements RunningLoops {
   readonly #options: ElectedLoopsOptions;
   readonly #stop = new AbortController();
-  /** Of this term or the last one; before the first some that do not run. */
+  /** The loops of the current or the last term; before the first term, loops that were never started. */
   #loops: ControlLoops;
   #elector: LeaderElector;
   #isWorking = false;
   #decide: (ready: Promise<void>) => void = () => undefined;
-  /** Settles with the first term, or when somebody else is seen to lead. */
+  /** Settles with the first term, or when another server is seen to lead. */
   readonly #decided: Promise<void> = new Promise((resolve) => {
     this.#decide = resolve;
   });
   #running: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
-  /** Throws TypeError for times that contradict each other. */
+  /** Throws TypeError when the lease times contradict each other. */
   constructor(options: ElectedLoopsOptions) {
     this.#options = options;
     this.#loops = new ControlLoops(options);
     this.#elector = this.#createElector();
-    // Only who waits is told: later on /readyz tells.
+    // Only `whenReady` reports a rejection; later failures show in /readyz.
     this.#decided.catch(() => undefined);
   }
 
-  /** Those of the loops while they run here; a server that waits for its turn is healthy. */
+  /** Returns the checks of the loops while they run here; a server that waits for its turn is healthy. */
   get healthChecks(): readonly HealthCheck[] {
     return this.#loops.healthChecks.map((check, index) => ({
       ...check,
@@ -46,7 +46,7 @@ export class ElectedLoops implements RunningLoops {
     }));
   }
 
-  /** Those of the loops, and whether this server leads. */
+  /** Returns the metrics of the loops, and whether this server leads. */
   get metrics(): { metrics(): Promise<string> } {
     return { metrics: async () => `${await this.#loops.metrics.metrics()}${this.#formatStatus()}` };
   }
@@ -56,13 +56,13 @@ export class ElectedLoops implements RunningLoops {
   }
 
   /**
-   * Resolves when the loops are ready here, or somebody else runs them. Rejects as {@link ControlLoops.whenReady} does, and when
-   * nobody is seen to lead for a minute.
+   * Resolves when the loops are ready here or another server runs them. Rejects as {@link ControlLoops.whenReady} does, and when no leader
+   * is seen for one minute.
    */
   async whenReady(): Promise<void> {
     const over = new AbortController();
     const late = delay(this.#options.clock, readyTimeoutMs, AbortSignal.any([over.signal, this.#stop.signal]));
-    const nobody = `nobody got the lease ${leaseName} of the control loops within ${readyTimeoutMs / 1000} s`;
+    const nobody = `no server acquired the lease "${leaseName}" of the control loops within ${readyTimeoutMs / 1000} s`;
     try {
       await Promise.race([this.#decided, late.then(() => Promise.reject(new Error(nobody)))]);
     } finally {
@@ -70,7 +70,7 @@ export class ElectedLoops implements RunningLoops {
     }
   }
 
-  /** Resolves when nothing of them is under way and the Lease is given back. Idempotent. */
+  /** Resolves when no work of the loops is in progress and the Lease is released. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -90,7 +90,7 @@ export class ElectedLoops implements RunningLoops {
         await this.#elector.run((term) => this.#lead(AbortSignal.any([term, stop])), stop);
       } catch (error) {
         if (!(error instanceof LeadershipLostError)) {
-          logger.error('The control loops did not end cleanly', { error: String(error) });
+          logger.error('the control loops did not end cleanly', { error: String(error) });
         }
       }
       this.#elector = this.#createElector();
@@ -98,7 +98,7 @@ export class ElectedLoops implements RunningLoops {
   }
 
   async #lead(over: AbortSignal): Promise<void> {
-    // All anew: a cache that nobody followed for a while may be as old as it likes.
+    // Each term gets new loops and caches, because a cache that was not followed for a while may be arbitrarily old.
     await this.#loops.close();
     const loops = new ControlLoops({ ...this.#options, client: this.#clientOf(this.#elector) });
     this.#loops = loops;
@@ -112,11 +112,11 @@ export class ElectedLoops implements RunningLoops {
     this.#isWorking = false;
   }
 
-  /** Writes only while this server leads, whatever is still under way. */
+  /** Returns a client that refuses writes unless this server leads, even for work still in progress. */
   #clientOf(elector: LeaderElector): ResourceClient {
     const admit = (): void => {
       if (!elector.isLeader)
-        throw new LeadershipLostError('this server does not lead: its control loops may not write');
+        throw new LeadershipLostError('this server is not the leader; its control loops may not write');
     };
     return new ObservedClient({ client: this.#options.client, admit });
   }
@@ -139,7 +139,7 @@ export class ElectedLoops implements RunningLoops {
 
   #formatStatus(): string {
     const sample = { labels: { name: leaseName }, value: this.#elector.isLeader ? 1 : 0 };
-    const help = 'Whether this server runs the control loops: 1, or 0 when it waits for its turn.';
+    const help = 'Whether this server is the leader and runs the control loops: 1, or 0 if it is waiting.';
     return formatMetrics([{ name: 'leader_election_master_status', help, type: 'gauge', samples: [sample] }]);
   }
 }

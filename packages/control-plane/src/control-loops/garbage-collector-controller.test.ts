@@ -24,7 +24,7 @@ let clock: VirtualClock;
 let controlPlane: ControlPlane;
 let client: ResourceClient;
 
-/** Stores are real, and so is the time that they take. */
+/** Waits in real time, because the stores are real. */
 const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
 
 const start = async (...controlLoops: string[]): Promise<void> => {
@@ -74,7 +74,7 @@ const exists = (token: Resource, name: string): Promise<boolean> =>
   );
 const gone = (token: Resource, name: string): Promise<void> =>
   eventually(async () => expect(await exists(token, name), `${token.kind} ${name}`).toBe(false));
-/** The collector has seen all that was written before, when it has collected something that was written after. */
+/** Waits until the collector has collected an object written now; then it has seen everything written before. */
 const collectorHasSeenAll = async (): Promise<void> => {
   const marker = await configMap('marker');
   await secret('marked', ownedBy(owner(marker)));

@@ -1,5 +1,5 @@
-// garbage-collector-controller: deletes objects whose owners are gone, and lets owners wait for or part with their
-// dependents. Feeds the graph from the informers and works through what it asks for. Source: pkg/controller/garbagecollector.
+// garbage-collector-controller deletes objects whose owners are gone, and lets owners wait for their dependents or orphan them.
+// It feeds the graph from the informers and works through the nodes that the graph reports. Source: pkg/controller/garbagecollector.
 import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
 import { apiVersionOf } from '@kapstan/api';
 import { EventRecorder, type ReconcileRequest } from '@kapstan/controller';
@@ -11,7 +11,7 @@ import { LiveObjects } from './live-objects.ts';
 import { formatIdentity, type ObjectIdentity } from './object-identity.ts';
 
 const workers = 20;
-/** A kind that cannot be listed must not stop the collection of all others. */
+/** After this time collection starts without the kinds that could not be listed. */
 const syncTimeoutMs = 30_000;
 
 export const garbageCollectorController: ControlLoop = async (context, signal) => {
@@ -30,7 +30,7 @@ export const garbageCollectorController: ControlLoop = async (context, signal) =
   const reconcile = async ({ key }: ReconcileRequest): Promise<{ readonly requeueAfterMs: 0 } | undefined> => {
     const node = graph.find(Number(key));
     if (node === undefined) return;
-    // Dependents of a kind that has just come may not be in the graph yet, and would be taken for its garbage afterwards.
+    // Dependents of a new kind may not be in the graph yet; unless we wait, they would be collected as garbage later.
     if (node.isOrphaning) await whenSynced();
     const verdict = await collector.process(node);
     if (verdict === 'done') return;
@@ -38,7 +38,7 @@ export const garbageCollectorController: ControlLoop = async (context, signal) =
     return { requeueAfterMs: 0 };
   };
   try {
-    if (!(await whenSynced()) && !signal.aborted) logger.warn('Not all kinds could be listed; proceeding without them');
+    if (!(await whenSynced()) && !signal.aborted) logger.warn('not all kinds could be listed; continuing without them');
     context.onSynced();
     await runQueue(context, { queue, reconcile, workers }, signal);
   } finally {
@@ -48,12 +48,12 @@ export const garbageCollectorController: ControlLoop = async (context, signal) =
 };
 
 interface FollowedGraph {
-  /** Keys that wait for a kind that was not served when they were looked at. */
+  /** Keys of nodes whose kind was not served when they were processed. */
   readonly unknown: Set<string>;
   readonly unfollow: () => void;
 }
 
-/** Keeps the graph up to date. */
+/** Updates the graph from the informers of all kinds. */
 function followKinds(
   { kinds }: ControlLoopContext,
   graph: DependencyGraph,
@@ -62,7 +62,7 @@ function followKinds(
   const unknown = new Set<string>();
   const unfollow = kinds.follow({
     onChange: (token, object, old) => {
-      // A relist tells again of what has not changed.
+      // A relist also reports objects that have not changed.
       if (object.metadata?.resourceVersion === old?.metadata?.resourceVersion) return;
       graph.observe(identityOf(token, object), object.metadata ?? {});
     },

@@ -1,6 +1,5 @@
-// GarbageCollector: decides what becomes of one node of the graph, with the newest state of it and of its owners: deleted,
-// freed from owners that are gone, or let go. Between garbage-collector-controller.ts, the graph and the server.
-
+// GarbageCollector decides about one node of the graph from the newest state of the object and its owners: delete it, drop references
+// to absent owners, or leave it. Between garbage-collector-controller.ts, the graph and the server.
 import type { KubernetesObject, OwnerReference } from '@kapstan/api';
 import type { PropagationPolicy } from '@kapstan/api/internal';
 import type { DependencyGraph, GraphNode } from './dependency-graph.ts';
@@ -8,31 +7,31 @@ import type { LiveObjects, Lookup } from './live-objects.ts';
 import { formatIdentity, type ObjectIdentity, ownerIdentity } from './object-identity.ts';
 
 /**
- * done: until something changes. retry: later and later, nobody can say yet. unknown-kind: the same, and as soon as
- * kinds come.
+ * done: nothing to do until something changes. retry: undecided; try again with growing delays. unknown-kind: like retry, and also as soon
+ * as a new kind is served.
  */
 export type Verdict = 'done' | 'retry' | 'unknown-kind';
 
 export interface GarbageCollectorOptions {
   readonly graph: DependencyGraph;
   readonly objects: LiveObjects;
-  /** Asks for a look at another node. */
+  /** Queues another node. */
   readonly enqueue: (node: GraphNode) => void;
 }
 
 const foregroundFinalizer = 'foregroundDeletion';
 const orphanFinalizer = 'orphan';
-/** Dependents that are freed at the same time. */
+/** Number of dependents that are patched in parallel. */
 const parallelPatches = 20;
 
 interface Owners {
   readonly solid: OwnerReference[];
   readonly dangling: OwnerReference[];
-  /** Being deleted in the foreground: they wait for their dependents. */
+  /** Owners that are being deleted in the foreground and wait for their dependents. */
   readonly waiting: OwnerReference[];
 }
 
-/** Stateless but for the graph. Every method may be called for several nodes at a time, for one node once. */
+/** Holds no state but the graph. Methods may run for several nodes at a time, but only once at a time for one node. */
 export class GarbageCollector {
   readonly #graph: DependencyGraph;
   readonly #objects: LiveObjects;
@@ -44,13 +43,13 @@ export class GarbageCollector {
     this.#enqueue = enqueue;
   }
 
-  /** Rejects with what the server refused. Source: attemptToDeleteItem, attemptToOrphanWorker. */
+  /** Rejects with the server's error. Source: attemptToDeleteItem, attemptToOrphanWorker. */
   async process(node: GraphNode): Promise<Verdict> {
     if (node.isOrphaning) return this.#orphan(node);
     if (node.isBeingDeleted && !node.isDeletingDependents) return 'done';
     const hasNothingToAsk = !node.isVirtual && !node.isDeletingDependents && node.owners.length === 0;
     if (hasNothingToAsk) return 'done';
-    // It may be given another identity meanwhile.
+    // Kept here because the node may be given another identity meanwhile.
     const { identity } = node;
     const live = await this.#objects.find(identity);
     switch (live.type) {
@@ -68,11 +67,11 @@ export class GarbageCollector {
 
   async #processFound(node: GraphNode, object: KubernetesObject): Promise<Verdict> {
     const verdict = node.isDeletingDependents ? await this.#waitForDependents(node) : await this.#decide(node, object);
-    // An object that came and went while its watch was being opened again would stay in the graph for ever.
+    // A virtual node is retried: an object that came and went while its watch was reopening would otherwise stay in the graph forever.
     return node.isVirtual && verdict === 'done' ? 'retry' : verdict;
   }
 
-  /** Foreground: when nothing blocks it any more, it may go. */
+  /** Removes the foreground finalizer when no dependent blocks the deletion any more. */
   async #waitForDependents(node: GraphNode): Promise<Verdict> {
     const blocking = this.#graph.blockingDependents(node);
     if (blocking.length === 0) await this.#objects.removeFinalizer(node.identity, foregroundFinalizer);
@@ -91,7 +90,7 @@ export class GarbageCollector {
       const gone = new Set([...dangling, ...waiting].map(({ uid }) => uid));
       if (gone.size > 0) await this.#objects.dropOwners(identity, gone);
     } else if (waiting.length > 0 && node.dependents.size > 0) {
-      // Two that wait for each other would wait for ever.
+      // Two objects that wait for each other would wait forever.
       const isCircle = [...node.dependents].some((dependent) => dependent.isDeletingDependents);
       if (isCircle) await this.#objects.unblockOwners(identity);
       const seen = isCircle ? await this.#objects.find(identity) : ({ type: 'found', object } as const);
@@ -100,7 +99,7 @@ export class GarbageCollector {
     return 'done';
   }
 
-  /** The owners by what has become of them, or why that cannot be said. */
+  /** Sorts the owners by what became of them; returns a verdict when that cannot be determined. */
   async #classify(dependent: ObjectIdentity, references: readonly OwnerReference[]): Promise<Owners | Verdict> {
     const owners: Owners = { solid: [], dangling: [], waiting: [] };
     for (const reference of references) {
@@ -147,7 +146,7 @@ function isWaiting({ metadata }: KubernetesObject): boolean {
   return metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(foregroundFinalizer);
 }
 
-/** Somebody may have said before what is to become of its dependents. */
+/** Keeps the policy that an earlier deletion request set through a finalizer. */
 function policyOf({ metadata }: KubernetesObject): PropagationPolicy {
   const finalizers = metadata?.finalizers ?? [];
   if (finalizers.includes(orphanFinalizer)) return 'Orphan';

@@ -1,5 +1,5 @@
-// LiveObjects: what the garbage collector asks of the server and does there: the newest state of an identity, its deletion,
-// its owner references and finalizers. Between garbage-collector.ts and the client.
+// LiveObjects asks the server for the newest state of an identity and changes it: deletion, owner references, finalizers.
+// Between garbage-collector.ts and the client.
 
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -17,12 +17,15 @@ import type { PropagationPolicy } from '@kapstan/api/internal';
 import { formatIdentity, type ObjectIdentity } from './object-identity.ts';
 import type { ServedKinds } from './served-kinds.ts';
 
-/** absent: there is no such object. unknown-kind: nobody can say. misplaced: a cluster-scoped object cannot have such an owner. */
+/**
+ * absent: no such object exists. unknown-kind: the kind is not served, so it is unknown. misplaced: a cluster-scoped object names a
+ * namespaced owner.
+ */
 export type Lookup =
   | { readonly type: 'found'; readonly object: KubernetesObject }
   | { readonly type: 'absent' | 'unknown-kind' | 'misplaced' };
 
-/** The fields to patch; undefined = the object is as it should be. */
+/** Returns the fields to patch; undefined = nothing to change. */
 type MetadataChange = (meta: ObjectMeta) => object | undefined;
 
 export class LiveObjects {
@@ -36,7 +39,7 @@ export class LiveObjects {
     this.#signal = signal;
   }
 
-  /** The object of this name and uid. Rejects when the server cannot tell. */
+  /** Returns the object with this name and uid. Rejects when the server cannot tell. */
   async find(identity: ObjectIdentity): Promise<Lookup> {
     const token = this.#kinds.find(identity.apiVersion, identity.kind);
     if (token === undefined) return { type: 'unknown-kind' };
@@ -45,9 +48,7 @@ export class LiveObjects {
     return object?.metadata?.uid === identity.uid ? { type: 'found', object } : { type: 'absent' };
   }
 
-  /**
-   * Deletes it unless its owners have changed since `seen`. Nothing when it is gone. Rejects with a conflict when they have.
-   */
+  /** Deletes the object. Rejects with a conflict when its owners have changed since `seen`; does nothing when the object is gone. */
   async delete(identity: ObjectIdentity, seen: KubernetesObject, propagationPolicy: PropagationPolicy): Promise<void> {
     const attempt = (resourceVersion: string | undefined): Promise<unknown> => {
       const token = this.#tokenOf(identity);
@@ -68,7 +69,7 @@ export class LiveObjects {
     }
   }
 
-  /** Takes the references to these owners away; the object is left alone when it is gone or has none of them. */
+  /** Removes the references to these owners. Does nothing when the object is gone or has none of them. */
   async dropOwners(identity: ObjectIdentity, uids: ReadonlySet<string>): Promise<void> {
     await this.#change(identity, ({ ownerReferences = [] }) => {
       const left = ownerReferences.filter(({ uid }) => !uids.has(uid));
@@ -76,7 +77,7 @@ export class LiveObjects {
     });
   }
 
-  /** Its owners no longer have to wait for it. */
+  /** Clears blockOwnerDeletion, so that the object's owners no longer wait for it. */
   async unblockOwners(identity: ObjectIdentity): Promise<void> {
     await this.#change(identity, ({ ownerReferences = [] }) => {
       if (!ownerReferences.some(({ blockOwnerDeletion }) => blockOwnerDeletion === true)) return undefined;
@@ -94,7 +95,7 @@ export class LiveObjects {
     });
   }
 
-  /** Patches the newest state, again after a conflict. Nothing when the object is gone or there is nothing to change. */
+  /** Patches the newest state, and retries after a conflict. Does nothing when the object is gone or needs no change. */
   async #change(identity: ObjectIdentity, changeOf: MetadataChange): Promise<void> {
     for (;;) {
       this.#signal.throwIfAborted();
@@ -104,7 +105,7 @@ export class LiveObjects {
       const meta = present.object.metadata ?? {};
       const change = changeOf(meta);
       if (change === undefined) return;
-      // The version makes it a change of what was looked at.
+      // The resourceVersion makes the patch fail if the object has changed since it was read.
       const body = { metadata: { resourceVersion: meta.resourceVersion, ...change } };
       if ((await this.#patch(identity, body)) !== 'conflict') return;
     }

@@ -1,21 +1,24 @@
-// The conditions of a namespace that is being deleted: what went wrong and what is left. Written by namespace-controller.ts.
+// The conditions of a namespace that is being deleted: which errors occurred and what content is left. Written by namespace-controller.ts.
 // Types, reasons and messages: pkg/controller/namespace/deletion status_condition_utils.
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import type { NamespaceCondition } from '@kapstan/kinds/core/v1';
 
-/** What one pass over the content of a namespace found. */
+/** The result of one pass over the content of a namespace. */
 export interface ContentReport {
-  /** Messages of what failed, one a resource. */
+  /** One message for each resource that failed. */
   readonly errors: readonly string[];
-  /** Objects left by resource, "pods." or "deployments.apps". */
+  /** Number of remaining objects by resource, such as "pods." or "deployments.apps". */
   readonly remaining: ReadonlyMap<string, number>;
-  /** Objects left by finalizer. */
+  /** Number of remaining objects by finalizer. */
   readonly finalizers: ReadonlyMap<string, number>;
 }
 
 type Finding = Pick<NamespaceCondition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** All that there is, in order: those that did not fail say so. Kinds are known here without discovery, so its two never fail. */
+/**
+ * Returns all conditions in order, including those without a failure. Kinds are known here without discovery, so the two about discovery
+ * never fail.
+ */
 function findings(report: ContentReport): Finding[] {
   return [
     good('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
@@ -62,7 +65,7 @@ function good(type: string, reason: string, message: string): Finding {
   return { type, status: 'False', reason, message };
 }
 
-/** The conditions with the report in them; undefined when that changes nothing. Other conditions stay. */
+/** Returns the conditions with the report merged in; undefined when that changes nothing. Other conditions stay. */
 export function conditionsWith(
   present: DeepReadonly<NamespaceCondition[]>,
   report: ContentReport,

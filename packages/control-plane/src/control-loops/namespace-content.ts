@@ -1,4 +1,4 @@
-// One pass of deletion over all that is in a namespace: pods first, then everything else. Between namespace-controller.ts
+// One pass that deletes the content of a namespace: pods first, then everything else. Between namespace-controller.ts
 // and the client. Source: pkg/controller/namespace/deletion, with ordered namespace deletion.
 import {
   type Clock,
@@ -17,19 +17,19 @@ export interface NamespaceContent {
   readonly client: ResourceClient;
   readonly clock: Clock;
   readonly namespace: string;
-  /** RFC 3339. */
+  /** Time of the namespace's deletion, RFC 3339. */
   readonly deletedAt: string;
-  /** Every namespaced resource with objects that can be deleted. */
+  /** Every namespaced resource whose objects can be deleted. */
   readonly resources: readonly Resource[];
   readonly signal: AbortSignal;
 }
 
 export interface ContentPass extends ContentReport {
-  /** How long it will take until what is left is gone, in seconds. 0 = nothing is left, or nobody knows why it is. */
+  /** Estimated seconds until the rest is gone. 0 = nothing is left, or no reason is known why something is. */
   readonly estimateSeconds: number;
 }
 
-/** What finalizers are given, in seconds. Source: finalizerEstimateSeconds. */
+/** Estimate for objects that wait for finalizers, in seconds. Source: finalizerEstimateSeconds. */
 const finalizerEstimateSeconds = 15;
 
 interface Tally {
@@ -39,12 +39,12 @@ interface Tally {
   estimateSeconds: number;
 }
 
-/** Never rejects but for the signal: what fails is in the answer. */
+/** Rejects only when the signal aborts; other failures are part of the result. */
 export async function deleteContent(content: NamespaceContent): Promise<ContentPass> {
   const tally: Tally = { errors: [], remaining: new Map(), finalizers: new Map(), estimateSeconds: 0 };
   const isPods = ({ group, plural }: Resource): boolean => group === '' && plural === 'pods';
   for (const pods of content.resources.filter(isPods)) await deleteResource(content, pods, tally);
-  // What pods need, such as network policies and secrets, outlives them.
+  // Everything else is deleted only after the pods, which may need it: network policies and secrets, for example.
   if (tally.remaining.size > 0) return tally;
   for (const resource of content.resources) if (!isPods(resource)) await deleteResource(content, resource, tally);
   return tally;
@@ -65,7 +65,7 @@ async function deleteResource(content: NamespaceContent, resource: Resource, tal
 
 type Items = readonly DeepReadonly<KubernetesObject>[];
 
-/** Nothing when the resource went meanwhile. */
+/** Returns nothing when the resource is no longer served. */
 async function list({ client, namespace, signal }: NamespaceContent, resource: Resource): Promise<Items> {
   try {
     return (await client.listPage(resource, { namespace, signal })).items;
@@ -75,7 +75,7 @@ async function list({ client, namespace, signal }: NamespaceContent, resource: R
   }
 }
 
-/** Whole namespaces go: nothing in them is orphaned. */
+/** Nothing is orphaned, because the whole namespace is deleted. */
 const propagationPolicy = 'Background';
 
 async function deleteAll(
@@ -102,7 +102,7 @@ interface Remainder {
   readonly tally: Tally;
 }
 
-/** Throws Error when there is no reason for objects to be still there. */
+/** Throws an Error when no reason is known why objects still exist. */
 function countRemaining(content: NamespaceContent, resource: Resource, { before, after, tally }: Remainder): void {
   const { group, version, plural } = resource;
   tally.remaining.set(`${plural}.${group}`, after.length);
@@ -121,7 +121,7 @@ function countRemaining(content: NamespaceContent, resource: Resource, { before,
   throw new Error(`unexpected items still remain in namespace: ${content.namespace} for gvr: ${gvr}`);
 }
 
-/** The longest grace period of those that run; 0 when that time is over. */
+/** Returns the longest grace period of the running pods, in seconds; 0 once that time has passed since the deletion. */
 function podGraceSeconds({ clock, deletedAt }: NamespaceContent, pods: Items): number {
   const periods = (pods as readonly DeepReadonly<Pod>[])
     .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed')

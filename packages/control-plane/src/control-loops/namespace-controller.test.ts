@@ -15,7 +15,7 @@ let clock: VirtualClock;
 let controlPlane: ControlPlane;
 let client: ResourceClient;
 
-/** Stores are real, and so is the time that they take. */
+/** Waits in real time, because the stores are real. */
 const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
 
 const start = async (...controlLoops: string[]): Promise<void> => {
@@ -129,7 +129,7 @@ describe('namespace-controller', () => {
       type: 'merge',
       body: { metadata: { uid: metadata?.uid, finalizers: null } },
     });
-    // Told by the deletion, well before the 8 s after which it would look again.
+    // The deletion of the object triggers the next pass, well before the 8 s after which it would retry.
     await clock.advance(100);
     await gone(Namespace, 'a');
   });
@@ -143,7 +143,7 @@ describe('namespace-controller', () => {
       'Some resources are remaining: pods. has 1 resource instances',
     );
     await expect(client.get(ConfigMap, { name: 'c', namespace: 'a' })).resolves.toBeDefined();
-    // What a kubelet does when the containers have ended.
+    // A kubelet does this when the containers have ended.
     await client.delete(Pod, { name: 'p', namespace: 'a' }, { gracePeriodSeconds: 0 });
     await clock.advance(100);
     await gone(Namespace, 'a');
@@ -182,7 +182,7 @@ describe('namespace-controller', () => {
 
   it('takes away what is written while the deletion begins', async () => {
     const writes = deleteNamespace();
-    // Admitted or refused: either way nothing of it is left.
+    // The write is admitted or refused; either way nothing of it may remain.
     await configMap('late').catch(() => undefined);
     await writes;
     await clock.advance(500);

@@ -1,5 +1,5 @@
-// namespace-controller: takes away what is in a namespace that is being deleted, tells of it in its conditions, and lets it
-// go when it is empty. Source: pkg/controller/namespace; spec.finalizers is changed through namespaces/finalize.
+// namespace-controller deletes the content of a namespace that is being deleted, reports progress in its conditions, and finalizes it
+// when it is empty. Source: pkg/controller/namespace; spec.finalizers is changed through namespaces/finalize.
 import { type DeepReadonly, deepCopy, isConflict, isNotFound, type KubernetesObject } from '@kapstan/api';
 import {
   BucketRateLimiter,
@@ -14,7 +14,7 @@ import { type ContentPass, deleteContent } from './namespace-content.ts';
 
 const workers = 10;
 const finalizerToken = 'kubernetes';
-/** Deletions that come one after the other make one new pass. */
+/** Deletions within this time share one new pass. */
 const gatherMs = 100;
 
 export const namespaceController: ControlLoop = async (context, signal) => {
@@ -49,7 +49,7 @@ function followNamespaces(
 ): { whenSynced(): Promise<boolean>; close(): Promise<void> } {
   const add = ({ metadata }: DeepReadonly<KubernetesObject>): void => {
     if (metadata?.deletionTimestamp === undefined) return;
-    // Writes that were admitted before the deletion may still be under way.
+    // Writes that were admitted before the deletion may still be in progress.
     queue.addAfter(metadata.name ?? '', context.namespaceGraceMs);
   };
   return context.informers.informer(Namespace).addEventHandler({ onAdd: add, onUpdate: (_old, next) => add(next) });
@@ -57,7 +57,7 @@ function followNamespaces(
 
 class NamespaceDeletion {
   readonly #context: ControlLoopContext;
-  /** Namespaces with content that is on its way out. */
+  /** Namespaces whose content is being deleted. */
   readonly #waiting: Set<string>;
 
   constructor(context: ControlLoopContext, waiting: Set<string>) {
@@ -76,7 +76,7 @@ class NamespaceDeletion {
       this.#waiting.delete(name);
       return;
     }
-    // Before the pass: a deletion in the middle of it asks for another one.
+    // Added before the pass, so that a deletion during the pass triggers another one.
     this.#waiting.add(name);
     const { client, clock, kinds } = this.#context;
     const resources = kinds.namespacedDeletable();
@@ -98,7 +98,7 @@ class NamespaceDeletion {
     }
   }
 
-  /** What is told must not hold up what is done: a failure is logged. */
+  /** Only logs a failure, because reporting must not hold up the deletion. */
   async #writeConditions(namespace: Namespace, pass: ContentPass, signal: AbortSignal): Promise<void> {
     const { client, clock, logger } = this.#context;
     const write = this.#update(namespace, signal, async (present) => {
@@ -111,7 +111,10 @@ class NamespaceDeletion {
     await write.catch((error: unknown) => {
       signal.throwIfAborted();
       const name = namespace.metadata?.name;
-      logger.error('The conditions of a namespace could not be written', { namespace: name, error: String(error) });
+      logger.error('could not write the conditions of a namespace; continuing its deletion', {
+        namespace: name,
+        error: String(error),
+      });
     });
   }
 
@@ -123,7 +126,7 @@ class NamespaceDeletion {
     });
   }
 
-  /** Again with the newest state after a conflict; nothing when this namespace is gone. */
+  /** Retries with the newest state after a conflict. Does nothing when this namespace is gone. */
   async #update(
     namespace: Namespace,
     signal: AbortSignal,

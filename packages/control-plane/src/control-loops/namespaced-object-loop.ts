@@ -1,5 +1,5 @@
-// One object in each active namespace, put back whenever it goes or changes: what serviceaccount-controller.ts and
-// root-ca-certificate-publisher-controller.ts have in common.
+// Keeps one object in each active namespace and restores it whenever it is deleted or changed. Shared by serviceaccount-controller.ts and
+// root-ca-certificate-publisher-controller.ts.
 import { type DeepReadonly, isNotFound, isStatusError, type KubernetesObject, type Resource } from '@kapstan/api';
 import type { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { deletionHandlingKey, type SharedInformer } from '@kapstan/informers';
@@ -8,9 +8,9 @@ import { type ControlLoopContext, loopQueue, runQueue, settledBefore } from './c
 
 export interface NamespacedObject<T extends KubernetesObject> {
   readonly resource: Resource<T>;
-  /** Of the object, in every namespace. */
+  /** Name of the object in every namespace. */
   readonly name: string;
-  /** Creates or changes the object. `present` is the cached one: read-only. */
+  /** Creates or corrects the object. `present` comes from the cache and is read-only. */
   ensure(namespace: string, present: DeepReadonly<T> | undefined): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export async function keepInNamespaces<T extends KubernetesObject>(
     try {
       await kept.ensure(namespace, objects.lister.namespace(namespace).find(kept.name));
     } catch (error) {
-      // The namespace went meanwhile: nothing is wanted in it any more.
+      // The namespace has been deleted meanwhile, so the object is no longer wanted.
       if (!isNotFound(error) && !isTerminating(error)) throw error;
     }
   };

@@ -12,7 +12,7 @@ let dataDir: string;
 let controlPlane: ControlPlane;
 let client: ResourceClient;
 
-/** Stores are real, and so is the time that they take. */
+/** Waits in real time, because the stores are real. */
 const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
 
 const start = async (...controlLoops: string[]): Promise<void> => {
@@ -63,7 +63,7 @@ describe('serviceaccount-controller', () => {
     await eventually(() => client.get(ServiceAccount, account));
     await client.delete(Namespace, { name: 'a' });
     await client.delete(ServiceAccount, account);
-    // The loop has seen both when it has served a later namespace.
+    // The loop has handled both deletions once it has served a namespace created later.
     await createNamespace('later');
     await eventually(() => client.get(ServiceAccount, { name: 'default', namespace: 'later' }));
     await expect(client.get(ServiceAccount, account)).rejects.toSatisfy(isNotFound);

@@ -1,8 +1,8 @@
-// Who an object is, as its owner references tell and as it was seen: they may disagree, because users write references.
+// The identity of an object, as owner references state it and as it was observed. The two may differ, because users write references.
 // Used by dependency-graph.ts. Source: pkg/controller/garbagecollector objectReference and its helpers.
 import type { DeepReadonly, OwnerReference } from '@kapstan/api';
 
-/** What an owner reference says of the owner. */
+/** The identity of the owner as an owner reference states it. */
 export interface OwnerCoordinates {
   readonly apiVersion: string;
   readonly kind: string;
@@ -10,14 +10,14 @@ export interface OwnerCoordinates {
   readonly uid: string;
 }
 
-/** Coordinates and a namespace: "" for a cluster-scoped object. */
+/** Coordinates with a namespace; "" for a cluster-scoped object. */
 export interface ObjectIdentity extends OwnerCoordinates {
   readonly namespace: string;
 }
 
 export type References = DeepReadonly<OwnerReference[]>;
 
-/** Who the owner would be in this namespace. */
+/** Returns the identity that the referenced owner would have in this namespace. */
 export function ownerIdentity(reference: OwnerCoordinates, namespace: string): ObjectIdentity {
   const { apiVersion, kind, name, uid } = reference;
   return { apiVersion, kind, name, uid, namespace };
@@ -28,23 +28,23 @@ export function hasCoordinates(reference: OwnerCoordinates, owner: OwnerCoordina
   return owner.uid === uid && owner.name === name && owner.kind === kind && owner.apiVersion === apiVersion;
 }
 
-/** Equal for equal identities; orders them. */
+/** Returns a string that is equal for equal identities; it also orders them. */
 export function identityKey({ apiVersion, kind, name, uid, namespace }: ObjectIdentity): string {
   return JSON.stringify([apiVersion, kind, namespace, name, uid]);
 }
 
-/** For logs and events. Source: objectReference.String. */
+/** Formats an identity for logs and events. Source: objectReference.String. */
 export function formatIdentity({ apiVersion, kind, name, uid, namespace }: ObjectIdentity): string {
   return `[${apiVersion}/${kind}, namespace: ${namespace}, name: ${name}, uid: ${uid}]`;
 }
 
-/** Something with owners, somewhere. */
+/** An object that has owners. */
 export interface Dependent {
   readonly identity: ObjectIdentity;
   readonly owners: References;
 }
 
-/** Whether a dependent means this owner, another one of the same uid, or (with two references) both. */
+/** Tells whether a dependent refers to this owner, to another owner with the same uid, or (through two references) to both. */
 export function meansOwner(
   { identity, owners }: Dependent,
   owner: ObjectIdentity,
@@ -56,8 +56,8 @@ export function meansOwner(
 }
 
 /**
- * The next of the identities that the dependents give an owner which is not there under `absent`; round and round in
- * order, so that each gets its turn. Undefined when there is no other.
+ * Returns the next identity that dependents give an owner which does not exist as `absent`. The identities are tried in order, round and
+ * round, so that each gets its turn. Undefined when there is no other.
  */
 export function alternateIdentity(
   dependents: readonly Dependent[],

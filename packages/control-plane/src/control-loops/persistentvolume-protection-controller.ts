@@ -1,4 +1,4 @@
-// persistentvolume-protection-controller: a volume goes when no claim is bound to it. Source: pkg/controller/volume/pvprotection.
+// persistentvolume-protection-controller keeps a volume until no claim is bound to it. Source: pkg/controller/volume/pvprotection.
 import { PersistentVolume } from '@kapstan/kinds/core/v1';
 import type { ControlLoop } from './control-loop.ts';
 import { protect } from './protected-objects.ts';
@@ -7,7 +7,7 @@ export const persistentVolumeProtectionController: ControlLoop = protect({
   resource: PersistentVolume,
   finalizer: 'kubernetes.io/pv-protection',
   queueName: 'pvprotection',
-  // Its own phase tells.
+  // Nothing to follow: the volume's own phase shows whether it is bound.
   followUsers: () => [],
   isUsed: (_context, { status }) => status?.phase === 'Bound',
 });

@@ -1,4 +1,4 @@
-// persistentvolumeclaim-protection-controller: a claim goes when no pod on a node uses it. Source: pkg/controller/volume/pvcprotection.
+// persistentvolumeclaim-protection-controller keeps a claim until no pod on a node uses it. Source: pkg/controller/volume/pvcprotection.
 import { type DeepReadonly, objectKey } from '@kapstan/api';
 import { isDeletedFinalStateUnknown } from '@kapstan/informers';
 import { PersistentVolumeClaim, Pod } from '@kapstan/kinds/core/v1';
@@ -23,7 +23,7 @@ export const persistentVolumeClaimProtectionController: ControlLoop = protect({
       onAdd: addFreed,
       onUpdate: (old, next) => {
         addFreed(next);
-        // One of the same name came in its place.
+        // Another pod of the same name has replaced the old one.
         if (old.metadata?.uid !== next.metadata?.uid) addClaims(old);
       },
       onDelete: (last) => {
@@ -37,13 +37,13 @@ export const persistentVolumeClaimProtectionController: ControlLoop = protect({
     const { namespace = '', name = '' } = claim.metadata ?? {};
     const cached = informers.informer(Pod).indexer.byIndex(podsByClaim, objectKey(namespace, name));
     if (cached.some((pod) => uses(pod, claim))) return true;
-    // A pod that the cache has not heard of yet counts, too.
+    // A pod that has not reached the cache yet counts too.
     for await (const pod of client.list(Pod, { namespace, signal })) if (uses(pod, claim)) return true;
     return false;
   },
 });
 
-/** Keys of the claims that it names, and of those that would be made for its own volumes. */
+/** Returns the keys of the claims that the pod names, and of the claims made for its ephemeral volumes. */
 function claimKeysOf({ metadata, spec }: AnyPod): string[] {
   const { namespace = '', name = '' } = metadata ?? {};
   return (spec?.volumes ?? []).flatMap((volume) => {
@@ -54,7 +54,7 @@ function claimKeysOf({ metadata, spec }: AnyPod): string[] {
   });
 }
 
-/** Nodes see pods that were given to them alone, and start none whose claim is to go. */
+/** Only pods assigned to a node count: a kubelet sees no others, and starts no pod whose claim is being deleted. */
 function uses(pod: AnyPod, claim: Claim): boolean {
   if (!pod.spec?.nodeName) return false;
   const { name: claimName, ownerReferences = [] } = claim.metadata ?? {};
@@ -65,7 +65,7 @@ function uses(pod: AnyPod, claim: Claim): boolean {
   });
 }
 
-/** Its node is done with it, or it was deleted by force: it waits for finalizers alone, maybe for that of the claim. */
+/** The pod has ended on its node or was deleted by force; it only waits for finalizers, perhaps for that of the claim. */
 function isShutDown({ metadata }: AnyPod): boolean {
   return metadata?.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0;
 }

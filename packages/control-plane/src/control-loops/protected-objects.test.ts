@@ -70,7 +70,7 @@ function make(token: Resource, name: string): Promise<KubernetesObject> {
   return controlPlane.client.create(token, { ...parts.get(token), metadata });
 }
 
-/** What was deleted before and waits, waits still: one of its kind that was deleted after it has gone. */
+/** Checks that an object deleted earlier still waits, by watching a later object of its kind go. */
 async function stays(token: Resource, name: string): Promise<void> {
   await make(token, 'marker');
   await remove(token, 'marker');
@@ -154,7 +154,7 @@ it('lets a volume go when it is bound no longer', async () => {
 it('lets a class of volume attributes go when no claim names it any more', async () => {
   await make(VolumeAttributesClass, 'fast');
   await claim('a', {}, { volumeAttributesClassName: 'fast' });
-  // All loops share a cache of claims: it has seen this one when it has seen a later one go.
+  // All loops share one cache of claims, so it holds this claim once a later claim has gone.
   await stays(PersistentVolumeClaim, 'a');
   await remove(VolumeAttributesClass, 'fast');
   await stays(VolumeAttributesClass, 'fast');

@@ -1,5 +1,5 @@
-// Objects with a finalizer that is taken away when they are to go and nothing uses them: what the loops that protect volumes, claims
-// and classes of volume attributes have in common. Source: pkg/controller/volume/pvcprotection, pvprotection, vacprotection.
+// Protects objects with a finalizer, which is removed when the object is to be deleted and nothing uses it. Shared by the loops that
+// protect volumes, claims and volume attributes classes. Source: pkg/controller/volume/pvcprotection, pvprotection, vacprotection.
 import {
   type DeepReadonly,
   deepCopy,
@@ -12,7 +12,7 @@ import type { ReconcileRequest } from '@kapstan/controller';
 import { deletionHandlingKey } from '@kapstan/informers';
 import { type ControlLoop, type ControlLoopContext, loopQueue, runQueue, settledBefore } from './control-loop.ts';
 
-/** Handlers on those who use the objects. */
+/** Handlers on the objects that use protected ones. */
 interface UserHandlers {
   whenSynced(): Promise<unknown>;
   close(): Promise<void>;
@@ -22,9 +22,9 @@ export interface ProtectedKind<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly finalizer: string;
   readonly queueName: string;
-  /** Tells of objects, by key, that may be used no longer. */
+  /** Reports, by key, objects that may no longer be in use. */
   followUsers(context: ControlLoopContext, add: (key: string) => void): readonly UserHandlers[];
-  /** Asked when the object is to go. */
+  /** Called when the object is to be deleted. */
   isUsed(context: ControlLoopContext, object: DeepReadonly<T>, signal: AbortSignal): boolean | Promise<boolean>;
 }
 
@@ -68,7 +68,7 @@ function hasFinalizer(
   return metadata?.finalizers?.includes(finalizer) === true;
 }
 
-/** Taken from what is to go; given to what was made before admission did. */
+/** Removes the finalizer from an object that is being deleted; adds it to one that was created before admission did so. */
 async function writeFinalizers<T extends KubernetesObject>(
   { client }: ControlLoopContext,
   { resource, finalizer }: ProtectedKind<T>,
@@ -81,7 +81,7 @@ async function writeFinalizers<T extends KubernetesObject>(
   try {
     await client.update(resource, next, { signal });
   } catch (error) {
-    // It is newer than the cache, which will tell of it, or gone.
+    // The object is newer than the cache, which will report it, or it is gone.
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
 }

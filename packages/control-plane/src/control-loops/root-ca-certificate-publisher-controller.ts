@@ -1,4 +1,4 @@
-// root-ca-certificate-publisher-controller: the server's authority as a ConfigMap in each active namespace, for the token
+// root-ca-certificate-publisher-controller publishes the server's authority as a ConfigMap in each active namespace, for the token
 // volumes of pods. Source: pkg/controller/certificates/rootcacertpublisher.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { ConfigMap } from '@kapstan/kinds/core/v1';

@@ -1,5 +1,5 @@
-// ServedKinds: an informer for every kind that the server has at the moment, custom ones as they come and go. What the
-// namespace controller and the garbage collector know of kinds. Above: the loops; below: the catalog and the factory.
+// ServedKinds follows every kind that the server currently serves with an informer, custom ones as they come and go. The namespace
+// controller and the garbage collector read kinds from it. Above: the loops; below: the catalog and the factory.
 import {
   apiVersionOf,
   type CancelTimer,
@@ -13,17 +13,17 @@ import type { ResourceCatalog, ResourceDefinition, ServedResource } from '@kapst
 import type { EventHandlerRegistration, SharedInformerFactory } from '@kapstan/informers';
 import { isDeletedFinalStateUnknown } from '@kapstan/informers';
 
-/** Told of objects of all followed kinds, synchronously. */
+/** Receives the objects of all followed kinds, synchronously. */
 export interface KindHandler {
-  /** `old` is absent for what is new to the handler. */
+  /** `old` is undefined for an object that is new to the handler. */
   onChange?(
     token: Resource,
     object: DeepReadonly<KubernetesObject>,
     old: DeepReadonly<KubernetesObject> | undefined,
   ): void;
-  /** The last known state. */
+  /** `object` is the last known state. */
   onDelete?(token: Resource, object: DeepReadonly<KubernetesObject>): void;
-  /** Kinds came or went. */
+  /** Called when kinds were added or removed. */
   onKindsChange?(): void;
 }
 
@@ -38,7 +38,7 @@ interface FollowedKind {
   readonly registrations: Map<KindHandler, EventHandlerRegistration>;
 }
 
-/** They have no dependents and are many. Source: garbagecollector.DefaultIgnoredResources. */
+/** Events are many and have no dependents. Source: garbagecollector.DefaultIgnoredResources. */
 const notFollowed: ReadonlySet<string> = new Set(['/events', 'events.k8s.io/events']);
 const followVerbs = ['delete', 'list', 'watch'] as const;
 
@@ -47,7 +47,7 @@ export class ServedKinds {
   readonly #informers: SharedInformerFactory;
   readonly #clock: Clock;
   readonly #handlers = new Set<KindHandler>();
-  /** By "group/version/resource". */
+  /** Keyed by "group/version/resource". */
   readonly #followed = new Map<string, FollowedKind>();
   readonly #syncing = new Set<EventHandlerRegistration>();
   readonly #waiting = new Set<() => void>();
@@ -61,7 +61,7 @@ export class ServedKinds {
     this.#clock = options.clock;
   }
 
-  /** The handler of all kinds that are served now or later, until {@link close} or the result is called. It must not throw. */
+  /** Registers the handler for all kinds served now or later, until {@link close} or the returned function is called. It must not throw. */
   follow(handler: KindHandler): () => void {
     if (this.#isClosed) return () => undefined;
     this.#handlers.add(handler);
@@ -71,14 +71,14 @@ export class ServedKinds {
     return () => this.#unfollow(handler);
   }
 
-  /** One token for each namespaced resource whose objects can be deleted, whatever its number of versions. */
+  /** Returns one token for each namespaced resource whose objects can be deleted, however many versions it has. */
   namespacedDeletable(): Resource[] {
     return this.#preferred()
       .filter(({ definition }) => definition.namespaced && definition.verbs.includes('delete'))
       .map(({ definition }) => tokenOf(definition));
   }
 
-  /** The resource of a kind in exactly this version; undefined when it is not served. */
+  /** Returns the resource of a kind in exactly this version; undefined when it is not served. */
   find(apiVersion: string, kind: string): Resource | undefined {
     const isMeant = ({ definition }: ServedResource): boolean =>
       definition.kind === kind && apiVersionOf(tokenOf(definition)) === apiVersion;
@@ -86,12 +86,14 @@ export class ServedKinds {
     return found === undefined ? undefined : tokenOf(found.definition);
   }
 
-  /** Whether the handlers have been told of all that was there. */
+  /** True once the handlers have received all objects that existed. */
   get hasSynced(): boolean {
     return this.#syncing.size === 0;
   }
 
-  /** True when the handlers have been told of all that was there; false when the time is over or the signal aborts first. */
+  /**
+   * Resolves to true once the handlers have received all objects that existed; to false when the timeout passes or the signal aborts first.
+   */
   whenSynced({ timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<boolean> {
     if (this.hasSynced || signal.aborted) return Promise.resolve(this.hasSynced);
     return new Promise((resolve) => {
@@ -108,7 +110,7 @@ export class ServedKinds {
     });
   }
 
-  /** Follows nothing any more. The informers stay the factory's. Idempotent. */
+  /** Stops following all kinds. The informers still belong to the factory. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopListening?.();
@@ -117,7 +119,7 @@ export class ServedKinds {
     await Promise.all(this.#closing);
   }
 
-  // Atomic: the followed kinds are those of the catalog when this returns.
+  // Atomic: when this returns, the followed kinds are those of the catalog.
   #refresh(): void {
     const wanted = new Map(
       this.#preferred()
@@ -186,7 +188,7 @@ export class ServedKinds {
     this.#closing.add(tracked);
   }
 
-  /** One version of each resource: the stored one, which needs no conversion, or else the first. */
+  /** Returns one version of each resource: the stored one, which needs no conversion, or else the first. */
   #preferred(): ServedResource[] {
     const chosen = new Map<string, ServedResource>();
     for (const served of this.#catalog.all()) {

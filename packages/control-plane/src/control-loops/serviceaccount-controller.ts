@@ -1,4 +1,4 @@
-// serviceaccount-controller: the account "default" in each active namespace. Source: pkg/controller/serviceaccount.
+// serviceaccount-controller keeps the service account "default" in each active namespace. Source: pkg/controller/serviceaccount.
 import { isAlreadyExists } from '@kapstan/api';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { ControlLoop } from './control-loop.ts';
@@ -18,7 +18,7 @@ export const serviceAccountController: ControlLoop = (context, signal) =>
         await context.client
           .create(ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata }, { signal })
           .catch((error: unknown) => {
-            // The cache had not heard of it yet.
+            // The account exists already; the cache did not show it yet.
             if (!isAlreadyExists(error)) throw error;
           });
       },

@@ -15,7 +15,7 @@ let dataDir: string;
 let plane: ControlPlane;
 let client: ResourceClient;
 
-/** Stores and sockets are real, and so is the time that they take. */
+/** Waits in real time, because stores and sockets are real. */
 const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 10_000, interval: 5 });
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ function metrics(): Promise<string> {
   });
 }
 
-/** Who the server takes one with this token for. */
+/** Asks the server which user this token stands for. */
 function ask(token: string): Promise<{ readonly status: number; readonly user: unknown }> {
   const url = new URL('/apis/authentication.k8s.io/v1/selfsubjectreviews', plane.url);
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
@@ -121,7 +121,7 @@ describe('serviceaccount-token-controller', () => {
     await createSecret('leaving-notes', 'leaving', { type: 'Opaque' });
     await client.delete(ServiceAccount, { namespace, name: 'leaving' });
     await gone('leaving-token');
-    // The server may hear of it a moment later: it looks into its cache.
+    // The server reads accounts from its cache, which may be a moment behind.
     await eventually(async () => expect((await ask(text(left, 'token'))).status).toBe(401));
     expect((await ask(text(stayed, 'token'))).status).toBe(201);
     await expect(get('leaving-notes')).resolves.toBeDefined();

@@ -1,4 +1,4 @@
-// serviceaccount-token-controller: fills Secrets that are asked to keep a token of a service account, and removes them with their
+// serviceaccount-token-controller fills Secrets that request a service account token, and deletes them together with their
 // account. Source: pkg/controller/serviceaccount/tokens_controller.go.
 import { type DeepReadonly, isConflict, isNotFound, type KubernetesObject } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -11,11 +11,11 @@ const accountAnnotation = 'kubernetes.io/service-account.name';
 const accountUidAnnotation = 'kubernetes.io/service-account.uid';
 const workers = 5;
 
-/** What is still known of something that may be gone: the key of a queue says it all. */
+/** The identity of an object that may be gone, as encoded in the key of the queue. */
 interface AccountIdentity {
   readonly namespace: string;
   readonly name: string;
-  /** "" = whichever has the name. */
+  /** "" = any uid. */
   readonly uid: string;
 }
 
@@ -98,14 +98,14 @@ class SecretTokenLoop {
       if (account !== undefined) await this.#removeReference(identity);
       return;
     }
-    // It may be newer than the cache: nothing is removed for want of an account that is there.
+    // Reads from the server, because the account may be newer than the cache: a Secret must not be deleted while its account exists.
     const present = account ?? (await this.#readAccount(identity.account));
     if (present === undefined) await this.#remove(identity);
     else await this.#fill(secret, present);
   }
 
   async #readAccount(account: AccountIdentity): Promise<ServiceAccount | undefined> {
-    // The server refuses to look for it, each time.
+    // The server would reject every request for such a name.
     if (dnsSubdomainErrors(account.name).length > 0) return undefined;
     const { client } = this.#context;
     return meant(await unlessNotFound(client.get(ServiceAccount, targetOf(account), this.#call)), account);
@@ -124,7 +124,7 @@ class SecretTokenLoop {
     if (!this.#isWanting(cached)) return;
     const { client, caCert, secretTokens } = this.#context;
     const live = await unlessNotFound(client.get(Secret, targetOf(identityOf(cached)), this.#call));
-    // Another version of it comes, or it goes: the cache will hear of it, and this loop by that.
+    // The Secret is gone or newer than the cache; the cache will report it, and that triggers this loop again.
     if (live === undefined || live.metadata?.resourceVersion !== cached.metadata?.resourceVersion) return;
     const { namespace, name, uid } = identityOf(account);
     const secret = live.metadata?.name ?? '';
@@ -150,7 +150,7 @@ class SecretTokenLoop {
     );
   }
 
-  /** Of the account, to a Secret that is gone. A conflict is tried again. */
+  /** Removes the account's reference to a Secret that is gone. A conflict is retried. */
   async #removeReference({ account, name }: SecretIdentity): Promise<void> {
     const live = await this.#readAccount(account);
     const references = live?.secrets ?? [];
@@ -169,7 +169,7 @@ function identityOf({ metadata }: DeepReadonly<KubernetesObject>): AccountIdenti
   return { namespace, name, uid };
 }
 
-/** Whose token the Secret is asked to keep. */
+/** Returns the account whose token the Secret requests. */
 function accountOf({ metadata }: DeepReadonly<Secret>): AccountIdentity {
   const { namespace = '', annotations = {} } = metadata ?? {};
   return { namespace, name: annotations[accountAnnotation] ?? '', uid: annotations[accountUidAnnotation] ?? '' };

@@ -16,12 +16,12 @@ beforeEach(() => {
 
 function supervise(loop: ControlLoop): SupervisedLoop {
   const logger: Logger = { ...silentLogger, error: (_message, fields) => pauses.push(fields?.pauseMs) };
-  // The loops of these tests use nothing else.
+  // The loops of these tests use nothing else of the context.
   const context = { clock, logger, informers: { start: () => undefined } } as unknown as ControlLoopContext;
   return new SupervisedLoop({ name: 'echo-controller', loop, context });
 }
 
-/** Ends with its signal. */
+/** Resolves when the signal aborts. */
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
@@ -102,7 +102,7 @@ describe('a supervised loop', () => {
     await clock.advance(1000);
     expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
     syncs[0]?.();
-    // Still the reason why it had to be started again.
+    // The reason for the restart is still reported.
     expect(loop.readiness()?.message).toBe('boom');
     stop.abort();
     await running;

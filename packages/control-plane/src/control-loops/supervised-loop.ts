@@ -1,6 +1,5 @@
-// SupervisedLoop: one control loop that is started again, later and later, whenever it ends before it is told to; and how it
-// stands, for /readyz and the metrics. Between control-loops.ts and a loop.
-
+// SupervisedLoop restarts one control loop, with growing pauses, whenever it ends without being asked to. It also reports the loop's
+// state to /readyz and the metrics. Between control-loops.ts and a loop.
 import { type Clock, delay } from '@kapstan/api';
 import { Backoff } from '@kapstan/api/internal';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
@@ -16,7 +15,10 @@ type State =
   | { readonly phase: 'running' }
   | { readonly phase: 'down'; readonly error: Error };
 
-/** Pauses before a new start. One that has worked for ten minutes begins with the shortest again. No jitter: it is alone. */
+/**
+ * Pauses before a restart. A loop that ran for ten minutes starts again with the shortest. No jitter, because no other process restarts
+ * with it.
+ */
 const pauses = { initialMs: 1000, maxMs: 60_000, factor: 2, jitter: 0, resetAfterMs: 600_000 };
 
 export class SupervisedLoop {
@@ -35,7 +37,7 @@ export class SupervisedLoop {
     this.#clock = options.context.clock;
   }
 
-  /** How often it was started again. */
+  /** Number of restarts. */
   get restarts(): number {
     return this.#restarts;
   }
@@ -44,12 +46,12 @@ export class SupervisedLoop {
     return this.#state.phase === 'running';
   }
 
-  /** It did its work once, whatever it does now. */
+  /** True once the loop has synced, whatever its state is now. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
 
-  /** Why it does not do its work; undefined when it does. */
+  /** Returns why the loop is not ready; undefined when it is. */
   readiness(): Error | undefined {
     switch (this.#state.phase) {
       case 'running':
@@ -61,13 +63,13 @@ export class SupervisedLoop {
     }
   }
 
-  /** Resolves when it has seen all that it works on. Pends while it has not, also when it fails or ends. */
+  /** Resolves when the loop has synced; stays pending until then, also when the loop fails or ends. */
   whenSynced(): Promise<void> {
     if (this.isRunning) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Works until the signal aborts; never rejects. Once. */
+  /** Runs the loop until the signal aborts; never rejects. Call it once. */
   async run(signal: AbortSignal): Promise<void> {
     const { logger } = this.#options.context;
     const backoff = new Backoff(pauses, { clock: this.#clock });
@@ -79,10 +81,10 @@ export class SupervisedLoop {
       }
       this.#state = { phase: 'down', error };
       this.#lastError = error;
-      if (signal.aborted) return logger.error('The control loop failed to stop', { error: error.stack });
+      if (signal.aborted) return logger.error('the control loop failed to stop', { error: error.stack });
       const pauseMs = backoff.next();
-      logger.error('The control loop ended; it will be started again', { error: error.stack, pauseMs });
-      // Rejects for the signal alone.
+      logger.error('the control loop ended unexpectedly; restarting after a pause', { error: error.stack, pauseMs });
+      // The delay rejects only when the signal aborts.
       const isOver = await delay(this.#clock, pauseMs, signal).then(
         () => false,
         () => true,
@@ -93,9 +95,9 @@ export class SupervisedLoop {
     }
   }
 
-  /** Why it ended; undefined when it was told to. */
+  /** Returns why the run ended; undefined when it was asked to stop. */
   async #runOnce(signal: AbortSignal): Promise<Error | undefined> {
-    // A signal for each run: what a failed one has left, such as workers, must not go on beside the next one.
+    // Each run has its own signal, so that leftovers of a failed run, such as workers, do not continue beside the next.
     const run = new AbortController();
     const stop = (): void => run.abort(signal.reason);
     if (signal.aborted) stop();
@@ -116,7 +118,7 @@ export class SupervisedLoop {
   }
 
   #synced(run: AbortSignal): void {
-    // Too late: this run is over.
+    // This run has ended already.
     if (run.aborted) return;
     this.#state = { phase: 'running' };
     this.#hasSynced = true;

@@ -1,4 +1,4 @@
-// volumeattributesclass-protection-controller: a class of volume attributes goes when neither claim nor volume names it.
+// volumeattributesclass-protection-controller keeps a volume attributes class until no claim or volume names it.
 // Source: pkg/controller/volume/vacprotection.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { isDeletedFinalStateUnknown, type ResourceEventHandler } from '@kapstan/informers';

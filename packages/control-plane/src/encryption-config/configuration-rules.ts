@@ -1,4 +1,4 @@
-// What an EncryptionConfiguration must keep to, as field errors with kube-apiserver's texts. Between configuration.ts and
+// Rules for an EncryptionConfiguration, reported as field errors with kube-apiserver's texts. Between configuration.ts and
 // transformer-set.ts. Source: apiserver validation.ValidateEncryptionConfiguration.
 import type { GroupResource } from '@kapstan/api';
 import { type FieldError, invalidField, requiredField } from '@kapstan/api/errors';
@@ -50,7 +50,7 @@ function overlapErrors(list: readonly string[], path: string): FieldError[] {
     parsed.some((other, place) => place !== index && sameGroupResource(one, other));
   const masks = (one: GroupResource, index: number): boolean =>
     parsed.some((other, place) => {
-      // One that is listed twice masks itself, as in Go.
+      // A rule that is listed twice masks itself, as in Go.
       return place !== index && (isAnyGroupAndResource(one) || (one.group === other.group && one.resource === '*'));
     });
   const errors: FieldError[] = [];
@@ -65,7 +65,7 @@ function overlapErrors(list: readonly string[], path: string): FieldError[] {
   return errors;
 }
 
-/** Kept in the store beside objects, but no objects themselves. */
+/** Names under which the store keeps data that is not an API object. */
 const notServed: ReadonlySet<string> = new Set([
   'apiserveripinfo',
   'serviceipallocations',
@@ -88,7 +88,7 @@ function nameRule(name: string): string | undefined {
 }
 
 interface KmsContext {
-  /** Of the KMS providers before this one. */
+  /** Names of the KMS providers before this one. */
   readonly names: ReadonlySet<string>;
   readonly reloads: boolean;
 }
@@ -96,7 +96,7 @@ interface KmsContext {
 function providerErrors(provider: ProviderConfiguration, path: string, context: KmsContext): readonly FieldError[] {
   const errors: FieldError[] = [];
   const count = Object.keys(provider).length;
-  // The value is left out: it holds keys.
+  // The value is left out because it holds keys.
   if (count === 0) {
     const expected = 'KMS, AESGCM, AESCBC, Secretbox, Identity';
     errors.push(invalidField(path, undefined, `provider does not contain any of the expected providers: ${expected}`));
@@ -131,7 +131,7 @@ function secretErrors({ secret }: NamedKey, path: string, sizes: readonly number
   return [invalidField(path, 'REDACTED', rule)];
 }
 
-/** Padded standard base64, line breaks passed over, as Go reads it. Undefined when it is none. */
+/** Decodes padded standard base64, ignoring line breaks as Go does. Undefined when the text is not base64. */
 export function decodeSecret(secret: string): Buffer | undefined {
   const text = secret.replace(/[\r\n]/g, '');
   const isBase64 = text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);

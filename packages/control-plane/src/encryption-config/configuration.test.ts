@@ -6,7 +6,7 @@ import { encryptionConfigurationErrors } from './configuration-rules.ts';
 const head = 'apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n';
 const key32 = Buffer.alloc(32, 'k').toString('base64');
 
-/** One element with these providers (YAML in one line each). */
+/** Returns a configuration with one element that has these providers (one line of YAML each). */
 function withProviders(...providers: readonly string[]): string {
   return `${head}resources:\n- resources: [secrets]\n  providers:\n${providers.map((one) => `  - ${one}\n`).join('')}`;
 }

@@ -1,5 +1,5 @@
-// EncryptionConfiguration, the file that --encryption-provider-config names, read strictly: a misspelt field is an error,
-// as it would leave data in the clear. Checked further in configuration-rules.ts. No error shows a value: it may be a key.
+// EncryptionConfiguration: the file of --encryption-provider-config. It is read strictly, because a misspelt field would leave data
+// unencrypted. configuration-rules.ts checks it further. No error shows a value, because it may be a key.
 import { parseDuration } from '@kapstan/api';
 import { LineCounter, parseDocument } from 'yaml';
 
@@ -7,14 +7,14 @@ export interface EncryptionConfiguration {
   readonly resources: readonly ResourceConfiguration[];
 }
 
-/** Providers of the listed resources: the first one writes, all read. */
+/** Providers of the listed resources: the first one encrypts, all decrypt. */
 interface ResourceConfiguration {
-  /** "secrets", "deployments.apps", "*.apps", "*." (the core group), "*.*". */
+  /** Names such as "secrets", "deployments.apps", "*.apps", "*." (the core group), "*.*". */
   readonly resources: readonly string[];
   readonly providers: readonly ProviderConfiguration[];
 }
 
-/** One member is set, once the rules hold. */
+/** Exactly one member is set once the rules have been checked. */
 export interface ProviderConfiguration {
   readonly aesgcm?: KeyRing;
   readonly aescbc?: KeyRing;
@@ -23,7 +23,7 @@ export interface ProviderConfiguration {
   readonly kms?: KmsConfiguration;
 }
 
-/** The first key writes, all read. */
+/** The first key encrypts, all decrypt. */
 export interface KeyRing {
   readonly keys: readonly NamedKey[];
 }
@@ -38,15 +38,15 @@ export interface KmsConfiguration {
   /** Default "v1", as in Kubernetes; only "v2" works. */
   readonly apiVersion: string;
   readonly name: string;
-  /** Default 1000 in v1; v2 has none. */
+  /** Default 1000 in v1; not used in v2. */
   readonly cachesize: number | undefined;
-  /** "unix:///path". */
+  /** Such as "unix:///path". */
   readonly endpoint: string;
-  /** Of one call. Default 3000. */
+  /** Timeout of one call. Default 3000. */
   readonly timeoutMs: number;
 }
 
-/** Throws TypeError saying what is wrong, and where; all unknown fields at once. */
+/** Throws TypeError that says what is wrong and where; unknown fields are all reported together. */
 export function parseEncryptionConfiguration(text: string): EncryptionConfiguration {
   const value = readYaml(text);
   const unknown: string[] = [];
@@ -64,7 +64,7 @@ export function parseEncryptionConfiguration(text: string): EncryptionConfigurat
   return { resources };
 }
 
-/** The second is what the documentation said by mistake for some time; Kubernetes still takes it. */
+/** The documentation gave the second form by mistake for some time, and Kubernetes still accepts it. */
 const kinds: ReadonlySet<string> = new Set([
   'apiserver.config.k8s.io/v1 EncryptionConfiguration',
   'v1 EncryptionConfig',
@@ -122,7 +122,7 @@ function readKms(fields: Fields | undefined): KmsConfiguration | undefined {
   return kms;
 }
 
-/** The members of one object, each read once; {@link end} notes those that were not. */
+/** The members of one object. Each is read once; {@link end} reports those that were not read. */
 class Fields {
   readonly #members: ReadonlyMap<string, unknown>;
   readonly #path: string;
@@ -149,7 +149,7 @@ class Fields {
     return value as number | undefined;
   }
 
-  /** Of a Go duration ("3s"), in milliseconds. */
+  /** Reads a Go duration ("3s") as milliseconds. */
   duration(name: string): number | undefined {
     const value = this.#take(name) ?? undefined;
     if (value === undefined) return undefined;
@@ -171,7 +171,7 @@ class Fields {
     );
   }
 
-  /** Undefined also for null. */
+  /** Returns undefined also for null. */
   child(name: string): Fields | undefined {
     const value = this.#take(name) ?? undefined;
     return value === undefined ? undefined : new Fields(value, `${this.#path}${name}.`, this.#unknown);
@@ -199,7 +199,10 @@ class Fields {
   }
 }
 
-/** Objects as maps. JSON is YAML. The library's messages quote the text, so only its codes and the line are shown. */
+/**
+ * Reads YAML, and so JSON too, with objects as maps. The library's messages quote the text, which may hold keys, so errors show only its
+ * code and the line.
+ */
 function readYaml(text: string): unknown {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { version: '1.1', prettyErrors: false, lineCounter, stringKeys: true });

@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** One element for `resources` with these providers. */
+/** Writes a configuration with one element for `resources` and these providers. */
 function configured(resources: string, ...providers: readonly string[]): Promise<void> {
   const list = providers.map((one) => `  - ${one}\n`).join('');
   return writeFile(
@@ -45,7 +45,7 @@ function ring(provider: string, ...names: readonly string[]): string {
 
 interface Running {
   readonly plane: ControlPlane;
-  /** What the store holds for a key. */
+  /** Returns the stored value of a key. */
   stored(key: string): Promise<string>;
   close(): Promise<void>;
 }
@@ -195,7 +195,7 @@ describe('a server that lacks a key', () => {
     await vi.waitFor(async () => expect((await call(plane, 'GET', '/readyz')).status).toBe(200), 30_000);
     expect(JSON.stringify(log)).not.toContain(Buffer.alloc(32, 'two').toString('base64').slice(0, 8));
     expect(JSON.stringify(log)).not.toContain(password);
-    // Loops ask again for what could not be listed, less and less often.
+    // The loops retry objects that could not be listed at growing intervals, hence the timeout.
   }, 45_000);
 
   it('says so when it lost the key while it ran, and heals what it still knows', async () => {
@@ -211,7 +211,7 @@ describe('a server that lacks a key', () => {
       return error as StatusError;
     });
     expect(refusal.message).toContain('no matching key was found for the provided AES transformer');
-    // The watch cache still knows the object: an update from there is compared with the store, and heals it.
+    // The watch cache still holds the object. An update starts from it, is compared with the store, and heals the stored value.
     const healed = await running.plane.client.update(Secret, { ...created, type: 'Opaque', data: { a: '' } });
     expect(await running.plane.client.get(Secret, at)).toEqual(healed);
     expect(await running.stored(key)).toContain(':two:');

@@ -54,7 +54,7 @@ async function open(options: { readonly reloads?: boolean } = {}): Promise<Encry
 const written = (encryption: EncryptionAtRest, resource = secrets): string =>
   Buffer.from(encryption.transformerFor(resource).toStorage(plain, path)).toString('latin1');
 
-/** Lets the file be looked at again, which takes real time. */
+/** Advances to the next check of the file and waits for it; reading the file takes real time. */
 async function reloaded(): Promise<void> {
   const before = log.length;
   await clock.advance(60_000);
@@ -118,7 +118,7 @@ describe('EncryptionAtRest that reloads', () => {
     const old = transformer.toStorage(plain, path);
     await configured(aes('two', 'one'));
     await reloaded();
-    expect(log).toEqual(['The encryption configuration was read again']);
+    expect(log).toEqual(['reloaded the encryption configuration']);
     expect(Buffer.from(transformer.toStorage(plain, path)).toString('latin1')).toMatch(/^k8s:enc:aescbc:v1:two:/);
     expect(transformer.fromStorage(old, path)).toEqual({ bytes: plain, isStale: true });
   });
@@ -134,7 +134,7 @@ describe('EncryptionAtRest that reloads', () => {
     expect(log).toHaveLength(2);
     for (const line of log) {
       expect(line).toMatch(
-        /^The encryption configuration could not be read again; the old one stays: error while parsing/,
+        /^could not reload the encryption configuration; the old one stays in use: error while parsing/,
       );
       expect(line).not.toContain(secretOf('two').slice(0, 6));
     }
@@ -191,7 +191,7 @@ describe('EncryptionAtRest with a key service', () => {
     await transformer.prepare?.(stored);
     await configured(aes('one'), kms());
     await reloaded();
-    expect(log.join()).toContain('was read again');
+    expect(log.join()).toContain('reloaded the encryption configuration');
     expect(transformer.fromStorage(stored, path)).toEqual({ bytes: plain, isStale: true });
     const unprepared = Buffer.from(stored);
     expect(() => transformer.fromStorage(unprepared, path)).toThrow('the data key has not been opened');
@@ -218,7 +218,9 @@ describe('EncryptionAtRest with a key service', () => {
     fake.failure = 'sealed';
     await configured(kms(), aes('one'));
     await reloaded();
-    await vi.waitFor(() => expect(log.join()).toContain('the old one stays: kms-provider-0: ') /* the health check */);
+    await vi.waitFor(
+      () => expect(log.join()).toContain('the old one stays in use: kms-provider-0: ') /* the health check */,
+    );
     expect(log.join()).toContain('rpc error: code = Internal desc = sealed');
     expect(written(encryption)).toContain(':one:');
     fake.failure = undefined;

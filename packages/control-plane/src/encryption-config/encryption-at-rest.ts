@@ -1,5 +1,5 @@
-// EncryptionAtRest: what --encryption-provider-config says, for every resource; read again when the file changes, if asked
-// to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
+// EncryptionAtRest holds the transformers that --encryption-provider-config defines for each resource, and reloads the file when it
+// changes, if asked to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { CancelTimer, Clock, GroupResource, Logger } from '@kapstan/api';
@@ -14,12 +14,15 @@ import { TransformerSet } from './transformer-set.ts';
 export interface EncryptionOptions {
   /** An EncryptionConfiguration of apiserver.config.k8s.io/v1, as YAML or JSON. */
   readonly configFile: string;
-  /** Looks at the file once a minute and takes over what changed; what is wrong is logged and leaves things as they are. Default false. */
+  /**
+   * Checks the file once a minute and reloads it when it has changed; a file with errors is logged and the old configuration stays. Default
+   * false.
+   */
   readonly reloads?: boolean;
 }
 
 interface Loaded {
-  /** Of the file. Not the file: it holds keys. */
+  /** Hash of the file. The file itself is not kept because it holds keys. */
   readonly hash: string;
   readonly set: TransformerSet;
 }
@@ -39,11 +42,11 @@ export class EncryptionAtRest {
   readonly #logger: Logger;
   #current: Loaded;
   #cancelPoll: CancelTimer = () => undefined;
-  /** Sets that were replaced, until calls to their key services are over. */
+  /** Replaced sets, kept until their calls to key services are over. */
   readonly #retired = new Map<TransformerSet, CancelTimer>();
   #isClosed = false;
 
-  /** Rejects when the file cannot be read or is wrong; no error shows its content. */
+  /** Rejects when the file cannot be read or is invalid; no error shows its content. */
   static async open(
     options: EncryptionOptions,
     ports: { readonly clock: Clock; readonly logger: Logger },
@@ -63,12 +66,12 @@ export class EncryptionAtRest {
     if (options.reloads === true) this.#arm();
   }
 
-  /** Goes on to be right after the file was read again. */
+  /** Returns a transformer that stays valid after the file is reloaded. */
   transformerFor({ group, resource }: GroupResource): Transformer {
     // Events of both groups are stored as those of the core group.
     const stored = { group: group === 'events.k8s.io' ? '' : group, resource };
     const find = (): Transformer => this.#current.set.find(stored);
-    // Who has fetched the keys for these bytes: the file may be read again before they are read.
+    // The transformer that fetched the keys for these bytes: the file may be reloaded before they are decrypted.
     const prepared = new WeakMap<Uint8Array, Transformer>();
     return this.metrics.counted(stored, {
       fromStorage: (bytes, context) => {
@@ -91,7 +94,7 @@ export class EncryptionAtRest {
     });
   }
 
-  /** None while there are no key services and never will be. */
+  /** Returns no checks when there are no key services and none can be added by a reload. */
   get healthChecks(): readonly HealthCheck[] {
     if (this.#options.reloads !== true && !this.#current.set.hasKeyServices) return [];
     return [{ name: 'kms-providers', check: () => this.#current.set.check() }];
@@ -118,7 +121,7 @@ export class EncryptionAtRest {
       if (hash !== this.#current.hash) await this.#replace(hash, text);
     } catch (error) {
       this.metrics.onReload('failure');
-      this.#logger.error('The encryption configuration could not be read again; the old one stays', {
+      this.#logger.error('could not reload the encryption configuration; the old one stays in use', {
         error: error instanceof Error ? error.message : String(error),
       });
     }
@@ -147,7 +150,7 @@ export class EncryptionAtRest {
       }, old.graceMs),
     );
     this.metrics.onReload('success');
-    this.#logger.info('The encryption configuration was read again');
+    this.#logger.info('reloaded the encryption configuration');
   }
 }
 

@@ -1,4 +1,4 @@
-// What /metrics shows of encryption at rest, under kube-apiserver's names. Filled by encryption-at-rest.ts and kms-plugin.ts.
+// Metrics of encryption at rest, under kube-apiserver's names. Filled by encryption-at-rest.ts and kms-plugin.ts.
 // Source: apiserver storage/value/metrics.go, value/encrypt/envelope/metrics, encryptionconfig/metrics.
 
 import type { Clock, GroupResource } from '@kapstan/api';
@@ -9,17 +9,17 @@ import { KeyMetrics } from './key-metrics.ts';
 
 type Direction = 'from_storage' | 'to_storage';
 
-/** A call to a key service that is over. */
+/** A finished call to a key service. */
 export interface KeyServiceCall {
   readonly provider: string;
-  /** "/v2.KeyManagementService/Status". */
+  /** Such as "/v2.KeyManagementService/Status". */
   readonly method: string;
-  /** "OK", "DeadlineExceeded". */
+  /** Such as "OK" or "DeadlineExceeded". */
   readonly code: string;
   readonly durationMs: number;
 }
 
-/** From five microseconds, doubled: an AES takes twenty, a key service milliseconds. */
+/** Buckets from five microseconds, doubled each time: AES takes about twenty, a key service milliseconds. */
 const transformationBuckets = Array.from({ length: 25 }, (_, step) => 5e-6 * 2 ** step);
 const callBuckets = Array.from({ length: 20 }, (_, step) => 1e-4 * 2 ** step);
 
@@ -40,44 +40,44 @@ export class EncryptionMetrics {
     this.keys = new KeyMetrics(clock, this.registry);
     this.#operations = new Counter({
       name: 'apiserver_storage_transformation_operations_total',
-      help: 'Values that were encrypted or decrypted, by resource and provider; status is OK or what went wrong.',
+      help: 'Number of values encrypted or decrypted, by resource and provider; status is OK or the error code.',
       labelNames: ['resource', 'transformation_type', 'transformer_prefix', 'status'],
       registers,
     });
     this.#durations = new Histogram({
       name: 'apiserver_storage_transformation_duration_seconds',
-      help: 'Time to encrypt or decrypt a value.',
+      help: 'Time taken to encrypt or decrypt a value, in seconds.',
       labelNames: ['transformation_type', 'transformer_prefix'],
       buckets: transformationBuckets,
       registers,
     });
     this.#calls = new Histogram({
       name: 'apiserver_envelope_encryption_kms_operations_latency_seconds',
-      help: 'Time of calls to key services.',
+      help: 'Latency of calls to key services, in seconds.',
       labelNames: ['provider_name', 'method_name', 'grpc_status_code'],
       buckets: callBuckets,
       registers,
     });
     this.#misses = new Counter({
       name: 'apiserver_storage_envelope_transformation_cache_misses_total',
-      help: 'Data keys that a key service had to open.',
+      help: 'Number of data keys that were not cached and had to be decrypted by a key service.',
       registers,
     });
     this.#reloads = new Counter({
       name: 'apiserver_encryption_config_controller_automatic_reloads_total',
-      help: 'Changes of the encryption configuration that were taken over or refused.',
+      help: 'Number of automatic reloads of the encryption configuration, by status.',
       labelNames: ['status'],
       registers,
     });
     this.#reloadedAt = new Gauge({
       name: 'apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds',
-      help: 'When a change of the encryption configuration was last taken over or refused.',
+      help: 'Time of the last automatic reload of the encryption configuration, by status, in seconds since 1970.',
       labelNames: ['status'],
       registers,
     });
   }
 
-  /** A transformer whose every use is counted. */
+  /** Wraps a transformer so that every use is counted. */
   counted(resource: GroupResource, transformer: Transformer): Transformer {
     const name = formatGroupResource(resource);
     return {
@@ -114,7 +114,7 @@ export class EncryptionMetrics {
     try {
       result = work();
     } catch (error) {
-      // gRPC's name for an error without a code, as in Kubernetes.
+      // gRPC's code for an error without one, as in Kubernetes.
       done('Unknown', use.direction === 'from_storage' ? use.prefixOf(undefined as T) : 'unknown');
       throw error;
     }
@@ -129,7 +129,7 @@ interface Use<T> {
   readonly prefixOf: (result: T) => string;
 }
 
-/** "k8s:enc:aescbc:v1:", "k8s:enc:kms:v2:name:", and "identity" for what is in the clear. */
+/** Returns "k8s:enc:aescbc:v1:" or "k8s:enc:kms:v2:name:", and "identity" for unencrypted bytes. */
 function prefixOf(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 512)).toString('latin1');
   return /^k8s:enc:(?:kms:v\d:[^:]*:|[a-z]+:v\d:)/.exec(head)?.[0] ?? 'identity';

@@ -1,4 +1,4 @@
-// TestEnvelopeMetrics_Serial and TestEnvelopeMetricsCache_Serial of the Go library.
+// Covers TestEnvelopeMetrics_Serial and TestEnvelopeMetricsCache_Serial of the Go library.
 import { createHash } from 'node:crypto';
 import { silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
@@ -10,7 +10,7 @@ const prefix = 'apiserver_envelope_encryption_';
 const hashOf = (keyId: string): string => `sha256:${createHash('sha256').update(keyId).digest('hex')}`;
 let clock: VirtualClock;
 let metrics: EncryptionMetrics;
-/** The key of the key service. */
+/** Id of the key that the key service reports. */
 let keyId: string;
 const service: KeyService = {
   status: async () => ({ version: 'v2', healthz: 'ok', keyId }),
@@ -33,7 +33,7 @@ async function server(): Promise<{ readonly dataKey: DataKey; readonly transform
   return { dataKey, transformer: new EnvelopeTransformer({ ...common, dataKey }) };
 }
 
-/** "labels value" of each sample, without the labels that are always the same. */
+/** Returns "labels value" for each sample, without the labels that never differ. */
 async function samples(name: string): Promise<string[]> {
   const lines = (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(`${prefix}${name}{`));
   expect(lines.every((line) => line.includes('provider_name="vault"'))).toBe(true);
@@ -90,7 +90,7 @@ describe('the metrics of the keys of a key service', () => {
     for (const name of names) {
       observer.onUse('to_storage', name);
       observer.onStatus(name);
-      // Used again and again, so never the one that goes.
+      // Used over and over, so it is never the one dropped.
       observer.onUse('to_storage', 'key-0');
       observer.onStatus('key-0');
     }

@@ -1,20 +1,20 @@
-// KeyMetrics: what /metrics shows of the keys of key services, by the hashes of their names. Part of encryption-metrics.ts.
+// KeyMetrics: metrics of the keys of key services, labelled by hashes of their ids. Part of encryption-metrics.ts.
 // Source: value/encrypt/envelope/metrics.
 import { hostname } from 'node:os';
 import type { Clock } from '@kapstan/api';
 import { type KeyObserver, keyIdHash } from '@kapstan/storage';
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** Keys come and go, and a key service may name them as it likes: the sets of labels that are shown at most. */
+/** Maximum number of label sets shown: keys come and go, and a key service may give them any ids. */
 const mostShown = 100;
 
 type KeyLabel = 'provider_name' | 'key_id_hash' | 'apiserver_id_hash';
 type Labels = Readonly<Record<string, string>>;
 
-/** The sets of labels used last, each made once. */
+/** The most recently used label sets, each created once. */
 class RecentLabels {
   readonly #onForgotten: (labels: Labels) => void;
-  // Least recently used first.
+  // Ordered by use, the least recent first.
   readonly #labels = new Map<string, Labels>();
 
   constructor(onForgotten: (labels: Labels) => void) {
@@ -51,31 +51,31 @@ export class KeyMetrics {
     const keyLabels: KeyLabel[] = ['provider_name', 'key_id_hash', 'apiserver_id_hash'];
     this.#uses = new Counter({
       name: 'apiserver_envelope_encryption_key_id_hash_total',
-      help: 'Values read and written under a key of a key service.',
+      help: 'Number of values read or written with a key of a key service.',
       labelNames: ['transformation_type', ...keyLabels],
       registers,
     });
     this.#usedAt = new Gauge({
       name: 'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
-      help: 'When a value was last read or written under a key of a key service.',
+      help: 'Time of the last read or write with a key of a key service, in seconds since 1970.',
       labelNames: ['transformation_type', ...keyLabels],
       registers,
     });
     this.#statusAt = new Gauge({
       name: 'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
-      help: 'When a key service last said that this is its key.',
+      help: 'Time when a key service last reported this key as current, in seconds since 1970.',
       labelNames: keyLabels,
       registers,
     });
     this.#invalid = new Counter({
       name: 'apiserver_envelope_encryption_invalid_key_id_from_status_total',
-      help: 'Statuses of key services whose key had no name or one that is too long.',
+      help: 'Number of key service statuses with an empty or too long key id.',
       labelNames: ['provider_name', 'error'],
       registers,
     });
     this.#kept = new Gauge({
       name: 'apiserver_envelope_encryption_dek_source_cache_size',
-      help: 'Opened data keys that are kept: about as many calls of the key service follow a restart.',
+      help: 'Number of decrypted data keys in the cache. About the same number of calls to the key service follows a restart.',
       labelNames: ['provider_name'],
       registers,
     });
@@ -86,7 +86,7 @@ export class KeyMetrics {
     this.#told = new RecentLabels((labels) => this.#statusAt.remove(labels));
   }
 
-  /** Counts for the provider of this name. */
+  /** Returns the observer for the provider of this name. */
   observerFor(provider: string): KeyObserver {
     const labelsOf = (keyId: string): Labels => ({
       provider_name: provider,

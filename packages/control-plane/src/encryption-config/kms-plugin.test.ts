@@ -61,7 +61,7 @@ describe('KmsPlugin', () => {
     const between = plugin.status().catch((error: unknown) => error);
     fake = new FakeKmsPlugin();
     await fake.listen(socket);
-    // The call may have been sent when the connection broke; the next one finds the new server.
+    // The call may have been sent before the connection broke; the next call reaches the new server.
     await between;
     expect((await plugin.status()).healthz).toBe('ok');
   });

@@ -1,4 +1,4 @@
-// KmsPlugin: a KMS v2 plug-in on a Unix socket, as the port KeyService of storage. Source: kmsv2 grpc_service.
+// KmsPlugin connects to a KMS v2 plug-in on a Unix socket and implements the KeyService port of storage. Source: kmsv2 grpc_service.
 import { fileURLToPath } from 'node:url';
 import { Client, credentials, Metadata, type MethodDefinition, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -7,12 +7,12 @@ import type { KeyService, KeyServiceStatus, SealedKey } from '@kapstan/storage';
 import type { KeyServiceCall } from './encryption-metrics.ts';
 
 export interface KmsPluginOptions {
-  /** "unix:///path"; "unix:///@name" is a socket without a file, of Linux. */
+  /** "unix:///path"; "unix:///@name" is an abstract socket, which only Linux has. */
   readonly endpoint: string;
-  /** Of one call, with the wait for a connection. */
+  /** Timeout of one call in milliseconds, including the wait for a connection. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Told of each call when it is over. Default: nothing. */
+  /** Called after each call. Default: nothing. */
   readonly onCall?: (call: Pick<KeyServiceCall, 'method' | 'code' | 'durationMs'>) => void;
 }
 
@@ -22,12 +22,12 @@ interface WireSealedKey {
   readonly annotations: Readonly<Record<string, Uint8Array>>;
 }
 
-/** A plug-in may come up after its first call: calls wait for it, within their time. */
+/** Calls wait, within their timeout, for a plug-in that is not running yet. */
 export class KmsPlugin implements KeyService {
   readonly #options: KmsPluginOptions;
   readonly #client: Client;
 
-  /** Connects at the first call. Throws TypeError when the endpoint names no socket. */
+  /** Connects at the first call. Throws TypeError when the endpoint does not name a socket. */
   constructor(options: KmsPluginOptions) {
     this.#options = options;
     this.#client = new Client(target(options.endpoint), credentials.createInsecure(), {
@@ -83,12 +83,12 @@ export class KmsPlugin implements KeyService {
   }
 }
 
-/** As Go shows it, for whoever looks for the text. */
+/** Formats the error as Go does, so that searching for the text works. */
 function rpcError(code: status, details: string): Error {
   return new Error(`rpc error: code = ${codeName(code)} desc = ${details}`);
 }
 
-/** "DeadlineExceeded"; gRPC's own name is DEADLINE_EXCEEDED. */
+/** Returns Go's name, such as "DeadlineExceeded"; gRPC's own is DEADLINE_EXCEEDED. */
 function codeName(code: status): string {
   if (code === status.OK) return 'OK';
   const words = (status[code] ?? `CODE(${code})`).split('_');
@@ -121,7 +121,7 @@ function loadMethods(): Methods {
   const method = (name: string): never => {
     const found = service[name];
     if (found === undefined) throw new TypeError(`kms.proto lacks ${name}`);
-    // The decoder's shapes are those declared above: the tests call each method.
+    // The cast relies on the shapes declared above; the tests call each method.
     return found as never;
   };
   return { status: method('Status'), encrypt: method('Encrypt'), decrypt: method('Decrypt') };

@@ -1,15 +1,14 @@
-// Names of resources as an EncryptionConfiguration has them: "secrets", "deployments.apps", "*.apps", "*.", "*.*".
-
+// Parses and formats resource names of an EncryptionConfiguration: "secrets", "deployments.apps", "*.apps", "*.", "*.*".
 import type { GroupResource } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
 
-/** Source: schema.ParseGroupResource: up to the first dot. */
+/** Splits at the first dot. Source: schema.ParseGroupResource. */
 export function parseGroupResource(name: string): GroupResource {
   const dot = name.indexOf('.');
   return dot < 0 ? { group: '', resource: name } : { group: name.slice(dot + 1), resource: name.slice(0, dot) };
 }
 
-/** "*." for all of the core group, where the general form would be "*". */
+/** Formats a name; all of the core group is "*.", where the general form would be "*". */
 export function shownName(resource: GroupResource): string {
   return resource.group === '' && resource.resource === '*' ? '*.' : formatGroupResource(resource);
 }

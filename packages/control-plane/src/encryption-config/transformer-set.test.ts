@@ -26,7 +26,7 @@ function setOf(...elements: readonly (readonly [string, ...ProviderConfiguration
   return set;
 }
 
-/** "k8s:enc:aesgcm:v1:a:" of what is written for a resource. */
+/** Returns the prefix of a value written for a resource, such as "k8s:enc:aesgcm:v1:a:". */
 function prefixFor(set: TransformerSet, resource: GroupResource): string {
   const stored = Buffer.from(set.find(resource).toStorage(plain, path)).toString('latin1');
   return /^k8s:enc:[a-z]+:v\d:[^:]+:/.exec(stored)?.[0] ?? stored;

@@ -1,4 +1,4 @@
-// TransformerSet: the transformers of one EncryptionConfiguration, by resource, with the key services that they need.
+// TransformerSet: the transformers of one EncryptionConfiguration by resource, with the key services that they need.
 // Between configuration.ts and encryption-at-rest.ts. Source: encryptionconfig getTransformerOverridesAndKMSPluginProbes.
 import type { Clock, GroupResource, Logger } from '@kapstan/api';
 import {
@@ -35,7 +35,7 @@ export class TransformerSet {
   readonly #transformers = new Map<string, Transformer>();
   readonly #sources: KeySource[] = [];
 
-  /** Throws TypeError for a rule that an earlier one masks and for what is not built; then nothing stays open. */
+  /** Throws TypeError for a rule that an earlier one masks and for a provider that is not built; nothing is left open then. */
   constructor(configuration: EncryptionConfiguration, ports: TransformerSetPorts) {
     this.#ports = ports;
     try {
@@ -48,12 +48,12 @@ export class TransformerSet {
     }
   }
 
-  /** Asks each key service for the first time. Resolves also when they fail: they may come up later. */
+  /** Calls each key service for the first time. Resolves even when that fails, because the service may come up later. */
   async start(): Promise<void> {
     await Promise.all(this.#sources.map(({ dataKey }) => dataKey.start()));
   }
 
-  /** The one that names the resource, else its group, else everything; else what is encrypted cannot be read. */
+  /** Returns the transformer that names the resource, else its group, else everything. Without any, encrypted values cannot be read. */
   find(resource: GroupResource): Transformer {
     return (
       this.#transformers.get(shownName(resource)) ??
@@ -67,12 +67,12 @@ export class TransformerSet {
     return this.#sources.length > 0;
   }
 
-  /** Within this time every call to a key service that is under way now is over. */
+  /** Time after which every call to a key service that is now in progress has ended. */
   get graceMs(): number {
     return 2 * this.#sources.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
   }
 
-  /** Undefined when all key services are healthy. One is asked after the other, as its place names it. */
+  /** Returns undefined when all key services are healthy. They are asked one after the other, and errors name each by its position. */
   async check(): Promise<Error | undefined> {
     const errors: string[] = [];
     for (const [index, { dataKey }] of this.#sources.entries()) {
@@ -90,7 +90,7 @@ export class TransformerSet {
     }
   }
 
-  /** A resource that is named again later gets those providers after its first ones. */
+  /** Returns the entries by resource. A resource that is named again later gets those providers after its first ones. */
   #entries({ resources }: EncryptionConfiguration): ReadonlyMap<string, PrefixEntry[]> {
     const entries = new Map<string, PrefixEntry[]>();
     for (const { resources: names, providers } of resources) {
@@ -148,7 +148,7 @@ function ring(
   { keys: { keys }, create }: { readonly keys: KeyRing; readonly create: (key: Uint8Array) => Transformer },
 ): PrefixEntry {
   const entries = keys.map(({ name, secret }) => {
-    // The rules have seen that it is base64, and of the right length.
+    // The rules have checked that it is base64 of the right length.
     const key = decodeSecret(secret) ?? new Uint8Array();
     return { prefix: `${name}:`, transformer: create(key) };
   });

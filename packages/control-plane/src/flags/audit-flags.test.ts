@@ -14,7 +14,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const path = '--audit-log-path=-';
 
 describe('the flags of the audit log', () => {
-  // As kube-apiserver 1.36.3 says it.
+  // Texts of kube-apiserver 1.36.3.
   it.each([
     [[path, '--audit-log-format=xml'], 'invalid audit log format xml, allowed formats are "legacy,json"'],
     [[path, '--audit-log-mode=foo'], 'invalid audit log mode foo, allowed modes are "batch,blocking,blocking-strict"'],
@@ -62,8 +62,8 @@ describe('the flags of the audit log', () => {
   });
 
   it.each([
-    [['--audit-policy-file=p.yaml'], 'no request is recorded: --audit-policy-file needs --audit-log-path'],
-    [[path], 'no request is recorded: --audit-log-path needs --audit-policy-file'],
+    [['--audit-policy-file=p.yaml'], 'no audit events are recorded: --audit-policy-file requires --audit-log-path'],
+    [[path], 'no audit events are recorded: --audit-log-path requires --audit-policy-file'],
     [[], undefined],
     [[path, '--audit-policy-file=p.yaml'], undefined],
   ])('record nothing when one is missing, and say so: %j', (args, warning) => {

@@ -1,5 +1,5 @@
-// The flags of `kapstan serve` about the audit log, under kube-apiserver's names. Part of serve-flags.ts; serve.ts makes options of
-// them. Source: server/options/audit.go, whose texts these are.
+// The audit flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into
+// options. Source: server/options/audit.go, whose texts these are.
 import { readFile } from 'node:fs/promises';
 import { type AuditLogFormat, type AuditLogMode, auditLogFormats, auditLogModes } from '@kapstan/apiserver';
 import type { AuditSettings } from '../audit.ts';
@@ -19,27 +19,29 @@ export interface AuditFlags {
 
 const version = 'audit.k8s.io/v1';
 const maxInt = 2_147_483_647;
-/** What is below zero is told with what else is wrong. */
+/** Accepts negative numbers here, so that auditFlagErrors reports them together with the other errors. */
 const countFlag = (help: string, defaultValue: number): Flag<number> =>
   intFlag(help, { default: defaultValue, min: -maxInt, max: maxInt });
 
 export const auditFlags: { readonly [K in keyof AuditFlags]: Flag<AuditFlags[K]> } = {
   'audit-policy-file': stringFlag(
-    'File with the policy that says of which requests how much is recorded. Needs --audit-log-path.',
+    'Path to the audit policy file, which sets how much is recorded of which requests. Requires --audit-log-path.',
   ),
-  'audit-log-path': stringFlag('File that events are added to; - is the standard output. Needs --audit-policy-file.'),
-  'audit-log-format': stringFlag('Form of an event: json, or legacy, a line of text.', 'json'),
+  'audit-log-path': stringFlag(
+    'Path to the file that audit events are appended to. "-" means standard output. Requires --audit-policy-file.',
+  ),
+  'audit-log-format': stringFlag('Format of audit events: json, or legacy for one line of text per event.', 'json'),
   'audit-log-mode': stringFlag(
-    'batch: requests do not wait for the log; blocking: they do; blocking-strict: and are refused when it fails.',
+    'Strategy for writing audit events: batch (in the background), blocking (each request waits), or blocking-strict (requests whose event cannot be written also fail).',
     'blocking',
   ),
-  'audit-log-version': stringFlag('Version of the events in JSON.', version),
-  'audit-log-maxage': countFlag('How many days files that were put aside are kept; 0 = without end.', 366),
-  'audit-log-maxbackup': countFlag('How many files that were put aside are kept; 0 = all.', 100),
-  'audit-log-maxsize': countFlag('Mebibytes beyond which the file is put aside; 0 = never.', 100),
+  'audit-log-version': stringFlag('API version of audit events in JSON.', version),
+  'audit-log-maxage': countFlag('Number of days after which rotated audit log files are deleted. 0 means never.', 366),
+  'audit-log-maxbackup': countFlag('Number of rotated audit log files to keep. 0 keeps all.', 100),
+  'audit-log-maxsize': countFlag('Size in mebibytes at which the audit log file is rotated. 0 disables rotation.', 100),
 };
 
-/** A log that is not asked for is not looked at. */
+/** Returns no errors when no audit log is requested: its flags are not checked then. */
 export function auditFlagErrors(flags: AuditFlags): readonly string[] {
   if (flags['audit-log-path'] === '') return [];
   const errors: string[] = [];
@@ -55,15 +57,17 @@ export function auditFlagErrors(flags: AuditFlags): readonly string[] {
   return errors;
 }
 
-/** What one of the two needs of the other. */
+/** Warns when only one of the two flags is given, because each needs the other. */
 export function auditFlagWarnings(flags: Pick<AuditFlags, 'audit-policy-file' | 'audit-log-path'>): readonly string[] {
   const [hasPolicy, hasPath] = [flags['audit-policy-file'] !== '', flags['audit-log-path'] !== ''];
   if (hasPolicy === hasPath) return [];
   const missing = hasPolicy ? 'audit-log-path' : 'audit-policy-file';
-  return [`no request is recorded: --${hasPolicy ? 'audit-policy-file' : 'audit-log-path'} needs --${missing}`];
+  return [
+    `no audit events are recorded: --${hasPolicy ? 'audit-policy-file' : 'audit-log-path'} requires --${missing}`,
+  ];
 }
 
-/** Reads the policy; rejects when it cannot be read. Undefined when nothing is recorded. */
+/** Reads the policy file; rejects when it cannot be read. Returns undefined when nothing is recorded. */
 export async function auditSettings(flags: AuditFlags): Promise<AuditSettings | undefined> {
   const {
     'audit-policy-file': file,

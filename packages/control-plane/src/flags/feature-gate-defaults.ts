@@ -1,7 +1,7 @@
-// The feature gates of kube-apiserver 1.36 by their defaults, locked ones too. Read by feature-gates.ts.
+// The feature gates of kube-apiserver 1.36 by their defaults, including locked ones. Read by feature-gates.ts.
 // Source: `kube-apiserver --help`, features/kube_features.go.
 
-/** On by default. */
+/** Gates that are on by default. */
 export const gatesOn: ReadonlySet<string> = new Set(
   `
   APIResponseCompression APIServerIdentity APIServerTracing AggregatedDiscoveryRemoveBetaType
@@ -54,7 +54,7 @@ export const gatesOn: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/** Off by default. */
+/** Gates that are off by default. */
 export const gatesOff: ReadonlySet<string> = new Set(
   `
   APIServingWithRoutine AllowUnsafeMalformedObjectDeletion CBORServingAndStorage CPUManagerPolicyAlphaOptions

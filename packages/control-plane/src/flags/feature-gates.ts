@@ -1,12 +1,12 @@
-// --feature-gates: the gates that change something here, all others of kube-apiserver 1.36 at their defaults only.
+// --feature-gates: two gates can be changed; all others of kube-apiserver 1.36 are accepted only with their default value.
 
 import { gatesOff, gatesOn } from './feature-gate-defaults.ts';
 import { type Flag, FlagRefusal, notSupported } from './flag-set.ts';
 
 export interface FeatureGates {
-  /** The server has a Lease in kube-system by which others see that it lives. */
+  /** The server keeps a Lease in kube-system that shows others that it is running. */
   readonly APIServerIdentity: boolean;
-  /** Objects that the store cannot read may be deleted, with ignoreStoreReadErrorWithClusterBreakingPotential. */
+  /** Clients may delete objects that the store cannot read, with ignoreStoreReadErrorWithClusterBreakingPotential. */
   readonly AllowUnsafeMalformedObjectDeletion: boolean;
 }
 
@@ -16,7 +16,7 @@ export function featureGatesFlag(help: string): Flag<FeatureGates> {
   return { parse: parseGates, default: defaults, help, shown: '', separator: ',' };
 }
 
-/** "A=true,B=false"; of two settings of one gate the last counts. Source: component-base featuregate.Set. */
+/** Parses "A=true,B=false"; the last of several settings of one gate counts. Source: component-base featuregate.Set. */
 function parseGates(text: string): FeatureGates {
   let gates = defaults;
   for (const item of text.split(',').filter((part) => part.trim() !== '')) {

@@ -1,51 +1,51 @@
-// Command-line flags in the manner of the Kubernetes commands: --name=value or --name value, booleans bare or with a
-// value, errors that name the flag. Over node:util parseArgs. Used by serve-flags.ts and store-command.ts.
+// Command-line flags in the style of the Kubernetes commands: --name=value or --name value, booleans with or without a
+// value, errors that name the flag. Built on node:util parseArgs. Used by serve-flags.ts and store-command.ts.
 import { isIP } from 'node:net';
 import { parseArgs } from 'node:util';
 import { parseDuration } from '@kapstan/api';
 
-/** One flag. `parse` throws {@link FlagSyntax}, {@link FlagRefusal} or another TypeError with what is wrong with a value. */
+/** One flag. `parse` throws {@link FlagSyntax}, {@link FlagRefusal} or another TypeError that says what is wrong with the value. */
 export interface Flag<T> {
   readonly parse: (text: string) => T;
   readonly default: T;
-  /** What it does, in the help text. */
+  /** Description in the help text. */
   readonly help: string;
-  /** The default in the help text, as one would write it; "" = none. Absent: as a string. */
+  /** Default as written in the help text; "" = none. Absent: the default as a string. */
   readonly shown?: string;
   readonly isBoolean?: true;
-  /** It may stand without a value, and the next argument is its value if it does not look like a flag. */
+  /** The flag may stand without a value; the next argument is its value unless it looks like a flag. */
   readonly isOptional?: true;
-  /** What stands between the texts of several uses of it. Absent: the last one counts. */
+  /** Joins the texts when the flag is used several times. Absent: the last one counts. */
   readonly separator?: string;
 }
 
 export type FlagValues<F> = { readonly [K in keyof F]: F[K] extends Flag<infer T> ? T : never };
 
-/** A wrong call: its message names the flag. The command answers it with exit status 2 and without a stack. */
+/** Wrong usage; the message names the flag. The command prints it without a stack and exits with status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What is wrong with a flag, in words that follow its name: "can not be negative value". */
+/** A refused value, in words that follow the flag's name: "can not be negative value". */
 export class FlagRefusal extends TypeError {
   override readonly name = 'FlagRefusal';
 }
 
-/** A value that is none of its type, such as a word for a number: the first one ends the reading, as in pflag. */
+/** A value of the wrong type, such as a word for a number. The first one stops parsing, as in pflag. */
 export class FlagSyntax extends TypeError {
   override readonly name = 'FlagSyntax';
 }
 
 const negative = 'can not be negative value';
 
-/** For a value that kube-apiserver knows and this server does not. */
+/** For a value that kube-apiserver accepts and this server does not. */
 export const notSupported = 'is not supported by this version of kapstan';
 
 export function stringFlag(help: string, defaultValue = ''): Flag<string> {
   return { parse: (text) => text, default: defaultValue, help };
 }
 
-/** Empty text = an empty list; items are separated by commas, and several uses add up. */
+/** A comma-separated list; empty text means an empty list, and several uses add up. */
 export function listFlag(help: string, defaultValue: readonly string[] = []): Flag<readonly string[]> {
   return {
     parse: (text) => (text === '' ? [] : text.split(',').map((item) => item.trim())),
@@ -57,7 +57,7 @@ export function listFlag(help: string, defaultValue: readonly string[] = []): Fl
 
 const betweenUses = '\0';
 
-/** One item a use: they may hold commas. */
+/** A flag with one item for each use, because items may contain commas. */
 export function repeatedFlag(help: string): Flag<readonly string[]> {
   return { parse: (text) => text.split(betweenUses), default: [], help, shown: '', separator: betweenUses };
 }
@@ -86,7 +86,7 @@ export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> 
   return { parse, default: defaultValue, help, isBoolean: true };
 }
 
-/** An address, not a name. Source: pflag ipValue. */
+/** Accepts an IP address, not a name. Source: pflag ipValue. */
 export function ipFlag(help: string, defaultValue = ''): Flag<string> {
   const parse = (text: string): string => {
     const address = text.trim();
@@ -98,7 +98,7 @@ export function ipFlag(help: string, defaultValue = ''): Flag<string> {
   return { parse, default: defaultValue, help };
 }
 
-/** A flag that is known and not built: refused whatever it says. */
+/** A flag of kube-apiserver that is not built here: refused whatever its value. */
 export const refusedFlag: Flag<undefined> = {
   parse: () => {
     throw new FlagRefusal(notSupported);
@@ -108,7 +108,7 @@ export const refusedFlag: Flag<undefined> = {
   isOptional: true,
 };
 
-/** A Go duration such as 1h30m, in milliseconds. Not negative. */
+/** A Go duration such as 1h30m, in milliseconds. Refuses negative values. */
 export function durationFlag(help: string, defaultMs: number): Flag<number> {
   const any = anyDurationFlag(help, defaultMs);
   const parse = (text: string): number => {
@@ -119,7 +119,7 @@ export function durationFlag(help: string, defaultMs: number): Flag<number> {
   return { ...any, parse };
 }
 
-/** The same, for flags that say on their own what is wrong with a negative one. */
+/** Like durationFlag, but accepts negative values, for flags with their own error text for those. */
 export function anyDurationFlag(help: string, defaultMs: number): Flag<number> {
   const parse = (text: string): number => {
     const ms = parseDuration(text);
@@ -129,7 +129,7 @@ export function anyDurationFlag(help: string, defaultMs: number): Flag<number> {
   return { parse, default: defaultMs, help, shown: formatDuration(defaultMs) };
 }
 
-/** As Go writes it, but without zeros at its end: "1h", "2m30s", "0s". */
+/** Formats a duration as Go does but without trailing zeros: "1h", "2m30s", "0s". */
 function formatDuration(ms: number): string {
   const seconds = ms / 1000;
   const parts = [
@@ -141,7 +141,7 @@ function formatDuration(ms: number): string {
   return text === '' ? '0s' : text;
 }
 
-/** A flag of which only the default is taken: anything else is known to kube-apiserver, but not built here. */
+/** A flag that accepts only its default: kube-apiserver has other values, which are not built here. */
 export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
   const parse = (text: string): T => {
     const value = flag.parse(text);
@@ -152,9 +152,9 @@ export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
 }
 
 /**
- * Reads arguments. Throws {@link UsageError}: for the first that is no flag, lacks its value or has one that is none of its type;
- * else with all that is wrong with the values together: each by itself, then what `check` says of them, with defaults in the place
- * of bad ones. Source: pflag stops at its first error, kube-apiserver's Validate does not.
+ * Parses arguments. Throws {@link UsageError} at once for the first argument that is not a flag, lacks its value or has a value of the
+ * wrong type. Otherwise throws all refused values together: first each flag's own error, then the errors of `check`, which sees defaults in
+ * place of bad values. Source: pflag stops at its first error, kube-apiserver's Validate does not.
  */
 export function parseFlags<F extends Readonly<Record<string, Flag<unknown>>>>(
   flags: F,
@@ -183,13 +183,13 @@ function refusalText(name: string, text: string | undefined, error: unknown): st
   return `invalid value "${text}" for --${name}: ${(error as Error).message}`;
 }
 
-/** Several errors as one text. Source: apimachinery errors.Aggregate. */
+/** Joins several errors into one text. Source: apimachinery errors.Aggregate. */
 function aggregated(errors: readonly string[]): string {
   const texts = [...new Set(errors)];
   return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
 }
 
-/** The text of each flag that is given; those of several uses together. */
+/** Returns the text of each flag that is given; several uses of a flag are joined. */
 function readTexts(
   flags: Readonly<Record<string, Flag<unknown>>>,
   args: readonly string[],
@@ -218,7 +218,7 @@ function knownFlag(flags: Readonly<Record<string, Flag<unknown>>>, rawName: stri
   return flags[name] as Flag<unknown>;
 }
 
-/** All else that is wrong with it is told later, with what is wrong with others. */
+/** Throws only for a value of the wrong type. Other errors are reported later, together with those of other flags. */
 function refuseSyntax(flag: Flag<unknown>, name: string, text: string): void {
   try {
     flag.parse(text);
@@ -227,7 +227,7 @@ function refuseSyntax(flag: Flag<unknown>, name: string, text: string): void {
   }
 }
 
-/** Each flag with its value in one argument. */
+/** Joins each flag with its value into one argument. */
 function joined(flags: Readonly<Record<string, Flag<unknown>>>, args: readonly string[]): string[] {
   const spelled: string[] = [];
   for (let index = 0; index < args.length; index += 1) {
@@ -245,7 +245,7 @@ function joined(flags: Readonly<Record<string, Flag<unknown>>>, args: readonly s
   return spelled;
 }
 
-/** A boolean alone is true; any other flag takes the next argument whatever it looks like, "-5" too. Source: pflag. */
+/** A boolean without a value is true; any other flag takes the next argument, even one like "-5". Source: pflag. */
 function valueBeside(
   flag: Flag<unknown>,
   next: string | undefined,
@@ -255,7 +255,7 @@ function valueBeside(
   return next === undefined ? undefined : { text: next, isNext: true };
 }
 
-/** The help text: one line a flag. */
+/** Returns the help text: two lines for each flag. */
 export function formatFlags(flags: Readonly<Record<string, Flag<unknown>>>): string {
   const lines = Object.entries(flags).map(([name, flag]) => {
     const shown = flag.shown ?? String(flag.default);

@@ -8,16 +8,16 @@ it.each<[string[], string[]]>([
   [
     ['--watch-cache-sizes=nosuchthing#5,pods#1,nosuch.example.com#7'],
     [
-      '--watch-cache-sizes: "nosuchthing" is no built-in resource; is it a custom one?',
-      '--watch-cache-sizes: "nosuch.example.com" is no built-in resource; is it a custom one?',
+      '--watch-cache-sizes: "nosuchthing" is not a built-in resource; the size takes effect only if it is a custom resource',
+      '--watch-cache-sizes: "nosuch.example.com" is not a built-in resource; the size takes effect only if it is a custom resource',
     ],
   ],
-  [['--etcd-prefix='], ['--etcd-prefix is empty: keys begin with their resource']],
+  [['--etcd-prefix='], ['--etcd-prefix is empty, so keys begin with the name of their resource']],
   [['--authorization-mode=RBAC'], []],
   [
     ['--authorization-mode=RBAC,AlwaysAllow'],
     [
-      '--authorization-mode=AlwaysAllow: whoever can log in may do everything; requests without credentials are refused',
+      '--authorization-mode=AlwaysAllow: every authenticated user may do everything; requests without credentials are refused',
     ],
   ],
 ])('of %j it warns %j', (args, warnings) => {

@@ -1,5 +1,5 @@
-// The flags of `kapstan serve` about the kubelets that it leads requests on to, under kube-apiserver's names. Part of serve-flags.ts;
-// serve.ts makes options of them.
+// The kubelet flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts;
+// serve.ts turns them into options.
 import { readFile } from 'node:fs/promises';
 import type { KubeletAccessOptions } from '../control-plane-options.ts';
 import { startingWith } from '../start-error.ts';
@@ -14,19 +14,23 @@ export interface KubeletFlags {
 }
 
 export const kubeletFlags: { readonly [K in keyof KubeletFlags]: Flag<KubeletFlags[K]> } = {
-  'kubelet-client-certificate': stringFlag('Certificate that kubelets are shown. Needs --kubelet-client-key.'),
-  'kubelet-client-key': stringFlag('Key of --kubelet-client-certificate.'),
-  'kubelet-certificate-authority': stringFlag('Certificates that sign those of kubelets. Without it any will do.'),
+  'kubelet-client-certificate': stringFlag(
+    'Path to the client certificate to present to kubelets. Requires --kubelet-client-key.',
+  ),
+  'kubelet-client-key': stringFlag('Path to the private key that matches --kubelet-client-certificate.'),
+  'kubelet-certificate-authority': stringFlag(
+    'Certificate authority file used to verify kubelets. If not set, any kubelet certificate is accepted.',
+  ),
   'kubelet-preferred-address-types': listFlag(
-    'Types of node addresses under which a kubelet is looked for, the best first.',
+    'Node address types to try when connecting to a kubelet, in order of preference.',
     ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   ),
-  'kubelet-timeout': durationFlag('Longest time until a connection to a kubelet stands; 0 = 30s.', 5_000),
+  'kubelet-timeout': durationFlag('Timeout for establishing a connection to a kubelet. 0 means 30s.', 5_000),
 };
 
 export function kubeletFlagErrors(flags: KubeletFlags): readonly string[] {
   if ((flags['kubelet-client-certificate'] === '') === (flags['kubelet-client-key'] === '')) return [];
-  return ['--kubelet-client-certificate and --kubelet-client-key must be given together'];
+  return ['--kubelet-client-certificate and --kubelet-client-key must be specified together'];
 }
 
 /** Reads the files; rejects when one cannot be read. */

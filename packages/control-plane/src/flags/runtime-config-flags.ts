@@ -1,4 +1,4 @@
-// --runtime-config: which built-in APIs clients find. Read by serve-flags.ts; what it means is apiserver's api-enablement.ts.
+// --runtime-config: which built-in APIs are served. Read by serve-flags.ts; apiserver's api-enablement.ts interprets it.
 import { ApiEnablement, type RuntimeConfig } from '@kapstan/kubernetes';
 import type { Flag } from './flag-set.ts';
 
@@ -14,13 +14,13 @@ export const runtimeConfigFlags: { readonly [K in keyof RuntimeConfigFlags]: Fla
       return config;
     },
     default: new Map(),
-    help: 'Built-in APIs on or off: group/version=false, group/version/resource=false, v1=false, and api/all, api/ga, api/beta, api/alpha.',
+    help: 'A set of key=value pairs that turn built-in APIs on or off. Keys are v1, group/version, group/version/resource, api/all, api/ga, api/beta and api/alpha; values are true or false.',
     shown: '',
     separator: ',',
   },
 };
 
-/** "a=b,c": of two settings of one key the last counts; without "=" the value is "". Source: component-base ConfigurationMap. */
+/** Parses "a=b,c": the last of several settings of one key counts; without "=" the value is "". Source: component-base ConfigurationMap. */
 function parseRuntimeConfig(text: string): RuntimeConfig {
   const config = new Map<string, string>();
   for (const item of text.split(',')) {

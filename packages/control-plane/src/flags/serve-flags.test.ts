@@ -264,7 +264,7 @@ describe('parseServeFlags', () => {
       'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535',
       '--max-requests-inflight can not be negative value',
       '--etcd-servers must be specified',
-      '--tls-cert-file and --tls-private-key-file must be given together',
+      '--tls-cert-file and --tls-private-key-file must be specified together',
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
       'enable-admission-plugins plugin "NoSuch" is unknown',
       'enable-admission-plugins plugin "ValidatingAdmissionWebhook" is not built in this version',
@@ -407,9 +407,12 @@ describe('parseServeFlags', () => {
       ['--endpoint-reconciler-type=other'],
       'invalid value "other" for --endpoint-reconciler-type: must be lease or none',
     ],
-    [['--kubelet-client-key=a.key'], '--kubelet-client-certificate and --kubelet-client-key must be given together'],
+    [
+      ['--kubelet-client-key=a.key'],
+      '--kubelet-client-certificate and --kubelet-client-key must be specified together',
+    ],
     [['--kubelet-timeout=-1s'], '--kubelet-timeout can not be negative value'],
-    [['--tls-cert-file=a.crt'], '--tls-cert-file and --tls-private-key-file must be given together'],
+    [['--tls-cert-file=a.crt'], '--tls-cert-file and --tls-private-key-file must be specified together'],
     [['--data-dir='], 'invalid value "" for --data-dir: must not be empty'],
   ];
   for (const [args, message] of refused) {

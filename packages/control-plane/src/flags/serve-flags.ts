@@ -28,7 +28,7 @@ import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 
 const maxInt = 2_147_483_647;
 
-/** The flags as read. Times are milliseconds but where the flag's name says seconds. */
+/** The parsed flags. Times are in milliseconds unless the flag's name says seconds. */
 export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags, KubeletFlags, RuntimeConfigFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
@@ -81,125 +81,161 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
 }
 
 export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]> } = {
-  'bind-address': ipFlag('Address to listen on.', '127.0.0.1'),
-  'secure-port': intFlag('Port for HTTPS; 0 takes any free one.', { default: 6443, min: 0, max: 65_535 }),
-  'data-dir': stringFlag('Directory of the embedded store and of the certificates.', '.kapstan'),
+  'bind-address': ipFlag('IP address to listen on.', '127.0.0.1'),
+  'secure-port': intFlag('HTTPS port to listen on. 0 picks a free port.', { default: 6443, min: 0, max: 65_535 }),
+  'data-dir': stringFlag('Directory for the embedded store and the generated certificates.', '.kapstan'),
   ...storeFlags,
-  'watch-cache': booleanFlag('Serve lists and watches from a cache in memory.', true),
+  'watch-cache': booleanFlag('Serve lists and watches from an in-memory watch cache.', true),
   'watch-cache-sizes': watchCacheSizesFlag(
-    'Per resource, as resource[.group]#size: events that the history of its cache has room for at first; 0 = no cache.',
+    'Comma-separated watch cache sizes for individual resources, each as resource[.group]#size. The size is the initial number of events the cache can hold; 0 disables the cache for that resource.',
   ),
-  'default-watch-cache-size': intFlag('The same for the resources that --watch-cache-sizes does not name.', {
-    default: 100,
-    min: 0,
-    max: maxInt,
-  }),
-  'event-ttl': durationFlag('How long events are kept.', 3_600_000),
-  'allow-privileged': booleanFlag('Let containers be privileged, and processes of a Windows host.', true),
-  'delete-collection-workers': workersFlag('Deletes of one delete-collection that run side by side; below 1 = 1.'),
+  'default-watch-cache-size': intFlag(
+    'Watch cache size for resources not listed in --watch-cache-sizes. 0 disables the cache for them.',
+    {
+      default: 100,
+      min: 0,
+      max: maxInt,
+    },
+  ),
+  'event-ttl': durationFlag('Time after which Event objects are deleted.', 3_600_000),
+  'allow-privileged': booleanFlag('If true, allow privileged containers and Windows host process containers.', true),
+  'delete-collection-workers': workersFlag(
+    'Number of parallel deletes for one delete-collection request. Values below 1 count as 1.',
+  ),
   'enable-garbage-collector': booleanFlag(
-    'Let owners wait for or part with their dependents; false also turns the loop off that deletes these.',
+    'Enable garbage collection: foreground deletion, orphaning, and the control loop that deletes dependents whose owners are gone.',
     true,
   ),
-  'encryption-provider-config': stringFlag('File that says how objects are encrypted in the store.'),
+  'encryption-provider-config': stringFlag('Path to the file that configures the encryption of objects in the store.'),
   'encryption-provider-config-automatic-reload': booleanFlag(
-    'Look at the file of --encryption-provider-config once a minute and take over what changed.',
+    'Check the file set by --encryption-provider-config once a minute and reload it when it has changed.',
     false,
   ),
   'storage-initialization-timeout': durationFlag(
-    'How long to wait at the start for objects that cannot be read, before serving without them.',
+    'Maximum time to wait at startup for resources whose objects cannot be read before serving without them.',
     60_000,
   ),
-  'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
+  'token-auth-file': stringFlag(
+    'Path to a CSV file of static bearer tokens, one per line: token,user,uid,"group1,group2".',
+  ),
   ...serviceAccountFlags,
   ...kubeletFlags,
   ...runtimeConfigFlags,
-  'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
-  'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
-  'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),
-  'authorization-mode': authorizationModeFlag('Who decides, in this order: RBAC, AlwaysAllow (for tests).'),
-  'anonymous-auth': booleanFlag('Let requests without credentials in as system:anonymous.', true),
+  'client-ca-file': stringFlag(
+    "Certificate authority file used to verify client certificates, in addition to the server's own certificate authority.",
+  ),
+  'tls-cert-file': stringFlag(
+    'Path to the serving certificate, used instead of the generated one. Requires --tls-private-key-file.',
+  ),
+  'tls-private-key-file': stringFlag('Path to the private key that matches --tls-cert-file.'),
+  'authorization-mode': authorizationModeFlag(
+    'Ordered list of authorizers to consult: RBAC, AlwaysAllow (for tests only).',
+  ),
+  'anonymous-auth': booleanFlag('Accept requests without credentials and treat them as user system:anonymous.', true),
   'warn-without-effect': booleanFlag(
-    'Warn whoever creates or changes webhook configurations, admission policies, quotas or limit ranges that they are not enforced.',
+    'Return a warning to clients that create or change webhook configurations, admission policies, quotas or limit ranges, because these are stored but not enforced.',
     true,
   ),
-  'enable-admission-plugins': listFlag('Admission plug-ins to turn on beside the default ones.'),
-  'disable-admission-plugins': listFlag('Admission plug-ins to turn off.'),
-  'max-requests-inflight': intFlag('Reads served at once; 0 = no limit.', { default: 400, min: 0, max: maxInt }),
-  'max-mutating-requests-inflight': intFlag('Writes served at once; 0 = no limit.', {
+  'enable-admission-plugins': listFlag('Admission plug-ins to enable in addition to the default ones.'),
+  'disable-admission-plugins': listFlag('Admission plug-ins to disable, including ones enabled by default.'),
+  'max-requests-inflight': intFlag('Maximum number of non-mutating requests in flight. 0 means no limit.', {
+    default: 400,
+    min: 0,
+    max: maxInt,
+  }),
+  'max-mutating-requests-inflight': intFlag('Maximum number of mutating requests in flight. 0 means no limit.', {
     default: 200,
     min: 0,
     max: maxInt,
   }),
-  'http2-max-streams-per-connection': intFlag('Requests at once on one HTTP/2 connection; 0 = 250.', {
-    default: 0,
-    min: 0,
-    max: maxInt,
-  }),
+  'http2-max-streams-per-connection': intFlag(
+    'Maximum number of concurrent streams on one HTTP/2 connection. 0 means 250.',
+    {
+      default: 0,
+      min: 0,
+      max: maxInt,
+    },
+  ),
   ...auditFlags,
-  'request-timeout': durationFlag('Longest time for a request that is no watch; writes get at most 34s.', 60_000),
-  'min-request-timeout': intFlag('Shortest time after which the server ends a watch, in seconds.', {
+  'request-timeout': durationFlag(
+    'Maximum duration of a request other than a watch. Mutating requests are limited to 34s in any case.',
+    60_000,
+  ),
+  'min-request-timeout': intFlag('Minimum number of seconds that a watch stays open before the server ends it.', {
     default: 1800,
     min: 0,
     max: maxInt,
   }),
   'goaway-chance': goawayChanceFlag(
-    'Share of requests after which an HTTP/2 client is asked to connect anew, at most 0.02; 0 = none.',
+    'Fraction of HTTP/2 requests after which the client is told to reconnect (GOAWAY), to spread connections over servers. Minimum 0 (off), maximum 0.02.',
   ),
   'user-watch-buffer-bytes': intFlag(
-    'Most bytes that wait in all watches of one user for clients that do not read; beyond it the largest watch is cut. 0 = no limit.',
+    'Maximum number of bytes buffered for slow readers over all watches of one user. When it is exceeded, the watch with the most buffered bytes is closed. 0 means no limit.',
     { default: 67_108_864, min: 0, max: Number.MAX_SAFE_INTEGER },
   ),
-  'watch-buffer-bytes': intFlag('The same for all watches of the server.', {
-    default: 134_217_728,
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-  }),
+  'watch-buffer-bytes': intFlag(
+    'Same limit as --user-watch-buffer-bytes, over all watches of the server. 0 means no limit.',
+    {
+      default: 134_217_728,
+      min: 0,
+      max: Number.MAX_SAFE_INTEGER,
+    },
+  ),
   'release-idle-memory': booleanFlag(
-    'Collect garbage once when the server has become idle after a burst, so that it gives memory back.',
+    'Collect garbage when the server becomes idle after a burst of requests, to return memory to the system.',
     true,
   ),
   'livez-grace-period': anyDurationFlag(
-    'How long a start may last: until then /livez takes control loops that have not come up for healthy.',
+    'Maximum time that startup may take. Until then, /livez treats control loops that are not yet ready as healthy.',
     0,
   ),
   'shutdown-delay-duration': durationFlag(
-    'How long to go on serving when told to stop, with /readyz failing, so that others may look elsewhere.',
+    'Time to keep serving after a stop signal while /readyz already fails, so that load balancers can stop sending traffic.',
     0,
   ),
   'shutdown-send-retry-after': booleanFlag(
-    'While requests under way end, answer new ones with 429 and Retry-After instead of no longer listening.',
+    'If true, keep listening during shutdown until requests in flight have finished, and answer new ones with status 429 and Retry-After.',
     false,
   ),
   'shutdown-watch-termination-grace-period': anyDurationFlag(
-    'Longest time over which watches are ended one by one when the server stops; 0 = all at once.',
+    'Maximum time over which watches are closed one by one during shutdown. 0 closes all at once.',
     0,
   ),
   'feature-gates': featureGatesFlag(
-    'Gates as name=true or name=false. AllowUnsafeMalformedObjectDeletion can be turned on, APIServerIdentity off; others stay at their defaults.',
+    'A set of name=true or name=false pairs. AllowUnsafeMalformedObjectDeletion can be turned on and APIServerIdentity off; all other gates are fixed at their defaults.',
   ),
-  'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
-  'advertise-address': ipFlag('Address under which others reach this server; goes into its certificate.'),
+  'service-cluster-ip-range': stringFlag(
+    'IP address range, in CIDR notation, from which cluster IPs are assigned to services.',
+    '10.96.0.0/16',
+  ),
+  'advertise-address': ipFlag(
+    'IP address at which others can reach this server. It is included in the serving certificate.',
+  ),
   'endpoint-reconciler-type': endpointReconcilerFlag(
-    'Who keeps the addresses of the service "kubernetes": lease (the servers, as long as they live) or none.',
+    'How the endpoints of the "kubernetes" service are maintained: lease (each running server renews its own) or none.',
   ),
   'control-loops': listFlag(
-    `Control loops to run: none, * (all), names, or -name for all but it. There are ${controlLoopNames.join(', ')}.`,
+    `List of control loops to run: none, * for all, a name to run that loop, or *,-name to leave one out. Known loops: ${controlLoopNames.join(', ')}.`,
     ['*'],
   ),
   'leader-elect': booleanFlag(
-    'On etcd: run the control loops in one of the servers that have them, not in each.',
+    'When the store is an etcd cluster, elect a leader among the servers and run the control loops only there.',
     true,
   ),
   'leader-elect-lease-duration': durationFlag(
-    'How long others wait for a server that runs the loops and is gone.',
+    'Time that other servers wait after the last renewal of the lease before they take over the control loops.',
     15_000,
   ),
-  'leader-elect-renew-deadline': durationFlag('How long a server runs the loops without having said so.', 10_000),
-  'leader-elect-retry-period': durationFlag('How often a server says that it runs the loops, or asks who does.', 2_000),
-  'kubeconfig-out': stringFlag('Write the admin kubeconfig to this file.'),
-  'ready-file': stringFlag('Write {url, caFile, token, pid} to this file when ready.'),
-  v: intFlag('How much is logged, also as -v: from 4 on what helps to find faults.', {
+  'leader-elect-renew-deadline': durationFlag(
+    'Time for which the leader keeps trying to renew the lease before it stops its control loops.',
+    10_000,
+  ),
+  'leader-elect-retry-period': durationFlag('Interval between attempts to acquire or renew the lease.', 2_000),
+  'kubeconfig-out': stringFlag('Path to a file to which the admin kubeconfig is written.'),
+  'ready-file': stringFlag(
+    'Path to a file to which {url, caFile, token, pid} is written as JSON when the server is ready.',
+  ),
+  v: intFlag('Log level verbosity, also as -v. At 4 and above, debug messages are logged.', {
     default: 0,
     min: 0,
     max: maxInt,
@@ -236,7 +272,7 @@ function graceErrors(values: ServeFlags): readonly string[] {
 function certificateErrors(values: ServeFlags): readonly string[] {
   const errors: string[] = [];
   if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
-    errors.push('--tls-cert-file and --tls-private-key-file must be given together');
+    errors.push('--tls-cert-file and --tls-private-key-file must be specified together');
   }
   if (values['encryption-provider-config-automatic-reload'] && values['encryption-provider-config'] === '') {
     errors.push('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config');
@@ -265,7 +301,7 @@ function admissionErrors(values: ServeFlags): readonly string[] {
   );
 }
 
-/** kube-apiserver takes any number; less than one works like one. */
+/** kube-apiserver accepts any number; a value below one acts like one. */
 function workersFlag(help: string): Flag<number> {
   const any = intFlag(help, { default: 1, min: -maxInt, max: maxInt });
   return { ...any, parse: (text) => Math.max(1, any.parse(text)) };
@@ -312,7 +348,7 @@ function endpointReconcilerFlag(help: string): Flag<'none' | 'lease'> {
   return { parse, default: 'lease', help };
 }
 
-/** "pods#100,deployments.apps#0" → sizes by group resource. Source: kube-apiserver ParseWatchCacheSizes. */
+/** Parses "pods#100,deployments.apps#0" into sizes by group resource. Source: kube-apiserver ParseWatchCacheSizes. */
 function watchCacheSizesFlag(help: string): Flag<ReadonlyMap<string, number>> {
   const parse = (text: string): ReadonlyMap<string, number> => {
     const sizes = new Map<string, number>();

@@ -1,5 +1,5 @@
-// The flags of `kapstan serve` about the tokens of service accounts, under kube-apiserver's names. Part of serve-flags.ts; serve.ts
-// makes options of them.
+// The service account flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into
+// options.
 import { readFile } from 'node:fs/promises';
 import type { ServiceAccountOptions } from '../access-control.ts';
 import { startingWith } from '../start-error.ts';
@@ -14,16 +14,18 @@ export interface ServiceAccountFlags {
 
 export const serviceAccountFlags: { readonly [K in keyof ServiceAccountFlags]: Flag<ServiceAccountFlags[K]> } = {
   'service-account-signing-key-file': stringFlag(
-    'Private key that signs tokens of service accounts, instead of the own one. Servers on one etcd should have the same.',
+    'Path to the private key that signs service account tokens, used instead of the generated one. Servers that share an etcd cluster should use the same key.',
   ),
   'service-account-key-file': repeatedFlag(
-    'Keys, private or public, whose tokens of service accounts count beside those that are signed here. May be repeated.',
+    'Path to PEM-encoded private or public keys that verify service account tokens, in addition to the signing key. Can be specified multiple times.',
   ),
   'service-account-issuer': repeatedFlag(
-    'Who issues tokens of service accounts; when repeated, the first one does, and tokens of the others count too.',
+    'Issuer of service account tokens. Can be specified multiple times: the first issues tokens, and tokens from all of them are accepted.',
   ),
   'api-audiences': {
-    ...listFlag('For whom tokens of service accounts must be to be let in. Without it the issuers.'),
+    ...listFlag(
+      'Audiences of this API; a service account token must name at least one of them. Defaults to the issuers.',
+    ),
     shown: '',
   },
 };
@@ -43,7 +45,7 @@ export function serviceAccountFlagErrors(flags: ServiceAccountFlags): readonly s
   });
 }
 
-/** Reads the files; rejects when one cannot be read. */
+/** Reads the key files; rejects when one cannot be read. */
 export async function serviceAccountOptions(flags: ServiceAccountFlags): Promise<ServiceAccountOptions> {
   const keyFiles = flags['service-account-key-file'];
   const signingKeyFile = flags['service-account-signing-key-file'];

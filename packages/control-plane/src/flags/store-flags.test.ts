@@ -14,15 +14,15 @@ describe('the flags of the store', () => {
     [['--storage-backend=etcd3'], '--etcd-servers must be specified'],
     [
       ['--storage-backend=lmdb', '--etcd-servers=http://a:2379'],
-      '--etcd-servers does not go with --storage-backend=lmdb',
+      '--etcd-servers cannot be combined with --storage-backend=lmdb',
     ],
     [
       ['--etcd-servers=https://a:2379', '--etcd-certfile=c'],
-      '--etcd-certfile and --etcd-keyfile must be given together',
+      '--etcd-certfile and --etcd-keyfile must be specified together',
     ],
-    [['--etcd-cafile=ca'], '--etcd-cafile needs --etcd-servers'],
-    [['--etcd-healthcheck-timeout=3s'], '--etcd-healthcheck-timeout needs --etcd-servers'],
-    [['--etcd-readycheck-timeout=3s'], '--etcd-readycheck-timeout needs --etcd-servers'],
+    [['--etcd-cafile=ca'], '--etcd-cafile requires --etcd-servers'],
+    [['--etcd-healthcheck-timeout=3s'], '--etcd-healthcheck-timeout requires --etcd-servers'],
+    [['--etcd-readycheck-timeout=3s'], '--etcd-readycheck-timeout requires --etcd-servers'],
     [['--etcd-healthcheck-timeout=0'], 'invalid value "0" for --etcd-healthcheck-timeout: must be at least 1ms'],
     [['--etcd-readycheck-timeout=-1s'], '--etcd-readycheck-timeout can not be negative value'],
     [
@@ -42,12 +42,12 @@ describe('the flags of the store', () => {
     [['--quota-backend-bytes=8GiB'], 'invalid value "8GiB" for --quota-backend-bytes: must be a whole number'],
     [
       ['--quota-backend-bytes=16777216', '--etcd-servers=http://a:2379'],
-      '--quota-backend-bytes does not go with --etcd-servers',
+      '--quota-backend-bytes cannot be combined with --etcd-servers',
     ],
     [['--etcd-servers-overrides=/events'], overridesFormat],
     [['--etcd-servers-overrides=events#http://a:2379'], overridesFormat],
     [['--etcd-servers-overrides=/events#http://a:2379#x'], overridesFormat],
-    [['--etcd-servers-overrides=/events#http://a:2379', '--storage-backend=lmdb'], 'overrides needs --etcd-servers'],
+    [['--etcd-servers-overrides=/events#http://a:2379', '--storage-backend=lmdb'], 'overrides requires --etcd-servers'],
     [['--etcd-servers-overrides=/#http://a:2379'], overridesFormat],
     [['--etcd-servers-overrides=/events#'], overridesFormat],
     [

@@ -1,5 +1,5 @@
-// The flags of `kapstan serve` that say where objects are kept, under kube-apiserver's names. Part of serve-flags.ts; serve.ts
-// makes the options of the etcd engine of them.
+// The storage flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into options
+// of the etcd engine.
 import { readFile } from 'node:fs/promises';
 import { isStorageMediaType, type StorageMediaType, storageMediaTypes } from '@kapstan/apiserver';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
@@ -8,7 +8,7 @@ import type { EtcdOverride } from '../store/store-engines.ts';
 import { durationFlag, type Flag, FlagRefusal, intFlag, listFlag, stringFlag } from './flag-set.ts';
 
 export interface StoreFlags {
-  /** 'default' = etcd3 when --etcd-servers names some, else lmdb. */
+  /** 'default' = etcd3 when --etcd-servers is set, else lmdb. */
   readonly 'storage-backend': 'lmdb' | 'etcd3' | 'default';
   readonly 'etcd-servers': readonly string[];
   readonly 'etcd-servers-overrides': readonly EtcdOverride[];
@@ -16,7 +16,7 @@ export interface StoreFlags {
   readonly 'etcd-certfile': string;
   readonly 'etcd-keyfile': string;
   readonly 'etcd-prefix': string;
-  /** 0 = the default of the embedded store. */
+  /** 0 = the embedded store's default. */
   readonly 'quota-backend-bytes': number;
   readonly 'etcd-compaction-interval': number;
   readonly 'etcd-count-metric-poll-period': number;
@@ -25,72 +25,74 @@ export interface StoreFlags {
   readonly 'etcd-readycheck-timeout': number;
   /** Seconds, as in kube-apiserver. */
   readonly 'lease-reuse-duration-seconds': number;
-  /** 'default' = by backend: protobuf on etcd3, JSON on lmdb. */
+  /** 'default' = depends on the backend: protobuf on etcd3, JSON on lmdb. */
   readonly 'storage-media-type': StorageMediaType | 'default';
 }
 
 export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]> } = {
   'storage-backend': storageBackendFlag(
-    'Where objects are kept: lmdb (embedded) or etcd3. Without it etcd3 if --etcd-servers is given, else lmdb.',
+    'The storage backend: lmdb (embedded) or etcd3. Defaults to etcd3 when --etcd-servers is set, and to lmdb otherwise.',
   ),
-  'etcd-servers': listFlag('Members of the etcd cluster, as scheme://host:port, separated by commas.'),
+  'etcd-servers': listFlag('Comma-separated list of etcd servers to connect to, each as scheme://host:port.'),
   'etcd-servers-overrides': serversOverridesFlag(
-    'Built-in resources that are kept in etcd clusters of their own: group/resource#server;server, separated by commas.',
+    'Comma-separated list of etcd servers for individual built-in resources, each as group/resource#servers, where servers are URLs separated by semicolons.',
   ),
-  'etcd-cafile': stringFlag("Certificates that the etcd members' must chain to."),
-  'etcd-certfile': stringFlag('Certificate to show to etcd. Needs --etcd-keyfile.'),
-  'etcd-keyfile': stringFlag('Key of --etcd-certfile.'),
-  'etcd-prefix': stringFlag('What all keys begin with, in etcd or in the embedded store.', '/registry'),
+  'etcd-cafile': stringFlag('Certificate authority file used to verify the etcd servers.'),
+  'etcd-certfile': stringFlag('Path to the client certificate to present to etcd. Requires --etcd-keyfile.'),
+  'etcd-keyfile': stringFlag('Path to the private key that matches --etcd-certfile.'),
+  'etcd-prefix': stringFlag('Prefix of all keys, in etcd or in the embedded store.', '/registry'),
   'quota-backend-bytes': quotaFlag(
-    'Bytes that the embedded store may hold, history included, before it refuses what makes it larger; 0 = 8589934592.',
+    'Maximum size of the embedded store in bytes, including history. Beyond it, writes that make the store larger are refused. 0 means 8589934592 (8 GiB).',
   ),
   'etcd-compaction-interval': durationFlag(
-    'Time between two compactions of the store, embedded or etcd; history is kept for one to two of these; 0 = no compaction.',
+    'Interval between compactions of the store, embedded or etcd. History is kept for one to two intervals. 0 disables compaction.',
     300_000,
   ),
   'etcd-count-metric-poll-period': durationFlag(
-    'Time between two counts of the stored objects for /metrics; 0 = none.',
+    'Interval at which stored objects are counted for /metrics. 0 disables the count.',
     60_000,
   ),
   'etcd-db-metric-poll-interval': durationFlag(
-    'Time between two looks at the size of the store for /metrics; 0 = none.',
+    'Interval at which the size of the store is read for /metrics. 0 disables it.',
     30_000,
   ),
-  'etcd-healthcheck-timeout': timeoutFlag('Time for etcd to answer the health check.', 2_000),
-  'etcd-readycheck-timeout': timeoutFlag('Time for etcd to answer the readiness check.', 2_000),
+  'etcd-healthcheck-timeout': timeoutFlag('Timeout for checking etcd health.', 2_000),
+  'etcd-readycheck-timeout': timeoutFlag('Timeout for checking etcd readiness.', 2_000),
   'lease-reuse-duration-seconds': intFlag(
-    'Most seconds by which a lease may outlive its object, so that others share it; 0 = none is shared.',
+    'Maximum number of seconds by which a lease may outlive its object, so that objects can share leases. 0 disables sharing.',
     { default: 60, min: 0, max: 2_147_483_647 },
   ),
   'storage-media-type': storageMediaTypeFlag(
-    `How objects of the built-in kinds are written to the store: ${storageMediaTypes.join(', ')}. Without it protobuf on etcd3, JSON on lmdb.`,
+    `Media type in which objects of built-in kinds are stored: ${storageMediaTypes.join(', ')}. Defaults to protobuf on etcd3 and JSON on lmdb.`,
   ),
 };
 
-/** Flags that say nothing without an etcd. */
+/** Flags that have no effect without an etcd cluster. */
 const etcdFlags = ['etcd-cafile', 'etcd-certfile', 'etcd-healthcheck-timeout', 'etcd-readycheck-timeout'] as const;
 
-/** What is wrong with flags that contradict each other. */
+/** Returns errors for flags that contradict each other. */
 export function storeFlagErrors(flags: StoreFlags): readonly string[] {
   const errors: string[] = [];
   const hasServers = flags['etcd-servers'].length > 0;
   if (flags['storage-backend'] === 'etcd3' && !hasServers) errors.push('--etcd-servers must be specified');
   if (flags['storage-backend'] === 'lmdb' && hasServers) {
-    errors.push('--etcd-servers does not go with --storage-backend=lmdb');
+    errors.push('--etcd-servers cannot be combined with --storage-backend=lmdb');
   }
   if ((flags['etcd-certfile'] === '') !== (flags['etcd-keyfile'] === '')) {
-    errors.push('--etcd-certfile and --etcd-keyfile must be given together');
+    errors.push('--etcd-certfile and --etcd-keyfile must be specified together');
   }
   if (hasServers && flags['quota-backend-bytes'] > 0) {
-    errors.push('--quota-backend-bytes does not go with --etcd-servers: etcd has a flag of that name itself');
+    errors.push(
+      '--quota-backend-bytes cannot be combined with --etcd-servers: set the quota with the flag of that name on etcd',
+    );
   }
   if (hasServers) return errors;
-  if (flags['etcd-servers-overrides'].length > 0) errors.push('--etcd-servers-overrides needs --etcd-servers');
+  if (flags['etcd-servers-overrides'].length > 0) errors.push('--etcd-servers-overrides requires --etcd-servers');
   const idle = etcdFlags.filter((name) => flags[name] !== storeFlags[name].default);
-  return [...errors, ...idle.map((name) => `--${name} needs --etcd-servers`)];
+  return [...errors, ...idle.map((name) => `--${name} requires --etcd-servers`)];
 }
 
-/** The etcd that the flags name, if they do. Reads the files; rejects when one cannot be read. */
+/** Returns the options of the etcd cluster that the flags name, or undefined. Reads the files; rejects when one cannot be read. */
 export async function etcdOptions(flags: StoreFlags): Promise<EtcdEngineOptions | undefined> {
   if (flags['etcd-servers'].length === 0) return undefined;
   const [ca, cert, key] = await Promise.all(
@@ -112,7 +114,10 @@ async function readIfNamed(file: string): Promise<Buffer | undefined> {
   return file === '' ? undefined : await readFile(file);
 }
 
-/** Source: etcd's flag. Less than a start writes would be refused at once; more than the upper bound is no address space. */
+/**
+ * The minimum is what a start writes: below it everything would be refused. The maximum is the size of the address space. Source: etcd's
+ * flag.
+ */
 function quotaFlag(help: string): Flag<number> {
   const any = intFlag(help, { default: 0, min: 0, max: 2 ** 44 });
   const parse = (text: string): number => {
@@ -144,7 +149,7 @@ function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type
   return { parse, default: 'default', help, shown: '' };
 }
 
-/** A duration of at least one millisecond: in no time nothing can be answered. */
+/** Accepts durations of at least one millisecond, because nothing can answer in no time. */
 function timeoutFlag(help: string, defaultMs: number): Flag<number> {
   const duration = durationFlag(help, defaultMs);
   const parse = (text: string): number => {
@@ -155,7 +160,7 @@ function timeoutFlag(help: string, defaultMs: number): Flag<number> {
   return { ...duration, parse };
 }
 
-/** "group/resource#server;server". Source: EtcdOptions.Validate, kubeapiserver DefaultStorageFactory. */
+/** Parses "group/resource#server;server". Source: EtcdOptions.Validate, kubeapiserver DefaultStorageFactory. */
 function serversOverridesFlag(help: string): Flag<readonly EtcdOverride[]> {
   const parse = (text: string): readonly EtcdOverride[] =>
     (text === '' ? [] : text.split(',')).map((item) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseServeFlags, serveFlags } from './serve-flags.ts';
 import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 
-/** From the help of kube-apiserver, with those that are deprecated and hidden. */
+/** From kube-apiserver's help, plus its deprecated and hidden flags. */
 const kubeApiserver = `
 admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect
 allow-metric-labels allow-metric-labels-manifest allow-privileged anonymous-auth api-audiences apiserver-count
@@ -50,7 +50,7 @@ tracing-config-file v version vmodule watch-cache watch-cache-sizes
 `
   .trim()
   .split(/\s+/);
-/** What kube-apiserver has not: names of our own, and those of kube-controller-manager. */
+/** Flags that kube-apiserver does not have: our own, and those of kube-controller-manager. */
 const own = [
   'control-loops',
   'data-dir',

@@ -1,5 +1,5 @@
-// Flags of kube-apiserver 1.36 that this server knows and does not have. Refused by name, so that nobody takes them for
-// misspelled, or for ignored; but those are taken that ask for what it does anyway. Read by serve-flags.ts.
+// Flags of kube-apiserver 1.36 that this server does not support. They are refused by name, so that nobody thinks them misspelled or
+// ignored; values that ask for what the server does anyway are accepted. Read by serve-flags.ts.
 import { booleanFlag, type Flag, onlyDefault, stringFlag } from './flag-set.ts';
 
 export const unsupportedFlags: ReadonlySet<string> = new Set([
@@ -97,7 +97,7 @@ export const unsupportedFlags: ReadonlySet<string> = new Set([
 const onlyFalse = onlyDefault(booleanFlag('', false));
 const onlyTrue = onlyDefault(booleanFlag('', true));
 
-/** Flags of which the one value is taken that says what this server does: with kube-apiserver it may be another by default. */
+/** Flags that accept only the value that describes what this server does; kube-apiserver's default may differ. */
 export const fixedFlags: Readonly<Record<string, Flag<unknown>>> = {
   'audit-log-batch-throttle-enable': onlyFalse,
   'audit-log-compress': onlyFalse,

@@ -1,5 +1,6 @@
-// AddressRepair: that each address of a service is an IPAddress that points to it, and each IPAddress of ours to a service that has
-// it. The rules; service-address-repair.ts says when. Source: pkg/registry/core/service/ipallocator/controller/repairip.go.
+// AddressRepair checks that each address of a service is an IPAddress that points to it, and that each IPAddress of ours points to a
+// service that has it. It holds the rules; service-address-repair.ts decides when. Source:
+// pkg/registry/core/service/ipallocator/controller/repairip.go.
 import { isIPv6 } from 'node:net';
 import {
   type Clock,
@@ -17,11 +18,14 @@ import type { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';
 import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
 
-/** What is known of the cluster. What is not in a cache is looked for in the store: what is missing gets made or removed. */
+/**
+ * The known state of the cluster. An object that is missing in a cache is looked up in the store, because missing ones get created or
+ * deleted.
+ */
 export interface AddressBook {
   service(namespace: string, name: string): Promise<DeepReadonly<Service> | undefined>;
   address(name: string): Promise<DeepReadonly<IPAddress> | undefined>;
-  /** Whether any ServiceCIDR holds it. */
+  /** Whether any ServiceCIDR contains the address. */
   isInRange(address: string): boolean;
 }
 
@@ -37,7 +41,10 @@ const familyLabel = 'ipaddress.kubernetes.io/ip-family';
 const managerLabel = 'ipaddress.kubernetes.io/managed-by';
 const manager = 'ipallocator.k8s.io';
 
-/** An address is there before its service: what a request may take, and what the way back of a failed one may. Milliseconds. */
+/**
+ * An address exists before its service. These are the times that a request may take, and that undoing a failed one may take, in
+ * milliseconds.
+ */
 const graceMs = 60_000;
 const revertMs = 5000;
 
@@ -55,7 +62,7 @@ export class AddressRepair {
     }
   }
 
-  /** After how many milliseconds to look again; 0 = not before it changes. */
+  /** Returns after how many milliseconds to check again; 0 = when it changes. */
   async checkAddress(address: DeepReadonly<IPAddress>): Promise<number> {
     const { name = '', labels = {} } = address.metadata ?? {};
     if (labels[managerLabel] !== manager) return 0;
@@ -73,9 +80,9 @@ export class AddressRepair {
       return this.#remove(address, 'IPAddressNotAllocated', message);
     }
     if (service.spec?.clusterIPs?.includes(name) === true) return 0;
-    // It is being turned into a service with an address.
+    // The service may be changing into one with an address.
     if (service.spec?.type === 'ExternalName' && ageMs < graceMs) return graceMs - ageMs;
-    // Of whole seconds: one of the service's own second may be younger.
+    // Timestamps have whole seconds, so an address of the same second may be younger than the service.
     const isOlder = timeOf(address) < timeOf(service);
     if (!isOlder && ageMs < revertMs) return revertMs;
     const message = `IPAddress: ${name} for Service ${namespace}/${owner} has a wrong reference; cleaning up`;
@@ -110,7 +117,7 @@ export class AddressRepair {
     if (labels[familyLabel] !== family || labels[managerLabel] !== manager) await this.#recreate(present, service);
   }
 
-  /** An address goes after its service: where the one is missing and the other is still there, something is wrong. */
+  /** Reads the live service: an address is deleted after its service, so an address that is missing while its service exists is wrong. */
   async #hasStill({ metadata }: DeepReadonly<Service>, address: string): Promise<boolean> {
     const { namespace = '', name = '', uid } = metadata ?? {};
     const live = await this.#options.client.get(Service, { namespace, name }).catch((error: unknown) => {
@@ -120,7 +127,7 @@ export class AddressRepair {
     return live?.metadata?.uid === uid && live?.spec?.clusterIPs?.includes(address) === true;
   }
 
-  /** 'another': a service that says itself that it has the address. */
+  /** Returns 'another' for a different service that also lists the address. */
   async #ownerOf(
     { metadata, spec }: DeepReadonly<IPAddress>,
     service: DeepReadonly<Service>,
@@ -140,7 +147,7 @@ export class AddressRepair {
     await this.#options.client
       .create(IPAddress, { metadata: { name: address, labels }, spec: { parentRef } })
       .catch((error: unknown) => {
-        // Somebody was faster: the next look tells whether it is right.
+        // Somebody else created it first; the next check tells whether it is right.
         if (!isAlreadyExists(error)) throw error;
       });
   }
@@ -157,7 +164,7 @@ export class AddressRepair {
     return 0;
   }
 
-  /** That very one: what somebody made in its place may be right. */
+  /** Deletes exactly this object (by uid): one that somebody created in its place may be right. */
   async #delete({ metadata }: DeepReadonly<IPAddress>): Promise<void> {
     const { name = '', uid = '' } = metadata ?? {};
     await this.#options.client.delete(IPAddress, { name }, { preconditions: { uid } }).catch((error: unknown) => {

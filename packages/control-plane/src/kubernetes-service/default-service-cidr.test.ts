@@ -10,7 +10,7 @@ import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane } from '../control-plane-options.ts';
 import { DefaultServiceCidr, type DefaultServiceCidrOptions } from './default-service-cidr.ts';
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const target = { name: 'kubernetes' };
@@ -44,7 +44,7 @@ const said = async () =>
   (await client.list(Event, { namespace: 'default' })).map(({ reason, message, type }) => [type, reason, message]);
 const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
 
-/** As kube-apiserver says it. */
+/** Texts of kube-apiserver. */
 const ready = {
   type: 'Ready',
   status: 'True',
@@ -120,7 +120,7 @@ describe('the ServiceCIDR "kubernetes"', () => {
       'The default ServiceCIDR [192.168.0.0/24] does not match the controller flag configurations [10.96.0.0/16]';
     const expected = [['Warning', 'KubernetesDefaultServiceCIDRInconsistent', message]];
     await eventually(async () => expect(await said()).toEqual(expected));
-    // The second look is over when the third begins.
+    // The second check has ended when the third begins.
     await eventually(async () => {
       clock.advance(10_000);
       expect(read.looks).toBeGreaterThanOrEqual(3);
@@ -153,7 +153,7 @@ describe('the ServiceCIDR "kubernetes"', () => {
     const errors: string[] = [];
     await plane.close();
     await keep({ logger: { ...silentLogger, error: (text) => void errors.push(text) } });
-    expect(errors).toContain('The default ServiceCIDR could not be kept');
+    expect(errors).toContain('could not reconcile the default ServiceCIDR; retrying');
   });
 
   it.each([

@@ -1,5 +1,5 @@
-// DefaultServiceCidr: the ServiceCIDR "kubernetes", which says from where services get their addresses: made when it is not there,
-// never changed, and declared ready. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/defaultservicecidr.
+// DefaultServiceCidr keeps the ServiceCIDR "kubernetes", from which services get their addresses: it is created when missing, never
+// changed, and declared ready. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/defaultservicecidr.
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, formatTime, isAlreadyExists, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { type EventMessage, EventRecorder } from '@kapstan/controller';
@@ -8,13 +8,13 @@ import { repeatEvery } from '../repeat-every.ts';
 
 export interface DefaultServiceCidrOptions {
   readonly client: ResourceClient;
-  /** Networks of services, each as its first address and the length of its prefix. */
+  /** Networks of services, each as first address and prefix length. */
   readonly cidrs: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Between two looks, in milliseconds. */
+/** Milliseconds between two checks. */
 const intervalMs = 10_000;
 const name = 'kubernetes';
 const fieldManager = 'kubernetes-service-cidr-controller';
@@ -24,7 +24,7 @@ export class DefaultServiceCidr {
   readonly #options: DefaultServiceCidrOptions;
   readonly #events: EventRecorder;
   readonly #stop = new AbortController();
-  /** What was said already is not said again. */
+  /** Findings already reported; each is reported once. */
   readonly #reported = new Set<'mismatch' | 'not ready'>();
   #running: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -35,14 +35,14 @@ export class DefaultServiceCidr {
     this.#events = new EventRecorder({ client, component: fieldManager, clock, logger });
   }
 
-  /** Resolves when it was looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  /** Resolves after the first check. Never rejects: a failure is logged and retried. Call it once. */
   async start(): Promise<void> {
     await this.#look();
     const { clock } = this.#options;
     this.#running = repeatEvery({ clock, intervalMs, signal: this.#stop.signal }, () => this.#look());
   }
 
-  /** The object stays: it is of all servers. Idempotent. */
+  /** Leaves the object in the store, because it belongs to all servers. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -59,7 +59,7 @@ export class DefaultServiceCidr {
       await this.#declareReady((await this.#read()) ?? (await this.#create()));
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      this.#options.logger.error('The default ServiceCIDR could not be kept', { error: String(error) });
+      this.#options.logger.error('could not reconcile the default ServiceCIDR; retrying', { error: String(error) });
     }
   }
 
@@ -71,7 +71,7 @@ export class DefaultServiceCidr {
     });
   }
 
-  /** Undefined when another server was faster: the next look sees what that made. */
+  /** Returns undefined when another server has created it and removed it again; the next check handles that. */
   async #create(): Promise<ServiceCIDR | undefined> {
     const { client, cidrs } = this.#options;
     const created = { metadata: { name }, spec: { cidrs: [...cidrs] } };
@@ -87,7 +87,7 @@ export class DefaultServiceCidr {
     }
   }
 
-  /** Where nobody has said anything of it, and it is what this server was told. */
+  /** Declares it ready when nobody has set the condition and its networks are those of this server. */
   async #declareReady(present: ServiceCIDR | undefined): Promise<void> {
     if (present === undefined || present.metadata?.deletionTimestamp !== undefined) return;
     const { cidrs } = this.#options;
@@ -114,7 +114,7 @@ export class DefaultServiceCidr {
       lastTransitionTime: formatTime(clock.now()),
     };
     const { apiVersion = 'networking.k8s.io/v1', kind = 'ServiceCIDR' } = present;
-    // Without a reason, as kube-apiserver has it, though the type wants one.
+    // Has no reason, as in kube-apiserver, although the type requires one.
     const status = { conditions: [condition] } as unknown as NonNullable<ServiceCIDR['status']>;
     const applied: ServiceCIDR = { apiVersion, kind, metadata: { name }, status };
     const { signal } = this.#stop;
@@ -144,7 +144,7 @@ export class DefaultServiceCidr {
   }
 }
 
-/** Go's %v of a list. */
+/** Formats a list as Go's %v does. */
 function goList(texts: readonly string[]): string {
   return `[${texts.join(' ')}]`;
 }

@@ -14,7 +14,7 @@ import type { ControlPlane } from '../control-plane-options.ts';
 import { KubernetesService, type KubernetesServiceOptions } from './kubernetes-service.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './server-leases.ts';
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const target = { namespace: 'default', name: 'kubernetes' };
@@ -68,7 +68,7 @@ async function shown(): Promise<{ readonly addresses: string[]; readonly ports: 
   };
 }
 
-/** The client, and a word for each time that it is asked for the service. */
+/** Wraps the client and counts how often it reads the service. */
 function watched(): { readonly client: ResourceClient; looks(): number } {
   let looks = 0;
   const get: ResourceClient['get'] = (token, ...rest) => {
@@ -125,11 +125,11 @@ describe('the service "kubernetes"', () => {
     const before = (await client.get(EndpointSlice, target)).metadata?.resourceVersion;
     clock.advance(10_000);
     await vi.waitFor(() => expect(counted.looks()).toBe(2));
-    // Its endpoints go with it.
+    // The endpoints are deleted together with the service.
     await client.delete(Service, target);
     expect((await client.get(EndpointSlice, target)).metadata?.resourceVersion).toBe(before);
     await client.update(EndpointSlice, { ...(await client.get(EndpointSlice, target)), endpoints: [] });
-    // Each look has to be over before the time of the next can begin.
+    // Each check has to end before the interval of the next can begin.
     await vi.waitFor(async () => {
       clock.advance(1000);
       expect(await shown()).toEqual({ addresses: ['10.0.0.1'], ports: [6443], slice: [['10.0.0.1'], [6443]] });

@@ -1,5 +1,5 @@
-// KubernetesService: the service "kubernetes" in "default", under which what runs in the cluster finds its API servers, and the
-// addresses of these behind it. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/kubernetesservice.
+// KubernetesService keeps the service "kubernetes" in "default", through which workloads find their API servers, and the
+// addresses behind it. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/kubernetesservice.
 import { type Clock, delay, isAlreadyExists, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { Service } from '@kapstan/kinds/core/v1';
 import { repeatEvery } from '../repeat-every.ts';
@@ -8,24 +8,24 @@ import type { ServerLeases } from './server-leases.ts';
 
 export interface KubernetesServiceOptions {
   readonly client: ResourceClient;
-  /** Address of the service: the first one of the range. */
+  /** Cluster IP of the service: the first address of the range. */
   readonly clusterIp: string;
-  /** Where this server is reached; undefined = it is kept out of the endpoints. */
+  /** Address at which this server is reached; undefined = it is not listed in the endpoints. */
   readonly address: string | undefined;
   readonly port: number;
-  /** 'none': the endpoints are left alone, and made by somebody else. */
+  /** 'none': somebody else maintains the endpoints; they are left alone. */
   readonly leases: ServerLeases | 'none';
-  /** Whether no other server can be there, so that the port is this one's. */
+  /** True when no other server can exist, so that the port must be this server's. */
   readonly isAlone: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Between two looks, in milliseconds. Source: DefaultEndpointReconcilerInterval. */
+/** Milliseconds between two checks. Source: DefaultEndpointReconcilerInterval. */
 const intervalMs = 10_000;
-/** How long a server counts that says nothing. Source: DefaultEndpointReconcilerTTL. */
+/** Seconds without a renewal after which a server counts as gone. Source: DefaultEndpointReconcilerTTL. */
 export const leaseSeconds = 15;
-/** Of the service, whatever port the servers have. */
+/** Port of the service, whatever port the servers use. */
 const servicePort = 443;
 
 export class KubernetesService {
@@ -38,11 +38,13 @@ export class KubernetesService {
     this.#options = options;
   }
 
-  /** Resolves when all was looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  /** Resolves after the first check. Never rejects: a failure is logged and retried. Call it once. */
   async start(): Promise<void> {
     const { leases, address } = this.#options;
     if (leases !== 'none' && address !== undefined && (await this.#told(() => leases.release(address)))) {
-      this.#options.logger.warn('Found the address of this server among the endpoints: it was not stopped in peace');
+      this.#options.logger.warn(
+        'found the address of this server among the endpoints: it was not stopped gracefully last time',
+      );
     }
     await this.#told(() => this.#look());
     const { clock } = this.#options;
@@ -50,7 +52,7 @@ export class KubernetesService {
     this.#running = repeatEvery({ clock, intervalMs, signal: this.#stop.signal }, look);
   }
 
-  /** Takes this server out of the endpoints. Takes no longer than 20 s, whatever the store does. Idempotent. */
+  /** Removes this server from the endpoints. Takes at most 20 s, whatever the store does. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -82,7 +84,7 @@ export class KubernetesService {
     if (leases === 'none' || address === undefined) return;
     await leases.renew(address);
     const addresses = await leases.list();
-    // It was renewed right now: who reads nothing reads wrong.
+    // This server's lease was renewed just now, so an empty list is a read error.
     if (addresses.length === 0) {
       throw new Error(
         'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service',
@@ -91,7 +93,7 @@ export class KubernetesService {
     await reconcileEndpoints(client, { addresses, port, ownsPort: isAlone, creates: true });
   }
 
-  /** Made when it is not there; what somebody changed stays. */
+  /** Creates the service when it is missing; changes that somebody made stay. */
   async #ensureService(): Promise<void> {
     const { client, clusterIp, port } = this.#options;
     const target = { namespace: serviceNamespace, name: serviceName };
@@ -117,12 +119,12 @@ export class KubernetesService {
     }
   }
 
-  /** Undefined when it went wrong. */
+  /** Returns undefined when the work failed; the error is logged. */
   async #told<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
-      this.#options.logger.error('The service "kubernetes" could not be kept', { error: String(error) });
+      this.#options.logger.error('could not reconcile the service "kubernetes"; retrying', { error: String(error) });
       return undefined;
     }
   }

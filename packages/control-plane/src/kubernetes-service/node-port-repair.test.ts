@@ -1,4 +1,4 @@
-// The node ports that several servers have written down, put right by one of them.
+// One server repairs the node port allocations that several servers share.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import type { ControlPlane } from '../control-plane-options.ts';
 import { NodePortRepair } from './node-port-repair.ts';
 import { type SharedNodePorts, sharedNodePorts } from './shared-node-ports.ts';
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let dataDir: string;
@@ -43,7 +43,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-/** One bit for each port from 30000 on, the last bit for the first. */
+/** Writes one bit for each port from 30000 on; the last bit is the first port. */
 const write = (bits: number): Promise<void> =>
   nodePorts.update((present) => ({
     ...(present ?? { apiVersion: 'v1', kind: 'RangeAllocation', metadata: {} }),
@@ -70,7 +70,7 @@ describe('node ports in a store that several servers have', () => {
     await make('web', 30_003);
     await write(0b1);
     await start();
-    // One of no service stays: its service may be on its way.
+    // A port without a service stays allocated, because its service may be about to be created.
     expect(await written()).toBe(0b1001);
     await vi.waitFor(async () => {
       const events = await client.list(Event, { namespace: 'default' });

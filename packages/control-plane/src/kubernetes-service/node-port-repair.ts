@@ -1,4 +1,4 @@
-// NodePortRepair: looks every three minutes whether the node ports that are written down are those of the services. Where several
+// NodePortRepair checks every three minutes that the allocated node ports match those of the services. Runs where several
 // servers share a store; started and ended by control-plane.ts. Source: pkg/registry/core/service/portallocator/controller.
 import type { Clock, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
 import { conflict } from '@kapstan/api/errors';
@@ -15,7 +15,7 @@ export interface NodePortRepairOptions {
   readonly logger: Logger;
 }
 
-/** Between two looks, in milliseconds. Source: controlplane.Config RepairServicesInterval. */
+/** Milliseconds between two checks. Source: controlplane.Config RepairServicesInterval. */
 const intervalMs = 180_000;
 
 export class NodePortRepair {
@@ -32,7 +32,7 @@ export class NodePortRepair {
     this.#events = new EventRecorder({ client, component: 'portallocator-repair-controller', clock, logger });
   }
 
-  /** Resolves when they were looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  /** Resolves after the first check. Never rejects: a failure is logged and retried. Call it once. */
   async start(): Promise<void> {
     await this.#look();
     const { clock } = this.#options;
@@ -56,14 +56,14 @@ export class NodePortRepair {
       await this.#repair();
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      this.#options.logger.error('The node ports of services could not be looked at', { error: String(error) });
+      this.#options.logger.error('could not check the node ports of services; retrying', { error: String(error) });
     }
   }
 
   async #repair(): Promise<void> {
     const { client, nodePorts, logger } = this.#options;
     const present = await nodePorts.read();
-    // The first service that needs one writes them down.
+    // The object does not exist yet: the first service that needs a node port creates it.
     if (present === undefined) return;
     const { items } = await client.listPage(Service, { signal: this.#stop.signal });
     const { next, remarks } = this.#check.look(present, items);
@@ -74,7 +74,7 @@ export class NodePortRepair {
     }
     if (next.data === present.data) return;
     await nodePorts.update((live) => {
-      // What others took meanwhile is not among what was looked at.
+      // Ports that others allocated meanwhile are not in what was checked.
       if (live?.metadata?.resourceVersion !== present.metadata?.resourceVersion) {
         throw conflict(nodePortsResource, '', 'the provided resource version does not match');
       }

@@ -1,13 +1,13 @@
-// The address under which others in the cluster reach this server: as it is told, else where it listens, else one of this
-// machine. For kubernetes-service.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery net.ChooseHostInterface.
+// Finds the address at which others in the cluster reach this server: the advertised one, else the one it listens on, else one of this
+// machine. Used by kubernetes-service.ts. Source: apiserver server/options (DefaultAdvertiseAddress), apimachinery net.ChooseHostInterface.
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { ServerAddress } from '../server-address.ts';
 
-/** Where nobody else can come, or everybody at once: endpoints must not have such addresses. */
+/** Loopback, wildcard and link-local addresses, which endpoints must not contain: others cannot reach the server there. */
 const unpublishable = /^(?:127\.|0\.0\.0\.0$|169\.254\.|::1?$|fe[89ab])/i;
 
-/** Undefined when there is none that others could use. */
+/** Returns undefined when no address can be used by others. */
 export function publishedAddress(
   { advertiseAddress = '', bindAddress = '127.0.0.1' }: ServerAddress,
   interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),

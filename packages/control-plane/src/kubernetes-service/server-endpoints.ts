@@ -1,4 +1,4 @@
-// The endpoints of the service "kubernetes", and the slice that says the same: what they are and what they should be. For
+// Reconciles the endpoints of the service "kubernetes" and the EndpointSlice with the same content. Used by
 // kubernetes-service.ts. Source: pkg/controlplane/reconcilers (lease.go, endpointsadapter.go).
 import { isIPv6 } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
@@ -17,13 +17,13 @@ const target = { namespace: serviceNamespace, name: serviceName };
 export interface WantedEndpoints {
   readonly addresses: readonly string[];
   readonly port: number;
-  /** Another port that is there is made this one; else it is another server's that is as good. */
+  /** True: a different port in the endpoints is replaced. False: it belongs to another server and is kept. */
   readonly ownsPort: boolean;
-  /** Endpoints that are not there are made. */
+  /** True: missing endpoints are created. */
   readonly creates: boolean;
 }
 
-/** Makes both what they should be; writes nothing where they are. Rejects with StatusError. */
+/** Writes both objects unless they are correct already. Rejects with StatusError. */
 export async function reconcileEndpoints(client: ResourceClient, wanted: WantedEndpoints): Promise<void> {
   const present = await unlessNotFound(client.get(Endpoints, target));
   if (present === undefined && !wanted.creates) return;
@@ -38,7 +38,7 @@ export async function reconcileEndpoints(client: ResourceClient, wanted: WantedE
   await reconcileSlice(client, subsets);
 }
 
-/** One subset of all servers; none when there is none. What else it says of them stays. */
+/** Returns one subset with all servers, or none without servers. Everything else in the subset stays. */
 function subsetsFor(
   present: readonly EndpointSubset[],
   { addresses, port, ownsPort }: WantedEndpoints,
@@ -58,7 +58,7 @@ function subsetsFor(
   return [kept];
 }
 
-/** Source: endpoints RepackSubsets, which sorts by the bytes of addresses. */
+/** Sorts by the bytes of addresses. Source: endpoints RepackSubsets. */
 function byAddress(one: string, other: string): number {
   return bytesOf(one) < bytesOf(other) ? -1 : Number(one !== other);
 }
@@ -77,7 +77,7 @@ async function reconcileSlice(client: ResourceClient, subsets: readonly DeepRead
   if (present === undefined) {
     await client.create(EndpointSlice, wanted).catch(unlessAlreadyExists);
   } else if (present.addressType !== wanted.addressType) {
-    // It cannot be changed.
+    // The address type is immutable, so the slice is replaced.
     await client.delete(EndpointSlice, target);
     await client.create(EndpointSlice, wanted);
   } else if (!isSameSlice(present, wanted)) {
@@ -119,7 +119,7 @@ async function unlessNotFound<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Another server was faster: it means the same. */
+/** Another server created the object first, with the same content. */
 function unlessAlreadyExists(error: unknown): void {
   if (!isAlreadyExists(error)) throw error;
 }

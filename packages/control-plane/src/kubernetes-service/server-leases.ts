@@ -1,19 +1,19 @@
-// Which servers are there: the addresses that they renew every few seconds. For kubernetes-service.ts. Source:
-// pkg/controlplane/reconcilers/lease.go, whose keys and objects these are: servers of both kinds see each other on one etcd.
+// ServerLeases lists the running servers: addresses that each renews every few seconds. Used by kubernetes-service.ts. Source:
+// pkg/controlplane/reconcilers/lease.go, whose keys and objects these are, so that servers of both kinds see each other on one etcd.
 import { type DeepReadonly, parseFieldSelector, parseLabelSelector, type UnstructuredObject } from '@kapstan/api';
 import { type ResourceCodecOptions, type ResourceDefinition, storageCodecOf } from '@kapstan/apiserver';
 import { defaultAttributes, type Engine, isStorageError, ObjectStore } from '@kapstan/storage';
 
 export interface ServerLeases {
-  /** Of all servers that said so in time. */
+  /** Returns the addresses of all servers that renewed in time. */
   list(): Promise<readonly string[]>;
   renew(address: string): Promise<void>;
-  /** False when there was none. */
+  /** Returns false when there was none. */
   release(address: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Of a server that has its store to itself: nothing has to be written for nobody. */
+/** Leases of a server that does not share its store. They stay in memory, because nobody else reads them. */
 export function ownLeases(): ServerLeases {
   const addresses = new Set<string>();
   return {
@@ -28,7 +28,7 @@ export interface SharedLeasesOptions {
   readonly engine: Engine;
   /** Default "/registry". */
   readonly keyPrefix?: string;
-  /** Of endpoints: so are leases written. */
+  /** Definition of endpoints; leases are stored as such objects. */
   readonly endpoints: ResourceDefinition;
   readonly storedAs: ResourceCodecOptions;
   readonly ttlSeconds: number;
@@ -36,7 +36,7 @@ export interface SharedLeasesOptions {
 
 const resourcePrefix = '/masterleases';
 
-/** In a store that several servers have. */
+/** Leases in a store that several servers share. */
 export function sharedLeases(options: SharedLeasesOptions): ServerLeases {
   const { engine, endpoints, storedAs, ttlSeconds, keyPrefix = '/registry' } = options;
   const store = new ObjectStore<UnstructuredObject>({
@@ -64,7 +64,7 @@ export function sharedLeases(options: SharedLeasesOptions): ServerLeases {
     renew: async (address) => {
       const renewed = (existing: UnstructuredObject | undefined): UnstructuredObject => ({
         ...(existing ?? { apiVersion: 'v1', kind: 'Endpoints' }),
-        // A write that changes nothing is none, and would not make the key live longer.
+        // The generation changes at each renewal: an update without a change would not be written, and the key's time to live not extended.
         metadata: { ...existing?.metadata, generation: (existing?.metadata?.generation ?? 0) + 1 },
         subsets: [{ addresses: [{ ip: address }] }],
       });

@@ -1,4 +1,4 @@
-// What becomes of services without IPAddresses and of IPAddresses without services.
+// Tests for services without IPAddresses and for IPAddresses without services.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane } from '../control-plane-options.ts';
 import { ServiceAddressRepair } from './service-address-repair.ts';
 
-// Whole servers: the first of them takes seconds where the machine is busy.
+// These tests start whole servers; the first start takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let dataDir: string;
@@ -54,7 +54,7 @@ function newRepair(): ServiceAddressRepair {
 }
 const lookAtAll = (): Promise<void> => newRepair().lookAtAll();
 
-/** Of all addresses, with the name of what they point to. */
+/** Returns all addresses with the name of the service that each points to. */
 const taken = async (): Promise<Record<string, string>> =>
   Object.fromEntries(
     (await client.list(IPAddress)).map(({ metadata, spec }) => [metadata?.name ?? '', spec?.parentRef?.name ?? '']),

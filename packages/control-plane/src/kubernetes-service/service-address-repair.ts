@@ -1,5 +1,5 @@
-// ServiceAddressRepair: looks at all services and IPAddresses when a server starts, and then at what changes. Started and ended by
-// control-plane.ts; the rules are address-repair.ts's. Source: pkg/registry/core/service/ipallocator/controller/repairip.go.
+// ServiceAddressRepair checks all services and IPAddresses when a server starts, and then those that change. Started and ended by
+// control-plane.ts; address-repair.ts holds the rules. Source: pkg/registry/core/service/ipallocator/controller/repairip.go.
 import {
   type Clock,
   type DeepReadonly,
@@ -25,15 +25,15 @@ import { isInServiceRange } from './service-ranges.ts';
 
 export interface ServiceAddressRepairOptions {
   readonly client: ResourceClient;
-  /** "10.96.0.0/16" */
+  /** Such as "10.96.0.0/16". */
   readonly ownRange: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Between two looks at what does not change, in milliseconds. Source: controlplane.Config RepairServicesInterval. */
+/** Milliseconds between two checks of objects that do not change. Source: controlplane.Config RepairServicesInterval. */
 const intervalMs = 180_000;
-/** Services looked at side by side when a server starts. */
+/** Services that are checked in parallel when a server starts. */
 const batch = 32;
 const workers = 5;
 
@@ -50,28 +50,27 @@ export class ServiceAddressRepair {
     this.#events = new EventRecorder({ client, component: 'ipallocator-repair-controller', clock, logger });
   }
 
-  /**
-   * Looks at all once: services that were made before there were IPAddresses get theirs here. Never rejects: what goes wrong is
-   * told the log.
-   */
+  /** Checks everything once; services created before IPAddresses existed get theirs here. Never rejects: a failure is logged. */
   async lookAtAll(): Promise<void> {
     try {
       await this.#lookAtAll();
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      this.#options.logger.error('The addresses of services could not be looked at', { error: String(error) });
+      this.#options.logger.error('could not check the addresses of services', { error: String(error) });
     }
   }
 
-  /** Looks at what changes, until it is closed. Once. */
+  /** Checks changed objects until it is closed. Call it once. */
   follow(): void {
     this.#running = this.#follow().catch((error: unknown) => {
       if (this.#stop.signal.aborted) return;
-      this.#options.logger.error('The addresses of services are followed no more', { error: String(error) });
+      this.#options.logger.error('stopped watching the addresses of services; restart the server to resume', {
+        error: String(error),
+      });
     });
   }
 
-  /** Resolves when nothing of it is under way. Idempotent. */
+  /** Resolves when no check is in progress. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -85,7 +84,7 @@ export class ServiceAddressRepair {
   async #lookAtAll(): Promise<void> {
     const { client, ownRange } = this.#options;
     const { signal } = this.#stop;
-    // Addresses after services: that of a service which is made meanwhile is there then.
+    // Addresses are listed after services, so that the list has the address of a service created meanwhile.
     const services = (await client.listPage(Service, { signal })).items;
     const addresses = (await client.listPage(IPAddress, { signal })).items;
     const serviceCidrs = (await client.listPage(ServiceCIDR, { signal })).items;
@@ -130,7 +129,7 @@ export class ServiceAddressRepair {
       return againAfterMs === 0 ? undefined : { requeueAfterMs: againAfterMs };
     };
     informers.start();
-    // The first look after everything is known: what was not heard of yet is not missing.
+    // Checks begin after all caches have synced; before that an object may only seem to be missing.
     await informers.waitForCacheSync({ signal });
     const loop = { workers, logger, gracePeriodMs: 0, clock };
     await Promise.all([
@@ -160,7 +159,7 @@ export class ServiceAddressRepair {
   }
 }
 
-/** Also those whose address went. */
+/** Also queues services whose address was deleted. */
 function followServices(
   services: SharedInformer<Service>,
   addresses: SharedInformer<IPAddress>,

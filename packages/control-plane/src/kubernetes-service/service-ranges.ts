@@ -1,9 +1,10 @@
-// Which addresses services may have, as ServiceCIDRs say. For service-address-repair.ts. Source: pkg/api/servicecidr ContainsIP.
+// Tells which addresses services may have, according to ServiceCIDRs. Used by service-address-repair.ts. Source: pkg/api/servicecidr
+// ContainsIP.
 import { BlockList, isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
 
-/** `ownRange` counts while there is no ServiceCIDR "kubernetes". */
+/** `ownRange` counts while the ServiceCIDR "kubernetes" does not exist. */
 export function isInServiceRange(
   address: string,
   serviceCidrs: readonly DeepReadonly<ServiceCIDR>[],

@@ -1,11 +1,11 @@
-// The node ports that are taken, in a store that several servers have: one object under the key and in the form of kube-apiserver,
-// which may be one of them. For resources.ts. Source: pkg/registry/core/service/allocator/storage.
+// The node ports in use, in a store that several servers share: one object with kube-apiserver's key and encoding, because one of
+// them may be a kube-apiserver. Used by resources.ts. Source: pkg/registry/core/service/allocator/storage.
 import type { UnstructuredObject } from '@kapstan/api';
 import { type ResourceCodecOptions, storageCodec } from '@kapstan/apiserver';
 import { kubernetesTypes, type NodePortRegistry, type RangeAllocation } from '@kapstan/kubernetes';
 import { type Engine, ObjectStore, type Transformer } from '@kapstan/storage';
 
-/** Under which it is encrypted, and has an etcd cluster of its own. */
+/** The resource name that selects its encryption and its etcd cluster. */
 export const nodePortsResource = { group: '', resource: 'servicenodeportallocations' } as const;
 
 export interface SharedNodePortsOptions {
@@ -17,7 +17,7 @@ export interface SharedNodePortsOptions {
 }
 
 export interface SharedNodePorts extends NodePortRegistry {
-  /** Undefined when nobody has written any down. */
+  /** Returns undefined when no port was ever allocated. */
   read(): Promise<RangeAllocation | undefined>;
   close(): Promise<void>;
 }

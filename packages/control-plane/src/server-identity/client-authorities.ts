@@ -1,5 +1,5 @@
-// The config map extension-apiserver-authentication: whom servers of other API groups, and controllers, may trust to have signed
-// client certificates. For server-identity.ts. Source: pkg/controlplane/controller/clusterauthenticationtrust.
+// The config map extension-apiserver-authentication holds the authorities that sign client certificates, for other API servers and
+// controllers to trust. Used by server-identity.ts. Source: pkg/controlplane/controller/clusterauthenticationtrust.
 import { X509Certificate } from 'node:crypto';
 import { type Clock, deepCopy, isAlreadyExists, isNotFound, parseTime, type ResourceClient } from '@kapstan/api';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
@@ -7,7 +7,7 @@ import { ConfigMap } from '@kapstan/kinds/core/v1';
 const target = { namespace: 'kube-system', name: 'extension-apiserver-authentication' };
 const entry = 'client-ca-file';
 
-/** Adds our own to those of other servers that are there; what has run out goes. Rejects on a conflict, to be tried again. */
+/** Adds our authorities to those that other servers have stored, and drops expired ones. Rejects on a conflict; the caller retries. */
 export async function keepClientAuthorities(
   client: ResourceClient,
   own: readonly string[],
@@ -34,7 +34,7 @@ export async function keepClientAuthorities(
 const begin = '-----BEGIN CERTIFICATE-----';
 const end = '-----END CERTIFICATE-----';
 
-/** Each certificate once, in the order of their first appearance. What cannot be read, and others may have written, is left out. */
+/** Returns each certificate once, in order of first appearance. Leaves out unreadable ones, which others may have written. */
 function combined(bundles: readonly string[], nowMs: number): string {
   const all = new Map<string, string>();
   for (const block of bundles.join('\n').split(begin).slice(1)) {

@@ -1,12 +1,12 @@
-// IdentityLease: the Lease in kube-system by which others see that a server lives, and the removal of those that nobody renews.
-// For server-identity.ts. Source: component-helpers apimachinery/lease, pkg/controlplane/controller/apiserverleasegc.
+// IdentityLease keeps the Lease in kube-system that shows others that this server is running; this file also removes expired ones.
+// Used by server-identity.ts. Source: component-helpers apimachinery/lease, pkg/controlplane/controller/apiserverleasegc.
 import { createHash, randomUUID } from 'node:crypto';
 import { type Clock, type DeepReadonly, isConflict, isNotFound, parseTime, type ResourceClient } from '@kapstan/api';
 import { formatMicroTime } from '@kapstan/api/internal';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 
 const namespace = 'kube-system';
-/** How long a server counts that says nothing. Source: IdentityLeaseDurationSeconds. */
+/** Seconds without a renewal after which a server counts as gone. Source: IdentityLeaseDurationSeconds. */
 const durationSeconds = 3600;
 const identityLabel = 'apiserver.kubernetes.io/identity';
 const component = 'kube-apiserver';
@@ -14,7 +14,7 @@ const component = 'kube-apiserver';
 export interface IdentityLeaseOptions {
   readonly client: ResourceClient;
   readonly hostname: string;
-  /** Several servers on one machine differ by it. */
+  /** Distinguishes several servers on one machine. */
   readonly port: number;
   readonly clock: Clock;
 }
@@ -34,7 +34,7 @@ export class IdentityLease {
     this.#holder = `${this.#name}_${randomUUID()}`;
   }
 
-  /** Made when it is not there, also when somebody took it away. */
+  /** Renews the lease; creates it when it is missing, also when somebody has deleted it. */
   async renew(): Promise<void> {
     const { client } = this.#options;
     const present = await client.get(Lease, { namespace, name: this.#name }).catch(unlessNotFound);
@@ -63,7 +63,7 @@ export class IdentityLease {
   }
 }
 
-/** Those of servers that ended without taking theirs away. One that is renewed meanwhile stays. */
+/** Deletes leases of servers that ended without deleting theirs. A lease that is renewed meanwhile stays. */
 export async function removeExpiredIdentities(client: ResourceClient, clock: Clock): Promise<void> {
   const items = await client.list(Lease, { namespace, labelSelector: `${identityLabel}=${component}` });
   for (const { metadata, spec } of items) {
@@ -79,7 +79,7 @@ export async function removeExpiredIdentities(client: ResourceClient, clock: Clo
   }
 }
 
-/** Without a time or a duration it was not made by a server. */
+/** A lease without a renew time or duration was not made by a server, so it counts as expired. */
 function isExpired(spec: DeepReadonly<Lease>['spec'], nowMs: number): boolean {
   const { renewTime, leaseDurationSeconds } = spec ?? {};
   if (renewTime === undefined || leaseDurationSeconds === undefined) return true;

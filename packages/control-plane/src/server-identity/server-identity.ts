@@ -1,5 +1,6 @@
-// ServerIdentity: what a server leaves in kube-system for others to find: a Lease that says that it lives, the authorities of its
-// clients, since when it counts old tokens; and the namespaces that have to be there. Started and ended by control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
+// ServerIdentity keeps the objects in kube-system that describe this server: a Lease that shows that it runs, the authorities of its
+// clients, and the day since which legacy tokens are tracked. It also keeps the initial namespaces. Started and ended by
+// control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
 import { keepFirstNamespaces } from '../first-objects.ts';
 import { repeatEvery } from '../repeat-every.ts';
@@ -12,15 +13,15 @@ export interface ServerIdentityOptions {
   /** Name of the machine. */
   readonly hostname: string;
   readonly port: number;
-  /** What client certificates are verified against, PEM, each with one certificate or several. */
+  /** Authorities (PEM) that client certificates are verified against; each text holds one certificate or several. */
   readonly clientAuthorities: readonly string[];
-  /** False: nothing tells that this server lives. */
+  /** False: no Lease shows that this server is running. */
   readonly hasLease: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Something to keep as it has to be, and how often to look at it, in milliseconds. */
+/** An object to keep correct, and how often to check it, in milliseconds. */
 interface Kept {
   readonly name: string;
   readonly intervalMs: number;
@@ -42,7 +43,7 @@ export class ServerIdentity {
     this.#lease = new IdentityLease(options);
   }
 
-  /** Resolves when all was looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  /** Resolves when everything has been checked once. Never rejects: a failure is logged and retried. Call it once. */
   async start(): Promise<void> {
     await this.#removeLease();
     const all = this.#kept();
@@ -50,7 +51,7 @@ export class ServerIdentity {
     this.#running = Promise.all(all.map((kept) => this.#run(kept)));
   }
 
-  /** Takes the lease away. Takes no longer than 10 s, whatever the store does. Idempotent. */
+  /** Deletes the lease. Takes at most 10 s, whatever the store does. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -99,7 +100,10 @@ export class ServerIdentity {
     try {
       await work();
     } catch (error) {
-      this.#options.logger.error('The identity of the server could not be kept', { kept, error: String(error) });
+      this.#options.logger.error('could not update the identity objects of this server; retrying', {
+        kept,
+        error: String(error),
+      });
     }
   }
 }

@@ -1,16 +1,16 @@
-// Compacts the embedded store now and then, as kube-apiserver does with etcd: history lasts one to two intervals.
+// Compacts the embedded store at intervals, as kube-apiserver does with etcd: history lasts one to two intervals.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { type Engine, isStorageError } from '@kapstan/storage';
 
 export interface StoreCompactorOptions {
   readonly engine: Engine;
-  /** Time between two compactions, in milliseconds. 0 = none. */
+  /** Time between compactions, in milliseconds. 0 = never. */
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Starts at once; the returned function ends it. The first round compacts nothing: it only notes where history is. */
+/** Starts at once; the returned function stops it. The first round compacts nothing and only notes the current revision. */
 export function startStoreCompactor({ engine, intervalMs, clock, logger }: StoreCompactorOptions): () => void {
   let noted: Revision | undefined;
   let cancel: CancelTimer = () => undefined;
@@ -22,7 +22,7 @@ export function startStoreCompactor({ engine, intervalMs, clock, logger }: Store
       noted = now;
     } catch (error) {
       if (!isOver && !isStorageError(error, 'Closed'))
-        logger.warn('The store could not be compacted', { error: String(error) });
+        logger.warn('could not compact the store; retrying at the next interval', { error: String(error) });
     }
     if (!isOver) arm();
   };

@@ -126,7 +126,9 @@ describe('startControlPlane with resources that have another etcd', () => {
     onTestFinished(() => rm(dataDir, { recursive: true }));
     const etcdOverrides = [{ group: '', resource: 'events', endpoints: ['http://127.0.0.1:1'] }];
     const started = startControlPlane({ dataDir, etcdOverrides, http: 'off', ...(engine && { engine }) });
-    await expect(started).rejects.toThrow('etcdOverrides: only resources of an etcd can have another one');
+    await expect(started).rejects.toThrow(
+      'etcdOverrides: a resource can have its own etcd cluster only when the store is an etcd cluster',
+    );
   });
 });
 

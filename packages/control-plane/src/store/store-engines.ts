@@ -1,5 +1,5 @@
-// StoreEngines: the stores of a control plane: one for all resources, and those that some built-in ones have to themselves
-// (`--etcd-servers-overrides`). Opened by control-plane.ts, asked by resources.ts.
+// StoreEngines: the stores of a control plane: one for all resources, and separate ones for some built-in resources
+// (`--etcd-servers-overrides`). Opened by control-plane.ts, used by resources.ts.
 import { join, resolve } from 'node:path';
 import type { Clock, GroupResource, Logger } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -12,15 +12,15 @@ import { StartError, startingWith } from '../start-error.ts';
 
 export interface StoreEngines {
   readonly main: Engine;
-  /** The main one first, each once. */
+  /** Every engine once, the main one first. */
   readonly all: readonly Engine[];
-  /** Where the objects of a resource are. */
+  /** Returns the engine that stores the objects of a resource. */
   engineFor(definition: Pick<ResourceDefinition, 'group' | 'resource' | 'isCustom'>): Engine;
 }
 
-/** A resource with an etcd cluster of its own. */
+/** A resource with its own etcd cluster. */
 export interface EtcdOverride extends GroupResource {
-  /** Members of that cluster; all else is as in the main one. */
+  /** Servers of that cluster; all other settings are those of the main one. */
   readonly endpoints: readonly string[];
 }
 
@@ -29,7 +29,7 @@ interface Ports {
   readonly logger: Logger;
 }
 
-/** As in the options of the control plane. */
+/** See the options of the control plane. */
 export interface StoreEnginesOptions {
   readonly dataDir: string;
   readonly engine?: Engine;
@@ -40,14 +40,14 @@ export interface StoreEnginesOptions {
   readonly onFatal?: (error: unknown) => void;
 }
 
-/** One store for everything. */
+/** Uses one store for everything. */
 export function singleEngine(main: Engine): StoreEngines {
   return { main, all: [main], engineFor: () => main };
 }
 
 /**
- * Opens what the options name; `closers` gets what closes it, also of what was opened before something failed. An engine that was
- * given stays its owner's.
+ * Opens the engines that the options name. `closers` receives a function that closes each, also when a later one fails to open. The caller
+ * still owns an engine that it passed in.
  */
 export async function openStoreEngines(
   options: StoreEnginesOptions,
@@ -55,7 +55,9 @@ export async function openStoreEngines(
 ): Promise<StoreEngines> {
   const { engine, etcd, etcdOverrides = [] } = options;
   if (etcdOverrides.length > 0 && (etcd === undefined || engine !== undefined)) {
-    throw new StartError('etcdOverrides', { cause: 'only resources of an etcd can have another one' });
+    throw new StartError('etcdOverrides', {
+      cause: 'a resource can have its own etcd cluster only when the store is an etcd cluster',
+    });
   }
   const keep = (opened: Engine): Engine => {
     closers.push(() => opened.close());
@@ -84,7 +86,7 @@ export async function openStoreEngines(
   };
 }
 
-/** Events are one kind with two names, stored under the older one. Source: AddCohabitatingResources. */
+/** Returns the stored name of a resource. Events are one kind with two names, stored under the older. Source: AddCohabitatingResources. */
 function storedUnder(definition: GroupResource): string {
   const name = formatGroupResource(definition);
   return name === 'events.events.k8s.io' ? 'events' : name;
@@ -106,7 +108,7 @@ function openMain(options: StoreEnginesOptions, etcd: EtcdEngineOptions, ports: 
   return startingWith('etcd', () => openEtcd(etcd, { ...options, ...ports }));
 }
 
-/** Who waits longer for a start wants to know what for. */
+/** After this time a log line says what the start is waiting for. */
 const sayWaitingMs = 2_000;
 
 async function openEtcd(
@@ -114,7 +116,7 @@ async function openEtcd(
   { keyPrefix, clock, logger }: Ports & Pick<StoreEnginesOptions, 'keyPrefix'>,
 ): Promise<Engine> {
   const servers = etcd.endpoints.join(', ');
-  const told = clock.setBackgroundTimer(() => logger.warn('Waiting for etcd', { servers }), sayWaitingMs);
+  const told = clock.setBackgroundTimer(() => logger.warn('waiting for etcd', { servers }), sayWaitingMs);
   try {
     const { openEtcdEngine } = await import('@kapstan/storage-etcd');
     return await openEtcdEngine({ clock, logger, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd });

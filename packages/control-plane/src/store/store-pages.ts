@@ -1,5 +1,5 @@
-// The pages below /debug/kapstan/store: stats, compaction and backup of the store of a running server. What
-// `kapstan store … --kubeconfig` calls; the built-in rule lets system:masters in alone.
+// Pages below /debug/kapstan/store: stats, compaction and backup of a running server's store. `kapstan store … --kubeconfig`
+// calls them; the built-in rule admits only system:masters.
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -12,9 +12,9 @@ import type { StoreEngines } from './store-engines.ts';
 
 export interface StorePagesOptions {
   readonly engines: StoreEngines;
-  /** Where a backup is made before it is sent; removed afterwards. */
+  /** Directory in which a backup is made before it is sent; the backup is removed afterwards. */
   readonly workDir: string;
-  /** Told after the compaction of each store. */
+  /** Called after the compaction of each store. */
   readonly forgetBefore: (engine: Engine, revision: Revision) => void;
 }
 
@@ -39,7 +39,7 @@ export function storePages(options: StorePagesOptions): Page[] {
   ];
 }
 
-/** Of the main store; `overrides`: of the others, where there are some. */
+/** Returns the stats of the main store; `overrides` holds those of the others, if there are any. */
 async function statsOfAll({ all: [main, ...others] }: StoreEngines): Promise<unknown> {
   const stats = await Promise.all([main, ...others].map((engine) => statsOf(engine as Engine)));
   const [first, ...overrides] = stats;
@@ -52,7 +52,7 @@ async function statsOf(engine: Engine): Promise<unknown> {
   return { revision, compactRevision: engine.compactRevision(), fileBytes };
 }
 
-/** All stores, each to its present revision; the answer tells that of the main one. */
+/** Compacts all stores to their current revisions; returns that of the main one. */
 async function compact({ engines, forgetBefore }: StorePagesOptions): Promise<{ readonly revision: Revision }> {
   const compacted = engines.all.map(async (engine) => {
     const revision = await compactOne(engine);
@@ -63,7 +63,7 @@ async function compact({ engines, forgetBefore }: StorePagesOptions): Promise<{ 
   return main as { readonly revision: Revision };
 }
 
-/** One that is compacted already is fine. */
+/** Succeeds also when the store is compacted to this revision already. */
 async function compactOne(engine: Engine): Promise<Revision> {
   const revision = await engine.currentRevision();
   try {
@@ -81,14 +81,17 @@ function embedded(engine: Engine): LmdbEngine {
   );
 }
 
-/** Made whole before a byte is sent, so that a failure is an answer; its file has no name any more while it is sent. */
+/**
+ * Makes the whole backup before a byte is sent, so that a failure can still be answered with an error. The file is unlinked while it is
+ * sent.
+ */
 async function backup(engine: LmdbEngine, { workDir }: StorePagesOptions, signal: AbortSignal): Promise<Readable> {
   const directory = await mkdtemp(join(workDir, 'backup-')).catch(refuseForSpace);
   try {
     await engine.backup(directory).catch(refuseForSpace);
     const copy = await open(join(directory, dataFileName));
     const pieces = copy.createReadStream({ highWaterMark: 1_048_576, signal });
-    // Who is gone before the first piece reads no error.
+    // When the client leaves before the first piece, nobody listens for the stream's error.
     return pieces.on('error', () => undefined);
   } finally {
     await rm(directory, { recursive: true, force: true });

@@ -1,13 +1,13 @@
-// StorePolls: asks the store now and then how many objects it holds and how large it is, for /metrics. Part of resources.ts.
+// StorePolls counts the stored objects and reads the size of the store at intervals, for /metrics. Part of resources.ts.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import type { ResourceStack } from '@kapstan/apiserver';
 import { type Engine, isStorageError, type StorageStats } from '@kapstan/storage';
 
 export interface StorePollsOptions {
   readonly engines: readonly Engine[];
-  /** Those that are open now. */
+  /** The stacks that are open now. */
   readonly stacks: Iterable<ResourceStack>;
-  /** `--etcd-count-metric-poll-period`, in milliseconds; up to 1.2 times as much comes on top. 0 = never. */
+  /** `--etcd-count-metric-poll-period`, in milliseconds; a random 0 to 1.2 times as much is added. 0 = never. */
   readonly countPeriodMs: number;
   /** `--etcd-db-metric-poll-interval`, in milliseconds. 0 = never. */
   readonly sizePeriodMs: number;
@@ -31,17 +31,19 @@ export class StorePolls {
     this.#options = options;
   }
 
-  /** What the last sizes were, in the order of the engines; undefined for one that could not be had. Empty before the first. */
+  /**
+   * The sizes last read, in the order of the engines; undefined for an engine whose size could not be read. Empty before the first read.
+   */
   get storedBytes(): readonly (number | undefined)[] {
     return this.#storedBytes;
   }
 
-  /** Undefined when the objects were never counted. */
+  /** Returns undefined before the objects were first counted. */
   statsOf(stack: ResourceStack): StorageStats | 'failed' | undefined {
     return this.#stats.get(stack);
   }
 
-  /** Asks at once, then again and again. */
+  /** Polls at once and then at each interval. */
   start(): void {
     const { countPeriodMs, sizePeriodMs, random = Math.random } = this.#options;
     this.#repeat(
@@ -83,7 +85,7 @@ export class StorePolls {
       this.#stats.set(stack, await stack.stats());
     } catch (error) {
       this.#stats.set(stack, 'failed');
-      this.#tell('Stored objects could not be counted', error);
+      this.#tell('could not count stored objects', error);
     }
   }
 
@@ -95,7 +97,7 @@ export class StorePolls {
     try {
       return await engine.storedBytes();
     } catch (error) {
-      this.#tell('The size of the store could not be had', error);
+      this.#tell('could not read the size of the store', error);
       return undefined;
     }
   }

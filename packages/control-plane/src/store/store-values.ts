@@ -1,5 +1,5 @@
-// ValueReader: what `kapstan store check` asks of each stored value: whether a server could read it. Encrypted ones it only
-// counts, as the command has no keys. Used by store-command.ts.
+// ValueReader checks for `kapstan store check` that a server could read each stored value. Encrypted values are only counted, because
+// the command has no keys. Used by store-command.ts.
 
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { storageCodec } from '@kapstan/apiserver';
@@ -9,14 +9,14 @@ import { type Codec, jsonCodec, normalizePrefix } from '@kapstan/storage';
 const encryptedMark = Buffer.from('k8s:enc:');
 
 export class ValueReader {
-  /** Values that were not looked into. */
+  /** Number of encrypted values, which were not checked. */
   encrypted = 0;
   readonly #prefix: string;
-  /** By what their keys begin with, below the prefix. */
+  /** Codecs by key prefix, without the common prefix. */
   readonly #codecs: ReadonlyMap<string, Codec<UnstructuredObject>>;
   readonly #custom: Codec<UnstructuredObject> = jsonCodec();
 
-  /** `keyPrefix`: as of --etcd-prefix. */
+  /** `keyPrefix` is the value of --etcd-prefix. */
   constructor(keyPrefix: string) {
     this.#prefix = normalizePrefix(keyPrefix);
     this.#codecs = new Map(
@@ -27,14 +27,16 @@ export class ValueReader {
     );
   }
 
-  /** Throws when it can be read by nobody. What is not below the prefix is somebody else's. */
+  /** Throws when no server could read the value. Ignores keys outside the prefix, which belong to somebody else. */
   read(key: string, value: Uint8Array): void {
     if (!key.startsWith(this.#prefix)) return;
     if (encryptedMark.compare(value, 0, encryptedMark.length) === 0) this.encrypted += 1;
     else this.#codecOf(`/${key.slice(this.#prefix.length)}`).decode(value, 1 as Revision);
   }
 
-  /** The longest prefix decides: "/services/specs" is not "/services". What has none is of a custom resource, always JSON. */
+  /**
+   * Uses the longest matching prefix: "/services/specs" is not "/services". Values without one are custom resources, which are always JSON.
+   */
   #codecOf(path: string): Codec<UnstructuredObject> {
     for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
       const codec = this.#codecs.get(path.slice(0, end));

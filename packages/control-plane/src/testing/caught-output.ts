@@ -1,7 +1,7 @@
-// catchOutput: what a command prints in a test, instead of the terminal. Used by the tests of the command.
+// catchOutput captures what a command prints in a test. Used by the tests of the command.
 import { type MockInstance, vi } from 'vitest';
 
-/** Hands over each text that is written to the stream, until `vi.restoreAllMocks` or `mockRestore` of the result. */
+/** Passes each text written to the stream to `onText`, until `vi.restoreAllMocks` or `mockRestore` of the result. */
 export function catchOutput(stream: NodeJS.WriteStream, onText: (text: string) => void): MockInstance {
   return vi.spyOn(stream, 'write').mockImplementation((...args: unknown[]) => {
     onText(String(args[0]));

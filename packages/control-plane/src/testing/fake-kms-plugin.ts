@@ -1,4 +1,4 @@
-// FakeKmsPlugin: a KMS v2 plug-in on a real Unix socket, for tests. It seals keys by turning their bits over.
+// FakeKmsPlugin: a KMS v2 plug-in on a real Unix socket, for tests. It encrypts keys by inverting their bits.
 import { fileURLToPath } from 'node:url';
 import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -14,14 +14,14 @@ interface Request {
 export class FakeKmsPlugin {
   keyId = 'key-1';
   healthz = 'ok';
-  /** Set: every call fails with it. */
+  /** When set, every call fails with this message. */
   failure: string | undefined;
-  /** Set: no call is answered. */
+  /** When true, no call is answered. */
   isSilent = false;
   readonly calls: { readonly method: string; readonly request: Request }[] = [];
   #server: Server | undefined;
 
-  /** Resolves when it listens. */
+  /** Resolves when the server listens. */
   async listen(address: string): Promise<void> {
     const file = fileURLToPath(new URL('../../proto/kms.proto', import.meta.url));
     const service = loadSync(file, { defaults: true })['v2.KeyManagementService'] as ServiceDefinition;

@@ -1,2 +1,2 @@
-// What informers are tested with lives lower: FakeListerWatcher and VirtualClock in @kapstan/api/testing.
+// The parts that tests of informers use are in a lower package: FakeListerWatcher and VirtualClock in @kapstan/api/testing.
 export {};

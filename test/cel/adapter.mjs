@@ -1,5 +1,6 @@
 // The recorded facts asked of our implementation: `expression(case)` answers what test/cel/facts/expressions hold.
 // Also used by hand: node /path/to/compare.mjs test/cel/adapter.mjs
+import { existsSync, readFileSync } from 'node:fs';
 import { register } from 'node:module';
 
 // Outside of vitest the sources are loaded by hooks, which compile them.
@@ -30,7 +31,8 @@ export function rules() {
   return { crdErrors: [{ field: '', type: 'not yet', text: 'rules of definitions are not built yet' }] };
 }
 
-export function expression({ expr, vars = {} }) {
+export function expression({ id, expr, vars: given = {} }) {
+  const vars = exactVars(id, given);
   const declared = Object.fromEntries(Object.entries(vars).map(([name, { type }]) => [name, type]));
   let compiled;
   try {
@@ -61,7 +63,8 @@ function sizesOf(vars) {
   return ({ path }) => {
     const [name, ...rest] = path ?? [];
     const size = vars[name]?.sizes?.[rest.join('.')];
-    return size && { min: BigInt(size.min), max: BigInt(size.max) };
+    // One number bounds a size from above.
+    return size === undefined ? undefined : { min: 0n, max: BigInt(size) };
   };
 }
 
@@ -91,10 +94,47 @@ function typed(type, value) {
     case 'optional':
       return value === null ? CelOptional.none : CelOptional.of(typed(inner, value));
     case 'dyn':
-      return value;
+      return dynamic(value);
     default:
       return value;
   }
+}
+
+/** JSON as an API server decodes it. Numbers that JSON.parse would change stand as `{ $number: text }`. */
+function dynamic(value) {
+  if (Array.isArray(value)) return value.map(dynamic);
+  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value.$number === 'string') {
+    const isWhole = /^-?\d+$/.test(value.$number);
+    return isWhole ? intValue(BigInt(value.$number)) : doubleValue(Number(value.$number));
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, dynamic(item)]));
+}
+
+/**
+ * The variables of a case with all digits of their numbers. The comparer has parsed them by JSON.parse, for which 2.0 is 2; the
+ * copy of the facts here still has the text.
+ */
+function exactVars(id, vars) {
+  const hasDynamic = Object.values(vars).some(({ type }) => type === 'dyn');
+  const line = hasDynamic ? lineOf(id) : undefined;
+  return line === undefined ? vars : JSON.parse(markNumbers(line)).vars;
+}
+
+const factsDir = new URL('./facts/expressions/', import.meta.url);
+
+function lineOf(id = '') {
+  const file = new URL(`${id.split('/')[0]}.json`, factsDir);
+  if (!existsSync(file)) return undefined;
+  const line = readFileSync(file, 'utf8').split('\n').find((text) => text.startsWith(`{"id":${JSON.stringify(id)}`));
+  return line?.replace(/,$/, '');
+}
+
+/** Marks the numbers that are no small integers. */
+function markNumbers(text) {
+  return text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
+    token.startsWith('"') || /^-?\d{1,15}$/.test(token) ? token : `{"$number":"${token}"}`,
+  );
 }
 
 function typedMap(inner, value) {

@@ -110,8 +110,13 @@ export class Environment {
   lookUp(name: string): { readonly type: CelType; readonly isConstant: boolean } | undefined {
     const variable = this.#names.get(name);
     if (variable !== undefined) return { type: variable, isConstant: false };
-    const named = this.#typeNames.get(name) ?? (this.provider.hasStruct(name) ? structType(name) : undefined);
+    const named = this.#typeNames.get(name) ?? this.#struct(name);
     return named === undefined ? undefined : { type: typeOfType(named), isConstant: true };
+  }
+
+  #struct(name: string): CelType | undefined {
+    if (!this.provider.hasStruct(name)) return undefined;
+    return this.provider.structType?.(name) ?? structType(name);
   }
 
   function(name: string): FunctionDeclaration | undefined {

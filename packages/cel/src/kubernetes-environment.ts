@@ -16,6 +16,7 @@ import { standardLibrary } from './libraries/standard.ts';
 import { stringsLibrary, stringsLibraryV2 } from './libraries/strings.ts';
 import { twoVariablesLibrary } from './libraries/two-variables.ts';
 import { urlsLibrary } from './libraries/urls.ts';
+import { wellKnownTypes } from './libraries/well-known-types.ts';
 
 /** Minor versions of Kubernetes 1. */
 interface VersionedLibrary {
@@ -67,6 +68,7 @@ function extensionOf(minor: number): Extension {
   const present = libraries.filter(({ since, until }) => minor >= since && (until === undefined || minor < until));
   return {
     libraries: present.map(({ library }) => library),
+    provider: wellKnownTypes,
     comparesNumbers: minor >= 28,
     validation: { requiresSameTypes: true, checksLiterals: minor >= 29 },
   };

@@ -5,10 +5,10 @@ import type { Environment } from './environment.ts';
 import { DecisionPending } from './libraries/authorizer.ts';
 import { type Code, runSlices } from './plan/code.ts';
 import { emit } from './plan/emit.ts';
-import { EvaluationStop, Frame, GiveUp, type VariableSource } from './plan/frame.ts';
+import { Frame, GiveUp, type VariableSource } from './plan/frame.ts';
 import { planExpression } from './plan/planner.ts';
 import type { Expr } from './syntax/expr.ts';
-import { isFailure } from './values/failure.ts';
+import { EvaluationStop, isFailure } from './values/failure.ts';
 
 /** What Kubernetes lets one evaluation spend. */
 export const perCallLimit = 1_000_000;

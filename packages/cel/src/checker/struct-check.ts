@@ -26,7 +26,7 @@ function structTypeOf(checker: Checker, expr: StructExpr, type: CelType): CelTyp
     checker.report(expr, `'${type.name}' is not a type`);
     return errorType;
   }
-  if (type.first.kind === 'struct') return type.first;
+  if (type.first.kind === 'struct' || checker.environment.provider.hasStruct(expr.name)) return type.first;
   checker.report(expr, `'${type.first.name}' is not a message type`);
   return errorType;
 }

@@ -6,7 +6,7 @@ export function estimateListCall(call: EstimatedCall): CallEstimate | undefined 
   const { overload } = call;
   const estimate = estimates.get(overload);
   if (estimate !== undefined) return estimate(call);
-  const sort = /^list_(\w+)_(sort|sortByAssociatedKeys)$/.exec(overload);
+  const sort = /^list_(.+)_(sort|sortByAssociatedKeys)$/.exec(overload);
   if (sort === null) return undefined;
   const keys = sort[2] === 'sort' ? call.target : call.args[0];
   return keys && sortEstimate(call.sizeOf(keys), sort[1] ?? '');

@@ -3,6 +3,7 @@
 import { type AnyList, isList, listAt, listItems, listSize } from '../values/cel-list.ts';
 import { type AnyMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
+import { EvaluationStop, isFailure } from '../values/failure.ts';
 import type { Int } from '../values/integers.ts';
 import { costSize, utf8Length } from '../values/sizes.ts';
 import { listCost, patternFactor, stringFactor } from './cost-node.ts';
@@ -118,8 +119,8 @@ function allocating(factor: number, size: number): number {
 const output: CallCost = (_, result) => allocating(1, costSize(result));
 
 function listCosts(overload: string): CallCost | undefined {
-  if (/^list_\w+_sort$/.test(overload)) return ([list]) => selfCompare(list);
-  if (/^list_\w+_sortByAssociatedKeys$/.test(overload)) return ([, keys]) => selfCompare(keys);
+  if (/^list_.+_sort$/.test(overload)) return ([list]) => selfCompare(list);
+  if (/^list_.+_sortByAssociatedKeys$/.test(overload)) return ([, keys]) => selfCompare(keys);
   return listCostsByOverload.get(overload);
 }
 
@@ -128,21 +129,29 @@ const listCostsByOverload: ReadonlyMap<string, CallCost> = new Map<string, CallC
   ['lists_range', output],
   ['list_reverse', output],
   ['list_flatten', ([list]) => allocating(1, costSize(list))],
-  ['list_flatten_int', ([list, depth]) => allocating(Number(depth as Int), costSize(list))],
+  ['list_flatten_int', flattenCost],
   ['list_distinct', ([list]) => selfCompare(list)],
   ['list_sets_contains_list', setCost(1)],
   ['list_sets_intersects_list', setCost(1)],
   ['list_sets_equivalent_list', setCost(2)],
 ]);
 
-/** Every element against every other one. */
+/** Every element against every other one. Go's counter ends the evaluation when the list is an error. */
 function selfCompare(list: unknown): number {
+  if (isFailure(list)) throw new EvaluationStop(`${conversionPanic} *types.Err is not traits.Lister: missing method Add`);
   const size = costSize(list);
   if (size === 0 || !isList(list)) return allocating(2, 0);
   const first = listAt(list as AnyList, 0);
   const isText = typeof first === 'string' || first instanceof Uint8Array;
   return allocating(isText ? 2.1 : 2, listSize(list) ** 2);
 }
+
+function flattenCost([list, depth]: readonly unknown[]): number {
+  if (isFailure(depth)) throw new EvaluationStop(`${conversionPanic} ref.Val is *types.Err, not types.Int`);
+  return allocating(Number(depth as Int), costSize(list));
+}
+
+const conversionPanic = 'internal error: interface conversion:';
 
 function setCost(factor: number): CallCost {
   return ([left, right]) => 1 + costSize(left) * costSize(right) * factor;

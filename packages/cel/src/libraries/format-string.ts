@@ -13,6 +13,8 @@ import { type FormatClause, FormatFailure, formatClauses } from './format-clause
 import { notBinary, notDecimal, notFixed, notHex, notOctal, notScientific, notString } from './format-texts.ts';
 
 const defaultPrecision = 6;
+/** Go keeps the precision of this clause in one byte. */
+const precisionSize = 256;
 const encoder = new TextEncoder();
 
 /** The text with its clauses replaced by the values of the list, or the error. */
@@ -33,7 +35,7 @@ function formatValueAs({ verb, precision = defaultPrecision }: FormatClause, val
     case 'd':
       return formatDecimal(value);
     case 'f':
-      return formatDouble(value, notFixed, (double) => localFixed(double, precision));
+      return formatDouble(value, notFixed, (double) => localFixed(double, precision % precisionSize));
     case 'e':
       return formatDouble(value, notScientific, (double) => localScientific(double).padStart(precision, ' '));
     case 'b':

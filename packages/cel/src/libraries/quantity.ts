@@ -5,18 +5,21 @@ import { type CelType, structType } from '../types/cel-type.ts';
 import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
-import { type Int, int64Range, intOf } from '../values/integers.ts';
+import { type Int, intOf } from '../values/integers.ts';
 import { doubleValue } from '../values/value.ts';
+import { type Amount, addAmounts, approximate, integerOf, readAmount } from './amount.ts';
 
 const quantityType = structType('kubernetes.Quantity');
 
 export class CelQuantity extends CelObject {
   readonly type: CelType = quantityType;
   readonly quantity: Quantity;
+  readonly amount: Amount;
 
-  constructor(quantity: Quantity) {
+  constructor(quantity: Quantity, amount: Amount = readAmount(quantity.toString())) {
     super();
     this.quantity = quantity;
+    this.amount = amount;
   }
 
   override equals(other: unknown): boolean | CelFailure {
@@ -30,17 +33,19 @@ export class CelQuantity extends CelObject {
 
 function quantity(text: string): CelQuantity | CelFailure {
   try {
-    return new CelQuantity(parseQuantity(text));
+    return new CelQuantity(parseQuantity(text), readAmount(text));
   } catch (error) {
     return new CelFailure((error as Error).message);
   }
 }
 
-/** The amount as an int, or undefined when it has a fraction or does not fit. */
-function wholeOf({ quantity }: CelQuantity): Int | undefined {
-  const rounded = quantity.scaledValue();
-  if (!int64Range.has(rounded) || quantityOf(rounded).compare(quantity) !== 0) return undefined;
-  return intOf(rounded);
+function wholeOf({ amount }: CelQuantity): Int | undefined {
+  const whole = integerOf(amount);
+  return whole === undefined ? undefined : intOf(whole);
+}
+
+function approximation({ amount, quantity }: CelQuantity): unknown {
+  return doubleValue(amount === undefined ? quantity.toNumber() : approximate(amount));
 }
 
 const notWhole = new CelFailure('cannot convert value to integer');
@@ -51,10 +56,19 @@ function compared(name: string, id: string, read: (order: number) => unknown, re
   return oneOverload(name, memberOverload(id, `${pair} -> ${result}`, run));
 }
 
-function combined(name: string, combine: (left: Quantity, right: Quantity) => Quantity): FunctionDeclaration {
-  const run = (left: CelQuantity, right: CelQuantity): unknown => new CelQuantity(combine(left.quantity, right.quantity));
+function sum(left: CelQuantity, right: CelQuantity): CelQuantity {
+  return new CelQuantity(left.quantity.add(right.quantity), addAmounts(left.amount, right.amount));
+}
+
+function difference(left: CelQuantity, right: CelQuantity): CelQuantity {
+  const { amount } = right;
+  const negative = amount && { ...amount, value: -amount.value };
+  return new CelQuantity(left.quantity.subtract(right.quantity), addAmounts(left.amount, negative));
+}
+
+function combined(name: string, run: (left: CelQuantity, right: CelQuantity) => CelQuantity): FunctionDeclaration {
   const runInt = (left: CelQuantity, right: Int): unknown =>
-    new CelQuantity(combine(left.quantity, quantityOf(right, 'DecimalExponent')));
+    run(left, new CelQuantity(quantityOf(right, 'DecimalExponent'), { value: BigInt(right), scale: 0 }));
   return {
     name,
     overloads: [
@@ -81,9 +95,7 @@ export const quantityLibrary: Library = {
     compared('compareTo', 'quantity_compare_to', (order) => order, 'int'),
     oneOverload(
       'asApproximateFloat',
-      memberOverload('quantity_get_float', 'kubernetes.Quantity -> double', ({ quantity }: CelQuantity) =>
-        doubleValue(quantity.toNumber()),
-      ),
+      memberOverload('quantity_get_float', 'kubernetes.Quantity -> double', approximation),
     ),
     oneOverload(
       'asInteger',
@@ -93,7 +105,7 @@ export const quantityLibrary: Library = {
       'isInteger',
       memberOverload('quantity_is_integer', 'kubernetes.Quantity -> bool', (value: CelQuantity) => wholeOf(value) !== undefined),
     ),
-    combined('add', (left, right) => left.add(right)),
-    combined('sub', (left, right) => left.subtract(right)),
+    combined('add', sum),
+    combined('sub', difference),
   ],
 };

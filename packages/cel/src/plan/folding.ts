@@ -1,11 +1,11 @@
 // Constant folding: literals of constants, and membership in a list of constants.
 import { CelMap } from '../values/cel-map.ts';
 import { type AnyList, listItems, listSize } from '../values/cel-list.ts';
+import { EvaluationStop } from '../values/failure.ts';
 import type { Int } from '../values/integers.ts';
 import { type CelUint, numberOfDouble } from '../values/numbers.ts';
 import { doubleValue, kindOf } from '../values/value.ts';
 import { buildList, buildMap } from './literals.ts';
-import { EvaluationStop } from './frame.ts';
 import type { ConstantNode, ListNode, MapNode, MembershipNode, PlanNode } from './plan-node.ts';
 
 export function foldedList(node: ListNode): PlanNode {

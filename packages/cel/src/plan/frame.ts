@@ -1,16 +1,10 @@
 // Frame: the state of one evaluation: variables and what has been spent.
 
+import { EvaluationStop } from '../values/failure.ts';
+
 /** Where an evaluation finds its variables. Undefined for a variable that has no value. */
 export interface VariableSource {
   find(name: string): unknown;
-}
-
-/** Ends an evaluation at once: nothing absorbs it. */
-export class EvaluationStop extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'EvaluationStop';
-  }
 }
 
 /** Ends an attempt to evaluate without pause: it takes so long that it has to be done in slices. */

@@ -18,7 +18,7 @@ interface PlannedCall {
   readonly overloads: readonly string[];
 }
 
-const conversions = new Set(['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'uint']);
+const conversions = new Set(['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'type', 'uint']);
 
 export function planFunction(environment: Environment, call: PlannedCall): PlanNode {
   const overload = call.overloads.length === 1 ? (call.overloads[0] as string) : '';

@@ -1,9 +1,8 @@
 // Values of list, map and struct literals from the values of their parts.
 import { CelMap } from '../values/cel-map.ts';
-import { CelFailure, isFailure } from '../values/failure.ts';
+import { CelFailure, EvaluationStop, isFailure } from '../values/failure.ts';
 import { formatValue } from '../values/format-value.ts';
 import { CelOptional } from '../values/optional.ts';
-import { EvaluationStop } from './frame.ts';
 import type { ListNode, MapNode, StructNode } from './plan-node.ts';
 
 /** Undefined for an optional part that has no value. */

@@ -74,7 +74,7 @@ class Planner {
 
   #planSelect(expr: SelectExpr): PlanNode {
     const operand = attributeOf(this.plan(expr.operand));
-    operand.qualifiers.push({ key: { value: expr.field }, isOptional: false, isTest: expr.isTest });
+    addQualifier(operand, { key: { value: expr.field }, isOptional: false, isTest: expr.isTest });
     if (expr.isTest) operand.isTest = true;
     return operand;
   }
@@ -137,8 +137,14 @@ function conditional(condition: PlanNode, whenTrue: PlanNode, whenFalse: PlanNod
 
 function planIndex(operand: PlanNode, index: PlanNode, isOptional: boolean): AttributeNode {
   const node = attributeOf(operand);
-  node.qualifiers.push({ key: keyOf(index), isOptional, isTest: false });
+  addQualifier(node, { key: keyOf(index), isOptional, isTest: false });
   return node;
+}
+
+/** A selection on a conditional is one on both of its branches. */
+function addQualifier(node: AttributeNode, qualifier: Qualifier): void {
+  if (node.base.kind !== 'conditional') node.qualifiers.push(qualifier);
+  else for (const branch of node.base.branches) addQualifier(branch, qualifier);
 }
 
 function keyOf(index: PlanNode): Qualifier['key'] {

@@ -138,7 +138,6 @@ export const standardMacros: readonly Macro[] = [
   quantifier('all', allFold),
   quantifier('exists', existsFold),
   quantifier('exists_one', existsOneFold),
-  quantifier('existsOne', existsOneFold),
   memberMacro('map', 2, expandMap),
   memberMacro('map', 3, expandMap),
   memberMacro('filter', 2, expandFilter),

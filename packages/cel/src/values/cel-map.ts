@@ -59,8 +59,13 @@ export class CelMap extends CelBox {
 
 function boxedKey(key: unknown): string | undefined {
   if (key instanceof CelUint) return `u${key.value}`;
-  return kindOf(key) === 'double' ? `d${numberOfDouble(key)}` : undefined;
+  if (kindOf(key) !== 'double') return undefined;
+  const value = numberOfDouble(key);
+  return Number.isNaN(value) ? `d${value}${nans++}` : `d${value}`;
 }
+
+/** NaN is equal to nothing, so each one is a key of its own that nobody finds. */
+let nans = 0;
 
 /** The same number as an int and as a uint, where it has one of that type. Doubles are no keys that others find. */
 function equalNumbers(key: unknown): readonly unknown[] {

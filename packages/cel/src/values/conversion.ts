@@ -171,21 +171,24 @@ function doubleToUint(value: number): unknown {
   return value >= 0 && value < 2 ** 64 ? new CelUint(BigInt(Math.trunc(value))) : uintOverflow;
 }
 
-const decimalForm = /^[+-]?(?:\d+(?:_?\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const decimalForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const hexForm = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?[pP]([+-]?\d+)$/;
+/** Underscores may stand between two digits, and after 0x. */
+const separators = /(?<=[0-9a-fA-F]|0[xX])_(?=[0-9a-fA-F])/g;
 
 /** As Go's strconv.ParseFloat: decimal, hexadecimal with an exponent, infinities and NaN; undefined for what does not fit. */
 function parseDouble(text: string): unknown {
   const special = /^([+-]?)(?:inf|infinity)$/i.exec(text);
   if (special !== null) return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   if (/^nan$/i.test(text)) return Number.NaN;
-  const hex = hexForm.exec(text);
-  const value = hex === null ? parseDecimalDouble(text) : parseHexDouble(hex);
+  const digits = text.replace(separators, '');
+  const hex = hexForm.exec(digits);
+  const value = hex === null ? parseDecimalDouble(digits) : parseHexDouble(hex);
   return value !== undefined && Number.isFinite(value) ? doubleValue(value) : undefined;
 }
 
 function parseDecimalDouble(text: string): number | undefined {
-  return decimalForm.test(text) && !text.includes('_') ? Number(text) : undefined;
+  return decimalForm.test(text) ? Number(text) : undefined;
 }
 
 function parseHexDouble([, sign = '', whole = '', fraction = '', exponent = '0']: RegExpExecArray): number | undefined {

@@ -21,3 +21,11 @@ export function isFailure(value: unknown): value is CelFailure {
 export function overloadFailure(value: unknown): CelFailure {
   return value instanceof CelFailure ? value : noSuchOverload;
 }
+
+/** Ends an evaluation at once: nothing absorbs it. */
+export class EvaluationStop extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'EvaluationStop';
+  }
+}

@@ -1,5 +1,6 @@
 // compile: a text to an expression that can be evaluated.
 import { checkExpression } from './checker/checker.ts';
+import { resolveNames } from './checker/unchecked.ts';
 import { validateLiterals } from './checker/validators.ts';
 import { estimateCost } from './cost/cost-estimate.ts';
 import type { SizeEstimator } from './cost/cost-node.ts';
@@ -28,6 +29,8 @@ export interface CompileOptions {
   readonly declarations?: Declarations;
   /** Default: that of stored expressions in the newest version of Kubernetes. */
   readonly environment?: Environment;
+  /** Whether types are checked. Without, errors of types show when the expression is evaluated. Default true. */
+  readonly checksTypes?: boolean;
   /** Bounds of the sizes of variables, for the estimate of the cost. Default: nothing is known of them. */
   readonly sizes?: SizeEstimator;
 }
@@ -84,17 +87,22 @@ export function compile(text: string, options: CompileOptions = {}): CompiledExp
   const issues = new Issues(new Source(text));
   const expr = parseExpression(text, environment.syntax, issues);
   issues.throwIfAny();
-  checkExpression(expr, environment, issues);
-  issues.throwIfAny();
-  validateLiterals(expr, environment, issues);
-  issues.throwIfAny();
+  if (options.checksTypes === false) resolveNames(expr, environment);
+  else {
+    checkExpression(expr, environment, issues);
+    issues.throwIfAny();
+    validateLiterals(expr, environment, issues);
+    issues.throwIfAny();
+  }
   return new CompiledExpression(text, { expr, environment, sizes: options.sizes ?? (() => undefined) });
 }
 
 function environmentOf({ declarations, environment = storedExpressions() }: CompileOptions): Environment {
   if (declarations === undefined) return environment;
   const { variables = {}, types, libraries } = declarations;
-  const typed = Object.entries(variables).map(([name, type]) => [name, type instanceof CelType ? type : typeOf(type)] as const);
+  const typed = Object.entries(variables).map(
+    ([name, type]) => [name, type instanceof CelType ? type : typeOf(type)] as const,
+  );
   return environment.extend({
     variables: new Map(typed),
     ...(types && { provider: types }),

@@ -88,6 +88,27 @@ export class Environment {
     });
   }
 
+  /** The same without any macro. */
+  withoutMacros(): Environment {
+    return this.#with({ syntax: { ...this.syntax, macros: new Map() } });
+  }
+
+  #with(change: Partial<EnvironmentParts>): Environment {
+    const { syntax, provider, container, validation, comparesNumbers } = this;
+    const [functions, names, typeNames] = [this.#functions, this.#names, this.#typeNames];
+    return new Environment({
+      functions,
+      names,
+      typeNames,
+      syntax,
+      provider,
+      container,
+      validation,
+      comparesNumbers,
+      ...change,
+    });
+  }
+
   /** Names that a name may mean, the most specific first. A leading dot means the name itself. */
   candidates(name: string): readonly string[] {
     if (name.startsWith('.')) return [name.slice(1)];

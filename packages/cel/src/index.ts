@@ -22,8 +22,8 @@ export {
   type Activation,
   type EvaluateOptions,
   type Evaluation,
-  perCallLimit,
   type Program,
+  perCallLimit,
   type TurnOptions,
 } from './program.ts';
 export { CelCompileError, CelProgramError, type Issue } from './syntax/issues.ts';
@@ -38,6 +38,7 @@ export {
 } from './types/function-declaration.ts';
 export type { TypeProvider } from './types/type-provider.ts';
 export { typeOf } from './types/type-text.ts';
+export type { ValueKind } from './values/cel-box.ts';
 export { CelList } from './values/cel-list.ts';
 export { CelMap } from './values/cel-map.ts';
 export { CelObject } from './values/cel-object.ts';
@@ -47,4 +48,3 @@ export { CelDouble, CelUint } from './values/numbers.ts';
 export { CelOptional } from './values/optional.ts';
 export { CelTimestamp, parseTimestamp } from './values/timestamp.ts';
 export { doubleValue, intValue, kindOf, typeOfValue, type Value } from './values/value.ts';
-export type { ValueKind } from './values/cel-box.ts';

@@ -55,7 +55,10 @@ export class Program {
    * Evaluates with a `yield` after each few hundred microseconds. What is soon done is done before the first one. Nothing that
    * the activation holds may change meanwhile.
    */
-  *evaluateInSlices(activation: Activation = {}, { budget = perCallLimit }: EvaluateOptions = {}): SlicedWork<Evaluation> {
+  *evaluateInSlices(
+    activation: Activation = {},
+    { budget = perCallLimit }: EvaluateOptions = {},
+  ): SlicedWork<Evaluation> {
     const source = sourceOf(activation);
     if (this.#code.slices === undefined || budget <= giveUpCost) return this.evaluate(activation, { budget });
     const attempt = new Frame(source, budget, giveUpCost);
@@ -91,7 +94,11 @@ export class Program {
   }
 }
 
-async function inTurns(work: SlicedWork<Evaluation>, clock: Clock, signal: CallSignal | undefined): Promise<Evaluation> {
+async function inTurns(
+  work: SlicedWork<Evaluation>,
+  clock: Clock,
+  signal: CallSignal | undefined,
+): Promise<Evaluation> {
   for (;;) {
     const endMs = clock.monotonicNow() + turnMs;
     do {
@@ -124,4 +131,3 @@ function sourceOf(activation: Activation): VariableSource {
   const record = activation as Readonly<Record<string, unknown>>;
   return { find: (name) => (Object.hasOwn(record, name) ? record[name] : undefined) };
 }
-

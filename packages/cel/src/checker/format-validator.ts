@@ -1,6 +1,14 @@
 // Checks constant format strings against the types of their arguments, where these are a list literal.
 import { type FormatClause, FormatFailure, formatClauses } from '../libraries/format-clauses.ts';
-import { notBinary, notDecimal, notFixed, notHex, notOctal, notScientific, notString } from '../libraries/format-texts.ts';
+import {
+  notBinary,
+  notDecimal,
+  notFixed,
+  notHex,
+  notOctal,
+  notScientific,
+  notString,
+} from '../libraries/format-texts.ts';
 import type { CallExpr, Expr } from '../syntax/expr.ts';
 import type { Issues } from '../syntax/issues.ts';
 import { type CelType, dynType, type TypeKind } from '../types/cel-type.ts';

@@ -16,7 +16,10 @@ interface Candidate {
 }
 
 /** The overloads that match and the type of their result; undefined when none does. */
-export function resolveOverloads(checker: Checker, { declaration, types, isMember }: Candidate): Resolution | undefined {
+export function resolveOverloads(
+  checker: Checker,
+  { declaration, types, isMember }: Candidate,
+): Resolution | undefined {
   const overloads: string[] = [];
   let type: CelType | undefined;
   for (const overload of declaration.overloads) {

@@ -31,7 +31,11 @@ function structTypeOf(checker: Checker, expr: StructExpr, type: CelType): CelTyp
   return errorType;
 }
 
-function fieldTypeOf(checker: Checker, expr: StructExpr, field: { readonly offset: number; readonly name: string }): CelType {
+function fieldTypeOf(
+  checker: Checker,
+  expr: StructExpr,
+  field: { readonly offset: number; readonly name: string },
+): CelType {
   const { provider } = checker.environment;
   if (!provider.hasStruct(expr.name)) {
     checker.report(field, `unexpected failed resolution of '${expr.name}'`);

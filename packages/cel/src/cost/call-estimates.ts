@@ -1,9 +1,16 @@
 // Estimates of calls: first those of Kubernetes' libraries, by function name, then those of the language, by overload.
 import { isExactType, structType } from '../types/cel-type.ts';
-import { type CallEstimate, type CostNode, elementOf, type EstimatedCall, patternFactor, stringFactor } from './cost-node.ts';
+import {
+  type CallEstimate,
+  type CostNode,
+  type EstimatedCall,
+  elementOf,
+  patternFactor,
+  stringFactor,
+} from './cost-node.ts';
 import { estimateListCall } from './list-estimates.ts';
-import { joinEstimate, replaceEstimate, splitEstimate } from './text-estimates.ts';
 import { add, exactly, multiply, one, type Range, scale, unknownSize } from './range.ts';
+import { joinEstimate, replaceEstimate, splitEstimate } from './text-estimates.ts';
 
 /** The cost of a call without that of its operands; undefined for calls that cost 1, or that the coster knows itself. */
 export function estimateCall(call: EstimatedCall): CallEstimate | undefined {
@@ -183,7 +190,10 @@ const byOverload: ReadonlyMap<string, Estimate> = new Map<string, Estimate>([
 ]);
 
 function comparisonOverloads(): string {
-  const ordered = ['less', 'greater', 'less_equals', 'greater_equals'].flatMap((name) => [`${name}_string`, `${name}_bytes`]);
+  const ordered = ['less', 'greater', 'less_equals', 'greater_equals'].flatMap((name) => [
+    `${name}_string`,
+    `${name}_bytes`,
+  ]);
   return [...ordered, 'equals', 'not_equals'].join(' ');
 }
 

@@ -3,7 +3,15 @@ import type { CallExpr, ComprehensionExpr, Expr, ListExpr, MapExpr, SelectExpr }
 import { type CelType, dynType, isOptional, type TypeKind } from '../types/cel-type.ts';
 import { sizeOf } from '../values/sizes.ts';
 import { estimateCall } from './call-estimates.ts';
-import { type CallEstimate, type CostNode, listCost, mapCost, type SizeEstimator, stringFactor, structCost } from './cost-node.ts';
+import {
+  type CallEstimate,
+  type CostNode,
+  listCost,
+  mapCost,
+  type SizeEstimator,
+  stringFactor,
+  structCost,
+} from './cost-node.ts';
 import { CostScope, type EntrySize, type LocalVariable } from './cost-scope.ts';
 import { add, exactly, largest, multiply, one, type Range, scale, union, unknownSize, zero } from './range.ts';
 
@@ -212,7 +220,9 @@ class Coster {
   }
 
   #element(range: Expr): LocalVariable {
-    return this.#containerKind(range) === 'list' ? this.#part(range, '@items', 'value') : this.#part(range, '@keys', 'key');
+    return this.#containerKind(range) === 'list'
+      ? this.#part(range, '@items', 'value')
+      : this.#part(range, '@keys', 'key');
   }
 
   #key(range: Expr): LocalVariable {

@@ -90,10 +90,16 @@ const costsByName: ReadonlyMap<string, NamedCost> = new Map<string, NamedCost>([
   ...named('find findAll', matching),
   ...named('cidr isIP isCIDR quantity isQuantity semver isSemver', traverseFirst(1)),
   ['ip.isCanonical', traverseFirst(2)],
-  ...named('masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast', 1),
+  ...named(
+    'masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast',
+    1,
+  ),
   ['validate', validate],
   ['format.named', 1],
-  ...named('sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch', 1),
+  ...named(
+    'sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch',
+    1,
+  ),
   ...named('getScheme getHostname getHost getPort getEscapedPath getQuery', 1),
   ['_==_', equality],
 ]);
@@ -102,7 +108,10 @@ const smaller: CallCost = ([left, right]) => Math.ceil(Math.min(costSize(left), 
 const joined: CallCost = ([left, right]) => Math.ceil((costSize(left) + costSize(right)) * stringFactor);
 
 const costsByOverload: ReadonlyMap<string, NamedCost> = new Map<string, NamedCost>([
-  ...named('starts_with_string ends_with_string string_to_bytes bytes_to_string strings_quote string_format', traverseFirst(1)),
+  ...named(
+    'starts_with_string ends_with_string string_to_bytes bytes_to_string strings_quote string_format',
+    traverseFirst(1),
+  ),
   ['in_list', ([, list]) => costSize(list)],
   ...named('less_string greater_string less_equals_string greater_equals_string', smaller),
   ...named('less_bytes greater_bytes less_equals_bytes greater_equals_bytes not_equals', smaller),
@@ -138,7 +147,8 @@ const listCostsByOverload: ReadonlyMap<string, CallCost> = new Map<string, CallC
 
 /** Every element against every other one. Go's counter ends the evaluation when the list is an error. */
 function selfCompare(list: unknown): number {
-  if (isFailure(list)) throw new EvaluationStop(`${conversionPanic} *types.Err is not traits.Lister: missing method Add`);
+  if (isFailure(list))
+    throw new EvaluationStop(`${conversionPanic} *types.Err is not traits.Lister: missing method Add`);
   const size = costSize(list);
   if (size === 0 || !isList(list)) return allocating(2, 0);
   const first = listAt(list as AnyList, 0);

@@ -1,5 +1,5 @@
 // Estimates of `replace`, `split` and `join`, whose results grow with their operands.
-import { type CallEstimate, elementOf, type EstimatedCall, stringFactor } from './cost-node.ts';
+import { type CallEstimate, type EstimatedCall, elementOf, stringFactor } from './cost-node.ts';
 import { add, largest, multiply, type Range, scale, zero } from './range.ts';
 
 /** Reading the text and writing the result. */

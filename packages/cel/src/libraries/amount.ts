@@ -39,7 +39,8 @@ export function readAmount(text: string): Amount {
   const digits = whole.replace(/^0+(?=\d)/, '');
   const shift = binaryShifts.get(suffix);
   const decimalScale = exponent === '' ? decimalScales.get(suffix) : Number(exponent);
-  const read = shift === undefined ? decimal({ digits, fraction, scale: decimalScale ?? 0 }) : binary(digits, fraction, shift);
+  const read =
+    shift === undefined ? decimal({ digits, fraction, scale: decimalScale ?? 0 }) : binary(digits, fraction, shift);
   return read && sign === '-' ? { ...read, value: -read.value } : read;
 }
 

@@ -69,7 +69,11 @@ export class CelAuthorizer extends AuthorizerObject {
   readonly #asked: Asked;
   readonly #decisions: Map<string, AuthorizationDecision | Promise<unknown>>;
 
-  constructor(port: Authorizer, asked: Asked = {}, decisions = new Map<string, AuthorizationDecision | Promise<unknown>>()) {
+  constructor(
+    port: Authorizer,
+    asked: Asked = {},
+    decisions = new Map<string, AuthorizationDecision | Promise<unknown>>(),
+  ) {
     super();
     this.#port = port;
     this.#asked = asked;
@@ -201,13 +205,19 @@ export const authorizerLibrary: Library = {
     oneOverload('path', memberOverload('authorizer_path', `${authorizerName}, string -> ${pathName}`, path)),
     oneOverload(
       'group',
-      memberOverload('authorizer_group', `${authorizerName}, string -> ${groupName}`, (authorizer: CelAuthorizer, group: string) =>
-        new CelGroupCheck(authorizer, group),
+      memberOverload(
+        'authorizer_group',
+        `${authorizerName}, string -> ${groupName}`,
+        (authorizer: CelAuthorizer, group: string) => new CelGroupCheck(authorizer, group),
       ),
     ),
     oneOverload(
       'serviceAccount',
-      memberOverload('authorizer_serviceaccount', `${authorizerName}, string, string -> ${authorizerName}`, serviceAccount),
+      memberOverload(
+        'authorizer_serviceaccount',
+        `${authorizerName}, string, string -> ${authorizerName}`,
+        serviceAccount,
+      ),
     ),
     oneOverload('resource', memberOverload('groupcheck_resource', `${groupName}, string -> ${resourceName}`, resource)),
     narrowing('subresource'),

@@ -4,7 +4,7 @@ import type { Library } from '../environment.ts';
 import { type CelType, opaqueType } from '../types/cel-type.ts';
 import { globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';
-import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
+import { CelFailure, isFailure, noSuchOverload, overloadFailure } from '../values/failure.ts';
 import { CelIp, readIp } from './ip.ts';
 import { formatIp, type IpAddress, IpError, isMapped, parseIp } from './ip-address.ts';
 
@@ -90,8 +90,9 @@ function tryParse(text: string): IpAddress | IpError {
   }
 }
 
+/** A text that is no address is no argument for it. */
 function containsIp(cidr: CelCidr, ip: CelIp | CelFailure): unknown {
-  return ip instanceof CelIp ? cidr.holds(ip.address) : ip;
+  return ip instanceof CelIp ? cidr.holds(ip.address) : noSuchOverload;
 }
 
 function containsCidr(cidr: CelCidr, other: CelCidr | CelFailure): unknown {
@@ -121,11 +122,26 @@ export const cidrLibrary: Library = {
         memberOverload('cidr_contains_cidr', 'net.CIDR, net.CIDR -> bool', containsCidr),
       ],
     },
-    oneOverload('ip', memberOverload('cidr_ip', 'net.CIDR -> net.IP', ({ address }: CelCidr) => new CelIp(address))),
-    oneOverload('prefixLength', memberOverload('cidr_prefix_length', 'net.CIDR -> int', ({ bits }: CelCidr) => bits)),
-    oneOverload('masked', memberOverload('cidr_masked', 'net.CIDR -> net.CIDR', (cidr: CelCidr) => cidr.masked())),
-    oneOverload('isCIDR', globalOverload('is_cidr', 'string -> bool', (text: string) => !isFailure(readCidr(text)))),
-    oneOverload('string', globalOverload('cidr_to_string', 'net.CIDR -> string', (cidr: CelCidr) => cidr.asString())),
+    oneOverload(
+      'ip',
+      memberOverload('cidr_ip', 'net.CIDR -> net.IP', ({ address }: CelCidr) => new CelIp(address)),
+    ),
+    oneOverload(
+      'prefixLength',
+      memberOverload('cidr_prefix_length', 'net.CIDR -> int', ({ bits }: CelCidr) => bits),
+    ),
+    oneOverload(
+      'masked',
+      memberOverload('cidr_masked', 'net.CIDR -> net.CIDR', (cidr: CelCidr) => cidr.masked()),
+    ),
+    oneOverload(
+      'isCIDR',
+      globalOverload('is_cidr', 'string -> bool', (text: string) => !isFailure(readCidr(text))),
+    ),
+    oneOverload(
+      'string',
+      globalOverload('cidr_to_string', 'net.CIDR -> string', (cidr: CelCidr) => cidr.asString()),
+    ),
   ],
   types: [cidrType],
 };

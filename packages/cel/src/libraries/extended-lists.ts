@@ -1,7 +1,12 @@
 // The third version of the language's own library of lists: slices, ranges, sorting, distinct elements.
 import type { Library } from '../environment.ts';
 import { sortByMacro } from '../syntax/optional-macros.ts';
-import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { type AnyList, isList, listItems, listSize } from '../values/cel-list.ts';
 import { compareValues, isComparable } from '../values/comparison.ts';
 import { equalValues } from '../values/equality.ts';
@@ -116,7 +121,10 @@ const functions: readonly FunctionDeclaration[] = [
       isList(list) && isList(keys) ? sortByKeys(list, keys) : overloadFailure(list),
   },
   oneOverload('lists.range', globalOverload('lists_range', 'int -> list(int)', range)),
-  oneOverload('reverse', memberOverload('list_reverse', 'list(T) -> list(T)', (list: AnyList) => listItems(list).toReversed())),
+  oneOverload(
+    'reverse',
+    memberOverload('list_reverse', 'list(T) -> list(T)', (list: AnyList) => listItems(list).toReversed()),
+  ),
   oneOverload('distinct', memberOverload('list_distinct', 'list(T) -> list(T)', distinct)),
 ];
 

@@ -104,7 +104,9 @@ function readPrecision(text: string, from: number): { value: number | undefined;
   if (digits === '') return new FormatFailure(`${failed}: invalid syntax`);
   const value = Number(digits);
   if (value > 2 ** 63) return new FormatFailure(`${failed}: value out of range`);
-  return value > maxPrecision ? new FormatFailure(`precisions above ${maxPrecision} are not supported`) : { value, end };
+  return value > maxPrecision
+    ? new FormatFailure(`precisions above ${maxPrecision} are not supported`)
+    : { value, end };
 }
 
 /** Go looks at bytes, so a letter beyond ASCII is shown by the first byte of its UTF-8 form. */

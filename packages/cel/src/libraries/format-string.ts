@@ -4,7 +4,7 @@ import { stringType } from '../types/cel-type.ts';
 import { type AnyList, listAt, listItems, listSize } from '../values/cel-list.ts';
 import { type AnyMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { convertValue } from '../values/conversion.ts';
-import { CelFailure } from '../values/failure.ts';
+import type { CelFailure } from '../values/failure.ts';
 import { formatFixed, formatScientific } from '../values/go-number.ts';
 import type { Int } from '../values/integers.ts';
 import { type CelUint, numberOfDouble } from '../values/numbers.ts';
@@ -128,7 +128,10 @@ const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 function localScientific(value: number): string {
   if (!Number.isFinite(value)) return localInfinity(value);
   const [mantissa = '', exponent = ''] = formatScientific(value, defaultPrecision).split('e');
-  const raised = exponent.replace('+', '').replace('-', '⁻').replace(/\d/g, (digit) => superscripts.charAt(Number(digit)));
+  const raised = exponent
+    .replace('+', '')
+    .replace('-', '⁻')
+    .replace(/\d/g, (digit) => superscripts.charAt(Number(digit)));
   return `${mantissa}×10${raised}`;
 }
 

@@ -1,6 +1,7 @@
 // What a clause may be used on, and the messages of clauses that are used on something else.
 
-export const notBinary = (type: string): string => `only integers and bools can be formatted as binary, was given ${type}`;
+export const notBinary = (type: string): string =>
+  `only integers and bools can be formatted as binary, was given ${type}`;
 
 export const notDecimal = (type: string): string => `decimal clause can only be used on integers, was given ${type}`;
 

@@ -135,7 +135,10 @@ export const formatLibrary: Library = {
     oneOverload('validate', memberOverload('format-validate', validateSignature, validate)),
     oneOverload('format.named', globalOverload('format-named', 'string -> optional(kubernetes.NamedFormat)', named)),
     ...Array.from(formats, ([name, format]) =>
-      oneOverload(`format.${name}`, globalOverload(`format.${name}`, '-> kubernetes.NamedFormat', () => format)),
+      oneOverload(
+        `format.${name}`,
+        globalOverload(`format.${name}`, '-> kubernetes.NamedFormat', () => format),
+      ),
     ),
   ],
 };

@@ -138,7 +138,9 @@ function readBracketedHost(host: string): string {
   requirePort(port);
   const zone = host.slice(0, end).indexOf('%25');
   if (zone < 0) return unescape(host, 'host');
-  return unescape(host.slice(0, zone), 'host') + unescape(host.slice(zone, end), 'zone') + unescape(host.slice(end), 'host');
+  return (
+    unescape(host.slice(0, zone), 'host') + unescape(host.slice(zone, end), 'zone') + unescape(host.slice(end), 'host')
+  );
 }
 
 function requirePort(port: string): void {

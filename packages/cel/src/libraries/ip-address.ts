@@ -143,7 +143,9 @@ export function isIpv4({ bytes }: IpAddress): boolean {
 
 /** Whether it is an IPv4 address in IPv6 clothes: ::ffff:1.2.3.4. */
 export function isMapped({ bytes }: IpAddress): boolean {
-  return bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
+  return (
+    bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff
+  );
 }
 
 /** The canonical text. */

@@ -2,7 +2,12 @@
 import { goQuote } from '@kapstan/api';
 import type { Library } from '../environment.ts';
 import { type CelType, opaqueType } from '../types/cel-type.ts';
-import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { formatIp, type IpAddress, IpError, isIpv4, isMapped, parseIp } from './ip-address.ts';
@@ -65,8 +70,7 @@ type AddressTest = (address: IpAddress) => boolean;
 
 const isUnspecified: AddressTest = ({ bytes }) => bytes.every((byte) => byte === 0);
 
-const isLoopback: AddressTest = (address) =>
-  isIpv4(address) ? address.bytes[0] === 127 : formatIp(address) === '::1';
+const isLoopback: AddressTest = (address) => (isIpv4(address) ? address.bytes[0] === 127 : formatIp(address) === '::1');
 
 const isLinkLocalMulticast: AddressTest = (address) => {
   const [first = 0, second = 0, third = 0] = address.bytes;
@@ -87,22 +91,34 @@ const isGlobalUnicast: AddressTest = (address) =>
   ![isUnspecified, isLoopback, isMulticast, isLinkLocalUnicast, isBroadcast].some((test) => test(address));
 
 function addressTest(name: string, id: string, test: AddressTest): FunctionDeclaration {
-  return oneOverload(name, memberOverload(id, 'net.IP -> bool', ({ address }: CelIp) => test(address)));
+  return oneOverload(
+    name,
+    memberOverload(id, 'net.IP -> bool', ({ address }: CelIp) => test(address)),
+  );
 }
 
 export const ipLibrary: Library = {
   name: 'kubernetes.net.ip',
   functions: [
     oneOverload('ip', globalOverload('string_to_ip', 'string -> net.IP', readIp)),
-    oneOverload('family', memberOverload('ip_family', 'net.IP -> int', ({ address }: CelIp) => (isIpv4(address) ? 4 : 6))),
+    oneOverload(
+      'family',
+      memberOverload('ip_family', 'net.IP -> int', ({ address }: CelIp) => (isIpv4(address) ? 4 : 6)),
+    ),
     oneOverload('ip.isCanonical', globalOverload('ip_is_canonical', 'string -> bool', isCanonical)),
     addressTest('isUnspecified', 'ip_is_unspecified', isUnspecified),
     addressTest('isLoopback', 'ip_is_loopback', isLoopback),
     addressTest('isLinkLocalMulticast', 'ip_is_link_local_multicast', isLinkLocalMulticast),
     addressTest('isLinkLocalUnicast', 'ip_is_link_local_unicast', isLinkLocalUnicast),
     addressTest('isGlobalUnicast', 'ip_is_global_unicast', isGlobalUnicast),
-    oneOverload('isIP', globalOverload('is_ip', 'string -> bool', (text: string) => !isFailure(readIp(text)))),
-    oneOverload('string', globalOverload('ip_to_string', 'net.IP -> string', (ip: CelIp) => ip.asString())),
+    oneOverload(
+      'isIP',
+      globalOverload('is_ip', 'string -> bool', (text: string) => !isFailure(readIp(text))),
+    ),
+    oneOverload(
+      'string',
+      globalOverload('ip_to_string', 'net.IP -> string', (ip: CelIp) => ip.asString()),
+    ),
   ],
   types: [ipType],
 };

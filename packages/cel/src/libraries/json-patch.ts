@@ -11,6 +11,9 @@ function escapeKey(key: string): string {
 export const jsonPatchLibrary: Library = {
   name: 'kubernetes.jsonpatch',
   functions: [
-    oneOverload('jsonpatch.escapeKey', globalOverload('string_jsonpatch_escapeKey_string', 'string -> string', escapeKey)),
+    oneOverload(
+      'jsonpatch.escapeKey',
+      globalOverload('string_jsonpatch_escapeKey_string', 'string -> string', escapeKey),
+    ),
   ],
 };

@@ -1,6 +1,6 @@
 // Kubernetes' own functions on lists: order, sums, extremes, positions.
 import type { Library } from '../environment.ts';
-import { type FunctionDeclaration, memberOverload, oneOverload, type Overload } from '../types/function-declaration.ts';
+import { type FunctionDeclaration, memberOverload, type Overload, oneOverload } from '../types/function-declaration.ts';
 import { calculate } from '../values/arithmetic.ts';
 import { type AnyList, listItems } from '../values/cel-list.ts';
 import { compareValues, isComparable } from '../values/comparison.ts';
@@ -66,7 +66,9 @@ function overType(types: readonly string[], overload: (type: string) => Overload
 const functions: readonly FunctionDeclaration[] = [
   {
     name: 'isSorted',
-    overloads: overType(comparable, (type) => memberOverload(`list_${type}_is_sorted_bool`, `list(${type}) -> bool`, isSorted)),
+    overloads: overType(comparable, (type) =>
+      memberOverload(`list_${type}_is_sorted_bool`, `list(${type}) -> bool`, isSorted),
+    ),
   },
   {
     name: 'sum',

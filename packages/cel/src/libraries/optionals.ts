@@ -2,12 +2,17 @@
 import type { Library } from '../environment.ts';
 import { optionalMacros } from '../syntax/optional-macros.ts';
 import { anyOptionalType } from '../types/cel-type.ts';
-import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { type AnyList, listAt, listItems, listSize } from '../values/cel-list.ts';
+import type { CelDuration } from '../values/duration.ts';
 import { CelFailure } from '../values/failure.ts';
 import { formatValue } from '../values/format-value.ts';
-import type { CelDuration } from '../values/duration.ts';
-import { CelUint, numberOfDouble } from '../values/numbers.ts';
+import { type CelUint, numberOfDouble } from '../values/numbers.ts';
 import { CelOptional } from '../values/optional.ts';
 import { sizeOf } from '../values/sizes.ts';
 import type { CelTimestamp } from '../values/timestamp.ts';
@@ -56,16 +61,28 @@ function typed(name: string, ...overloads: FunctionDeclaration['overloads']): Fu
 }
 
 const functions: readonly FunctionDeclaration[] = [
-  oneOverload('optional.of', globalOverload('optional_of', 'V -> optional(V)', (value: unknown) => CelOptional.of(value))),
+  oneOverload(
+    'optional.of',
+    globalOverload('optional_of', 'V -> optional(V)', (value: unknown) => CelOptional.of(value)),
+  ),
   oneOverload(
     'optional.ofNonZeroValue',
     globalOverload('optional_ofNonZeroValue', 'V -> optional(V)', (value: unknown) =>
       isZero(value) ? CelOptional.none : CelOptional.of(value),
     ),
   ),
-  oneOverload('optional.none', globalOverload('optional_none', '-> optional(V)', () => CelOptional.none)),
-  oneOverload('value', memberOverload('optional_value', 'optional(V) -> V', (value: CelOptional) => value.get())),
-  oneOverload('hasValue', memberOverload('optional_hasValue', 'optional(V) -> bool', (value: CelOptional) => value.hasValue)),
+  oneOverload(
+    'optional.none',
+    globalOverload('optional_none', '-> optional(V)', () => CelOptional.none),
+  ),
+  oneOverload(
+    'value',
+    memberOverload('optional_value', 'optional(V) -> V', (value: CelOptional) => value.get()),
+  ),
+  oneOverload(
+    'hasValue',
+    memberOverload('optional_hasValue', 'optional(V) -> bool', (value: CelOptional) => value.hasValue),
+  ),
   typed('or', memberOverload('optional_or_optional', 'optional(V), optional(V) -> optional(V)')),
   typed('orValue', memberOverload('optional_orValue_value', 'optional(V), V -> V')),
   typed('_?._', globalOverload('select_optional_field', 'dyn, string -> optional(V)')),
@@ -81,8 +98,14 @@ const functions: readonly FunctionDeclaration[] = [
     globalOverload('optional_list_index_int', 'optional(list(V)), int -> optional(V)'),
     globalOverload('optional_map_index_value', 'optional(map(K, V)), K -> optional(V)'),
   ),
-  oneOverload('last', memberOverload('list_last', 'list(V) -> optional(V)', (list: AnyList) => elementAt(list, listSize(list) - 1))),
-  oneOverload('first', memberOverload('list_first', 'list(V) -> optional(V)', (list: AnyList) => elementAt(list, 0))),
+  oneOverload(
+    'last',
+    memberOverload('list_last', 'list(V) -> optional(V)', (list: AnyList) => elementAt(list, listSize(list) - 1)),
+  ),
+  oneOverload(
+    'first',
+    memberOverload('list_first', 'list(V) -> optional(V)', (list: AnyList) => elementAt(list, 0)),
+  ),
   oneOverload('optional.unwrap', globalOverload('optional_unwrap', 'list(optional(V)) -> list(V)', unwrap)),
   oneOverload('unwrapOpt', memberOverload('optional_unwrapOpt', 'list(optional(V)) -> list(V)', unwrap)),
 ];

@@ -2,7 +2,12 @@
 import { parseQuantity, type Quantity, quantityOf } from '@kapstan/api';
 import type { Library } from '../environment.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
-import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { type Int, intOf } from '../values/integers.ts';
@@ -99,11 +104,19 @@ export const quantityLibrary: Library = {
     ),
     oneOverload(
       'asInteger',
-      memberOverload('quantity_get_int', 'kubernetes.Quantity -> int', (value: CelQuantity) => wholeOf(value) ?? notWhole),
+      memberOverload(
+        'quantity_get_int',
+        'kubernetes.Quantity -> int',
+        (value: CelQuantity) => wholeOf(value) ?? notWhole,
+      ),
     ),
     oneOverload(
       'isInteger',
-      memberOverload('quantity_is_integer', 'kubernetes.Quantity -> bool', (value: CelQuantity) => wholeOf(value) !== undefined),
+      memberOverload(
+        'quantity_is_integer',
+        'kubernetes.Quantity -> bool',
+        (value: CelQuantity) => wholeOf(value) !== undefined,
+      ),
     ),
     combined('add', sum),
     combined('sub', difference),

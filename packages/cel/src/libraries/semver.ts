@@ -2,7 +2,12 @@
 import { goQuote } from '@kapstan/api';
 import type { Library } from '../environment.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
-import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { intOf, uint64Range } from '../values/integers.ts';
@@ -94,7 +99,8 @@ function readPrerelease(text: string): bigint | string | CelFailure {
   if (!/^\d+$/.test(text)) {
     return isAlphanumeric(text) ? text : new CelFailure(`Invalid character(s) found in prerelease ${goQuote(text)}`);
   }
-  if (/^0./.test(text)) return new CelFailure(`Numeric PreRelease version must not contain leading zeroes ${goQuote(text)}`);
+  if (/^0./.test(text))
+    return new CelFailure(`Numeric PreRelease version must not contain leading zeroes ${goQuote(text)}`);
   return parseUint(text);
 }
 

@@ -64,4 +64,3 @@ export const timeFunctions: readonly FunctionDeclaration[] = [
     unit: ['duration_to_milliseconds', 1_000_000n],
   }),
 ];
-

@@ -1,4 +1,6 @@
 // The standard library: operators, conversions, sizes, texts. Times are in standard-times.ts.
+
+import type { Library } from '../environment.ts';
 import { standardMacros } from '../syntax/macros.ts';
 import {
   anyListType,
@@ -16,7 +18,6 @@ import {
   uintType,
 } from '../types/cel-type.ts';
 import { type FunctionDeclaration, globalOverload, memberOverload } from '../types/function-declaration.ts';
-import type { Library } from '../environment.ts';
 import { calculate, missingOperator, negate } from '../values/arithmetic.ts';
 import { compareValues, isComparable } from '../values/comparison.ts';
 import { convertValue } from '../values/conversion.ts';
@@ -29,7 +30,10 @@ import { timeFunctions } from './standard-times.ts';
 
 type Operator = '+' | '-' | '*' | '/' | '%';
 
-function operator(mark: Operator, overloads: readonly (readonly [id: string, signature: string])[]): FunctionDeclaration {
+function operator(
+  mark: Operator,
+  overloads: readonly (readonly [id: string, signature: string])[],
+): FunctionDeclaration {
   return {
     name: `_${mark}_`,
     overloads: overloads.map(([id, signature]) => globalOverload(id, signature)),
@@ -134,10 +138,7 @@ const operators: readonly FunctionDeclaration[] = [
   comparison('>=', 'greater_equals', (order) => order >= 0),
   {
     name: '_[_]',
-    overloads: [
-      globalOverload('index_list', 'list(A), int -> A'),
-      globalOverload('index_map', 'map(A, B), A -> B'),
-    ],
+    overloads: [globalOverload('index_list', 'list(A), int -> A'), globalOverload('index_map', 'map(A, B), A -> B')],
     singleton: (value: unknown) => overloadFailure(value),
   },
   {
@@ -157,7 +158,11 @@ const sizes: FunctionDeclaration = {
   singleton: (value: unknown) => sizeOf(value) ?? missingOperator(kindOf(value), 'size'),
 };
 
-function conversion(name: string, to: CelType, from: readonly (readonly [id: string, type: string])[]): FunctionDeclaration {
+function conversion(
+  name: string,
+  to: CelType,
+  from: readonly (readonly [id: string, type: string])[],
+): FunctionDeclaration {
   return {
     name,
     overloads: from.map(([id, type]) =>

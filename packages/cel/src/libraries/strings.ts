@@ -1,6 +1,11 @@
 // The library of strings. Positions count code points.
 import type { Library } from '../environment.ts';
-import { type FunctionDeclaration, globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { type AnyList, listItems } from '../values/cel-list.ts';
 import { codePointCount, codePointSlice } from '../values/code-points.ts';
 import { CelFailure } from '../values/failure.ts';
@@ -110,7 +115,9 @@ const firstFunctions: readonly FunctionDeclaration[] = [
   {
     name: 'lastIndexOf',
     overloads: [
-      memberOverload('string_last_index_of_string', 'string, string -> int', (text, part) => lastIndexOfPart(text, part)),
+      memberOverload('string_last_index_of_string', 'string, string -> int', (text, part) =>
+        lastIndexOfPart(text, part),
+      ),
       memberOverload('string_last_index_of_string_int', 'string, string, int -> int', lastIndexOfPart),
     ],
   },
@@ -157,4 +164,3 @@ export const stringsLibrary: Library = { name: 'strings', functions: firstFuncti
 
 /** The second version, which has `format` and `strings.quote`. */
 export const stringsLibraryV2: Library = { name: 'strings', functions: [...firstFunctions, ...laterFunctions] };
-

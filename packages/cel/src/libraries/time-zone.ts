@@ -40,9 +40,22 @@ function formatOf(zone: string): Intl.DateTimeFormat | undefined {
 }
 
 function newFormat(timeZone: string): Intl.DateTimeFormat | undefined {
-  const digits = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' } as const;
+  const digits = {
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  } as const;
   try {
-    return new Intl.DateTimeFormat('en-US', { ...digits, timeZone, era: 'short', hourCycle: 'h23', calendar: 'iso8601' });
+    return new Intl.DateTimeFormat('en-US', {
+      ...digits,
+      timeZone,
+      era: 'short',
+      hourCycle: 'h23',
+      calendar: 'iso8601',
+    });
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

@@ -5,7 +5,16 @@ import { globalOverload, memberOverload, oneOverload } from '../types/function-d
 import { CelMap } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
-import { escapedPath, formatUrl, type GoUrl, hostnameOf, isRequestUri, parseRequestUri, portOf, queryValues } from './go-url.ts';
+import {
+  escapedPath,
+  formatUrl,
+  type GoUrl,
+  hostnameOf,
+  isRequestUri,
+  parseRequestUri,
+  portOf,
+  queryValues,
+} from './go-url.ts';
 
 const urlType = structType('kubernetes.URL');
 

@@ -16,8 +16,8 @@ import {
   timestampType,
   uintType,
 } from '../types/cel-type.ts';
-import { typeOf } from '../types/type-text.ts';
 import type { TypeProvider } from '../types/type-provider.ts';
+import { typeOf } from '../types/type-text.ts';
 import { CelDuration } from '../values/duration.ts';
 import { CelFailure } from '../values/failure.ts';
 import type { Int } from '../values/integers.ts';

@@ -21,7 +21,11 @@ export function hasLoop(codes: readonly Code[]): boolean {
 }
 
 /** Evaluates all in order; `isLast` ends it early, with the values so far. */
-export function* runAllSlices(codes: readonly Code[], frame: Frame, isLast: (value: unknown) => boolean): SlicedWork<unknown[]> {
+export function* runAllSlices(
+  codes: readonly Code[],
+  frame: Frame,
+  isLast: (value: unknown) => boolean,
+): SlicedWork<unknown[]> {
   const values: unknown[] = [];
   for (const code of codes) {
     const value = yield* runSlices(code, frame);

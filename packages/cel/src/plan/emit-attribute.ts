@@ -1,11 +1,12 @@
 // Attributes: variables and results with the selections on them.
+
+import { CelBox } from '../values/cel-box.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { CelOptional } from '../values/optional.ts';
-import { CelBox } from '../values/cel-box.ts';
 import { type Code, runSlices } from './code.ts';
 import { type Frame, unset } from './frame.ts';
-import type { AttributeBase, AttributeNode, PlanNode, Qualifier } from './plan-node.ts';
 import { mutableStart } from './mutable-values.ts';
+import type { AttributeBase, AttributeNode, PlanNode, Qualifier } from './plan-node.ts';
 import { findQualified, isQualifier, qualifierTypeName, qualify } from './qualifiers.ts';
 
 type Emit = (node: PlanNode) => Code;

@@ -104,4 +104,3 @@ function emitUntilError({ run: implementation, cost }: CallNode, codes: readonly
     },
   };
 }
-

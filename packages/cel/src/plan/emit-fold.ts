@@ -1,6 +1,6 @@
 // Loops of macros. In slices, a loop pauses each few thousand units of cost.
 import { type AnyList, isList, listItems } from '../values/cel-list.ts';
-import { CelMap, type AnyMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
+import { type AnyMap, CelMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import { type Code, runSlices } from './code.ts';
 import { type Frame, unset } from './frame.ts';

@@ -1,7 +1,8 @@
 // Emit: plan nodes to code.
+
+import { listCost, mapCost, structCost } from '../cost/cost-node.ts';
 import { isFailure } from '../values/failure.ts';
 import { CelOptional } from '../values/optional.ts';
-import { listCost, mapCost, structCost } from '../cost/cost-node.ts';
 import { type Code, hasLoop, type Run, runAllSlices, runSlices } from './code.ts';
 import { emitAttribute } from './emit-attribute.ts';
 import { emitCall } from './emit-call.ts';
@@ -115,4 +116,3 @@ function emitOptionalOr({ kind, args }: OptionalOrNode): Code {
       : undefined,
   };
 }
-

@@ -1,6 +1,7 @@
 // Constant folding: literals of constants, and membership in a list of constants.
-import { CelMap } from '../values/cel-map.ts';
+
 import { type AnyList, listItems, listSize } from '../values/cel-list.ts';
+import { CelMap, equalNumbers } from '../values/cel-map.ts';
 import { EvaluationStop } from '../values/failure.ts';
 import type { Int } from '../values/integers.ts';
 import { type CelUint, numberOfDouble } from '../values/numbers.ts';
@@ -36,6 +37,7 @@ export function foldedMembership(arg: PlanNode, list: AnyList): ConstantNode | M
     set.set(item, true);
     const double = doubleOf(item);
     if (double !== undefined) set.set(doubleValue(double), true);
+    for (const same of equalNumbers(item)) set.set(same, true);
   }
   return { kind: 'membership', arg, has: (value) => isMember(set, value) };
 }

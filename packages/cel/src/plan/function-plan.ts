@@ -5,9 +5,9 @@ import { compilePattern, findAllPattern, findPattern, matchesPattern } from '../
 import { CelProgramError } from '../syntax/issues.ts';
 import type { FunctionDeclaration, Implementation } from '../types/function-declaration.ts';
 import type { AnyList } from '../values/cel-list.ts';
-import { isFailure, overloadFailure } from '../values/failure.ts';
-import { foldedMembership } from './folding.ts';
+import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { emit } from './emit.ts';
+import { foldedMembership } from './folding.ts';
 import { Frame } from './frame.ts';
 import type { CallNode, PlanNode } from './plan-node.ts';
 import { dispatching, guarded } from './runtime-types.ts';
@@ -18,7 +18,18 @@ interface PlannedCall {
   readonly overloads: readonly string[];
 }
 
-const conversions = new Set(['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'type', 'uint']);
+const conversions = new Set([
+  'bool',
+  'bytes',
+  'double',
+  'duration',
+  'dyn',
+  'int',
+  'string',
+  'timestamp',
+  'type',
+  'uint',
+]);
 
 export function planFunction(environment: Environment, call: PlannedCall): PlanNode {
   const overload = call.overloads.length === 1 ? (call.overloads[0] as string) : '';
@@ -37,12 +48,16 @@ export function planFunction(environment: Environment, call: PlannedCall): PlanN
 }
 
 function callNode(environment: Environment, { name, args }: PlannedCall, overload: string): CallNode {
-  const declaration = environment.function(name) as FunctionDeclaration;
+  const declaration = environment.function(name);
   const cost = runtimeCost(name, overload);
-  const binding = bindingOf(declaration, overload);
-  if (binding === undefined) throw new CelProgramError(`no such overload: ${name}`);
+  const binding = (declaration && bindingOf(declaration, overload)) ?? unbound(name);
   const mode = name === '@not_strictly_false' ? 'lenient' : binding.mode;
   return { kind: 'call', name, args, run: binding.run, cost, mode };
+}
+
+/** An expression that is not checked may name a function that does not exist. */
+function unbound(name: string): Binding {
+  return { run: () => new CelFailure(`no such overload: ${name}`), mode: 'each' };
 }
 
 interface Binding {
@@ -78,8 +93,14 @@ function folded(node: CallNode): PlanNode {
 type PatternFunction = (pattern: Exclude<ReturnType<typeof compilePattern>, { kind: 'failure' }>) => Implementation;
 
 const patternFunctions: ReadonlyMap<string, PatternFunction> = new Map<string, PatternFunction>([
-  ['matches', (pattern) => (text: unknown) => (typeof text === 'string' ? matchesPattern(pattern, text) : overloadFailure(text))],
-  ['find', (pattern) => (text: unknown) => (typeof text === 'string' ? findPattern(pattern, text) : overloadFailure(text))],
+  [
+    'matches',
+    (pattern) => (text: unknown) => (typeof text === 'string' ? matchesPattern(pattern, text) : overloadFailure(text)),
+  ],
+  [
+    'find',
+    (pattern) => (text: unknown) => (typeof text === 'string' ? findPattern(pattern, text) : overloadFailure(text)),
+  ],
   [
     'findAll',
     (pattern) =>
@@ -98,4 +119,3 @@ function withConstantPattern(node: CallNode): PlanNode {
   if (isFailure(compiled)) throw new CelProgramError(compiled.message);
   return { ...node, run: patternFunction(compiled), mode: 'untilError' };
 }
-

@@ -49,5 +49,6 @@ export function buildStruct(node: StructNode, values: readonly unknown[]): unkno
     if (value === undefined) fields.delete(name);
     else fields.set(name, value);
   }
-  return node.construct(fields) ?? new CelFailure('structs of this type cannot be constructed');
+  const value = node.construct(fields);
+  return value === undefined ? new CelFailure('structs of this type cannot be constructed') : value;
 }

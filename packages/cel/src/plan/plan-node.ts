@@ -16,7 +16,11 @@ export type AttributeBase =
   /** A variable of a macro whose first value is computed when it is first read. */
   | { readonly kind: 'accumulator'; readonly slot: number; readonly start: PlanNode }
   | { readonly kind: 'operand'; readonly node: PlanNode }
-  | { readonly kind: 'conditional'; readonly condition: PlanNode; readonly branches: readonly [AttributeNode, AttributeNode] };
+  | {
+      readonly kind: 'conditional';
+      readonly condition: PlanNode;
+      readonly branches: readonly [AttributeNode, AttributeNode];
+    };
 
 /** A field, key or index. */
 export interface Qualifier {

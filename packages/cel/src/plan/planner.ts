@@ -2,10 +2,10 @@
 import type { Environment } from '../environment.ts';
 import type { CallExpr, ComprehensionExpr, Expr, SelectExpr } from '../syntax/expr.ts';
 import { CelProgramError } from '../syntax/issues.ts';
-import { planFunction } from './function-plan.ts';
 import { foldedList, foldedMap } from './folding.ts';
+import { planFunction } from './function-plan.ts';
 import type { AttributeNode, PlanNode, Qualifier } from './plan-node.ts';
-import { qualifierTypeName, isQualifier } from './qualifiers.ts';
+import { isQualifier, qualifierTypeName } from './qualifiers.ts';
 
 /** Plans an expression that was checked without issues. Throws CelProgramError when a constant part has no value. */
 export function planExpression(expr: Expr, environment: Environment): PlanNode {
@@ -47,10 +47,18 @@ class Planner {
       case 'map':
         return foldedMap({
           kind: 'map',
-          entries: expr.entries.map(({ key, value, isOptional }) => ({ key: this.plan(key), value: this.plan(value), isOptional })),
+          entries: expr.entries.map(({ key, value, isOptional }) => ({
+            key: this.plan(key),
+            value: this.plan(value),
+            isOptional,
+          })),
         });
       case 'struct': {
-        const fields = expr.fields.map(({ name, value, isOptional }) => ({ name, value: this.plan(value), isOptional }));
+        const fields = expr.fields.map(({ name, value, isOptional }) => ({
+          name,
+          value: this.plan(value),
+          isOptional,
+        }));
         const { provider } = this.#environment;
         return { kind: 'struct', fields, construct: (values) => provider.construct?.(expr.name, values) };
       }

@@ -52,7 +52,8 @@ class Lexer {
       this.#at += skipped;
       return;
     }
-    if (!this.#string() && !this.#number() && !this.#word() && !this.#mark()) this.#refuse(this.#at + this.#badLength());
+    if (!this.#string() && !this.#number() && !this.#word() && !this.#mark())
+      this.#refuse(this.#at + this.#badLength());
   }
 
   #number(): boolean {
@@ -109,7 +110,8 @@ class Lexer {
         continue;
       }
       const length = lengthAt(escape, text, at);
-      if (length === 0) return { isWhole: false, at: at + Math.max(...escapePrefixes.map((p) => lengthAt(p, text, at))) };
+      if (length === 0)
+        return { isWhole: false, at: at + Math.max(...escapePrefixes.map((p) => lengthAt(p, text, at))) };
       at += length;
     }
     return { isWhole: false, at: text.length };
@@ -125,7 +127,11 @@ class Lexer {
   #refuse(end: number): void {
     const last = String.fromCodePoint(this.#text.codePointAt(end) ?? 0);
     const stop = end >= this.#text.length ? this.#text.length : end + last.length;
-    const shown = this.#text.slice(this.#at, stop).replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t');
+    const shown = this.#text
+      .slice(this.#at, stop)
+      .replaceAll('\n', '\\n')
+      .replaceAll('\r', '\\r')
+      .replaceAll('\t', '\\t');
     this.#issues.add(this.#at, `Syntax error: token recognition error at: '${shown}'`);
     this.#at = stop;
   }

@@ -1,7 +1,8 @@
 // MacroBuilder: makes the expressions that a macro stands for. All of them begin where the macro's call does.
+
+import type { Value } from '../values/value.ts';
 import type { ComprehensionExpr, Expr, MapEntry, StructField } from './expr.ts';
 import type { Fold } from './macros.ts';
-import type { Value } from '../values/value.ts';
 
 const noOptionals: ReadonlySet<number> = new Set();
 

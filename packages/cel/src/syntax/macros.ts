@@ -1,7 +1,7 @@
 // Macros of the language: calls that the parser replaces by comprehensions and presence tests. Their form decides what evaluation
 // costs, so it is that of cel-go. The macros of two variables are in two-variable-macros.ts, those of optionals in optional-macros.ts.
 import type { ComprehensionExpr, Expr } from './expr.ts';
-import { MacroBuilder } from './macro-builder.ts';
+import type { MacroBuilder } from './macro-builder.ts';
 
 /** An error in the arguments of a macro. */
 export interface MacroError {

@@ -1,7 +1,7 @@
 // Macros of optionals (`optMap`, `optFlatMap`) and of lists (`sortBy`): each binds a name to a value.
 import type { Expr } from './expr.ts';
-import { expandMap, isMacroError, type Macro } from './macros.ts';
 import type { MacroBuilder } from './macro-builder.ts';
+import { expandMap, isMacroError, type Macro } from './macros.ts';
 
 const broken: Expr = { kind: 'broken', offset: 0 };
 

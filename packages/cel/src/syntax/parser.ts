@@ -1,5 +1,7 @@
 // Parser: tokens to the tree of an expression, macros expanded. It descends as the published grammar does, because the limits on
 // recursion count that grammar's rules. Parsing ends at the first syntax error; issues found before it are reported too.
+
+import { codePointCount } from '../values/code-points.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import { int64Range } from '../values/integers.ts';
 import { CelUint } from '../values/numbers.ts';
@@ -10,7 +12,6 @@ import { tokenize } from './lexer.ts';
 import { balancedTree } from './logic-tree.ts';
 import { MacroBuilder } from './macro-builder.ts';
 import { isMacroError, type Macro, macroKey } from './macros.ts';
-import { codePointCount } from '../values/code-points.ts';
 import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
 import { shownToken, type Token, type TokenKind } from './token.ts';
 import { unescapeBytes, unescapeString } from './unescape.ts';
@@ -170,7 +171,10 @@ class Parser {
     });
   }
 
-  #binary(rule: 'calc' | 'relation', parts: { marks: ReadonlySet<TokenKind>; operand: (isRight: boolean) => Expr }): Expr {
+  #binary(
+    rule: 'calc' | 'relation',
+    parts: { marks: ReadonlySet<TokenKind>; operand: (isRight: boolean) => Expr },
+  ): Expr {
     this.#guard.enter(rule);
     const expr = this.#chain(parts.marks, parts.operand);
     this.#guard.leave(rule);

@@ -43,4 +43,3 @@ export class SyntaxGuard {
     if (this.#isTooHigh) throw new SyntaxFailure('max recursion depth exceeded');
   }
 }
-

@@ -35,7 +35,11 @@ function variablesOf({ args: [first, second] }: MacroCall): Variables | MacroErr
   return typeof variable2 === 'string' ? { variable, variable2 } : variable2;
 }
 
-function twoVariableMacro(name: string, argCount: number, fold: (builder: MacroBuilder, args: readonly Expr[]) => Fold): Macro {
+function twoVariableMacro(
+  name: string,
+  argCount: number,
+  fold: (builder: MacroBuilder, args: readonly Expr[]) => Fold,
+): Macro {
   return {
     name,
     argCount,

@@ -38,7 +38,9 @@ export function calculate(operator: Operator, left: unknown, right: unknown): un
     case 'int':
       return kindOf(right) === 'int' ? calculateInts(operator, left as Int, right as Int) : overloadFailure(right);
     case 'uint':
-      return right instanceof CelUint ? calculateUints(operator, (left as CelUint).value, right.value) : overloadFailure(right);
+      return right instanceof CelUint
+        ? calculateUints(operator, (left as CelUint).value, right.value)
+        : overloadFailure(right);
     case 'double':
       return kindOf(right) === 'double'
         ? calculateDoubles(operator, numberOfDouble(left), numberOfDouble(right))

@@ -1,8 +1,8 @@
 // Maps. An object of JSON is a map of texts; a CelMap has keys of any type. Numbers of different types find each other's entries
 // when their values are equal.
 import { CelBox } from './cel-box.ts';
-import { CelUint, numberOfDouble } from './numbers.ts';
 import { type Int, int64Range, intOf, uint64Range } from './integers.ts';
+import { CelUint, numberOfDouble } from './numbers.ts';
 import { type JsonMap, kindOf } from './value.ts';
 
 interface Entry {
@@ -68,7 +68,7 @@ function boxedKey(key: unknown): string | undefined {
 let nans = 0;
 
 /** The same number as an int and as a uint, where it has one of that type. Doubles are no keys that others find. */
-function equalNumbers(key: unknown): readonly unknown[] {
+export function equalNumbers(key: unknown): readonly unknown[] {
   const kind = kindOf(key);
   if (kind === 'int') {
     const value = BigInt(key as Int);
@@ -114,4 +114,3 @@ export function mapFind(map: AnyMap, key: unknown): unknown {
 export function mapKeys(map: AnyMap): unknown[] {
   return map instanceof CelMap ? Array.from(map.entries(), ({ key }) => key) : Object.keys(map);
 }
-

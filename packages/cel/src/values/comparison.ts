@@ -1,9 +1,9 @@
 // Order of two values, as `<` and `max` see it. Numbers of different types compare by value.
-import { CelDuration } from './duration.ts';
+import type { CelDuration } from './duration.ts';
 import { CelFailure, overloadFailure } from './failure.ts';
 import type { Int } from './integers.ts';
 import { type CelUint, numberOfDouble } from './numbers.ts';
-import { CelTimestamp } from './timestamp.ts';
+import type { CelTimestamp } from './timestamp.ts';
 import { kindOf } from './value.ts';
 
 const nanOrder = new CelFailure('NaN values cannot be ordered');

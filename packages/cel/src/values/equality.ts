@@ -2,7 +2,7 @@
 import type { CelType } from '../types/cel-type.ts';
 import { type AnyList, CelList, isList, listAt, listItems, listSize } from './cel-list.ts';
 import { type AnyMap, CelMap, isMap, mapFind, mapSize } from './cel-map.ts';
-import type { CelObject } from './cel-object.ts';
+import { CelObject } from './cel-object.ts';
 import { compareNumbers, isNumberKind } from './comparison.ts';
 import type { CelDuration } from './duration.ts';
 import type { CelFailure } from './failure.ts';
@@ -12,7 +12,7 @@ import { kindOf } from './value.ts';
 
 /** Whether both are equal, or the error of library values whose types differ. */
 export function equalValues(left: unknown, right: unknown): boolean | CelFailure {
-  if (left === right) return typeof left !== 'number' || !Number.isNaN(left);
+  if (left === right) return isEqualToItself(left);
   if (left === null || right === null) return false;
   if (typeof left === 'string' || typeof left === 'boolean') return false;
   const kind = kindOf(left);
@@ -20,6 +20,10 @@ export function equalValues(left: unknown, right: unknown): boolean | CelFailure
   const otherKind = kindOf(right);
   if (isNumberKind(kind)) return isNumberKind(otherKind) && compareNumbers(left, right) === 0;
   return kind === otherKind && equalOfKind(kind, left, right);
+}
+
+function isEqualToItself(value: unknown): boolean | CelFailure {
+  return value instanceof CelObject ? value.equals(value) : !Number.isNaN(value);
 }
 
 function equalOfKind(kind: string, left: unknown, right: unknown): boolean | CelFailure {

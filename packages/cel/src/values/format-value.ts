@@ -17,7 +17,9 @@ export function formatValue(value: unknown): string {
     case 'bytes':
       return `[${Array.from(value as Uint8Array).join(' ')}]`;
     case 'list':
-      return `[${listItems(value as AnyList).map(formatValue).join(', ')}]`;
+      return `[${listItems(value as AnyList)
+        .map(formatValue)
+        .join(', ')}]`;
     case 'map':
       return formatMap(value as AnyMap);
     case 'type':

@@ -79,7 +79,10 @@ function scientificDigits(
   const scaled =
     shift >= 0
       ? roundedDivision(exact.numerator * 10n ** BigInt(shift), exact.power)
-      : roundedRatio(exact.numerator << BigInt(Math.max(0, -exact.power)), 10n ** BigInt(-shift) << BigInt(Math.max(0, exact.power)));
+      : roundedRatio(
+          exact.numerator << BigInt(Math.max(0, -exact.power)),
+          (10n ** BigInt(-shift)) << BigInt(Math.max(0, exact.power)),
+        );
   const digits = scaled.toString();
   return digits.length > precision + 1 ? [digits.slice(0, -1), guess + 1] : [digits, guess];
 }

@@ -52,4 +52,3 @@ function jsonMap(map: AnyMap): unknown {
   }
   return result;
 }
-

@@ -1,8 +1,9 @@
 // Sizes: code points of a text, bytes, elements of a list, entries of a map. Costs count by them.
-import { codePointCount } from './code-points.ts';
+
 import { type AnyList, listSize } from './cel-list.ts';
 import { type AnyMap, mapSize } from './cel-map.ts';
 import type { CelObject } from './cel-object.ts';
+import { codePointCount } from './code-points.ts';
 import { CelOptional } from './optional.ts';
 import { kindOf } from './value.ts';
 

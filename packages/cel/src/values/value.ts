@@ -18,9 +18,9 @@ import {
   uintType,
 } from '../types/cel-type.ts';
 import { CelBox, type ValueKind } from './cel-box.ts';
+import type { CelObject } from './cel-object.ts';
 import { type Int, intOf } from './integers.ts';
 import { CelDouble } from './numbers.ts';
-import type { CelObject } from './cel-object.ts';
 
 /** An object of JSON: a map whose keys are texts. */
 export interface JsonMap {
@@ -28,7 +28,17 @@ export interface JsonMap {
 }
 
 /** Any value, also one that stands for an error ({@link CelFailure}). */
-export type Value = boolean | null | string | number | bigint | Uint8Array | CelBox | CelType | readonly unknown[] | JsonMap;
+export type Value =
+  | boolean
+  | null
+  | string
+  | number
+  | bigint
+  | Uint8Array
+  | CelBox
+  | CelType
+  | readonly unknown[]
+  | JsonMap;
 
 /** Returns the int of a bigint that fits 64 bits. */
 export const intValue: (value: bigint) => Int = intOf;

@@ -30,6 +30,7 @@ import {
 } from '../types/cel-type.ts';
 import type { FunctionDeclaration } from '../types/function-declaration.ts';
 import { typeOfValue } from '../values/value.ts';
+import type { CheckContext } from './check-context.ts';
 import { type Resolution, resolveOverloads } from './overload-resolution.ts';
 import { Scope } from './scope.ts';
 import { checkStruct } from './struct-check.ts';
@@ -41,7 +42,7 @@ export function checkExpression(expr: Expr, environment: Environment, issues: Is
   checker.finish();
 }
 
-export class Checker {
+class Checker implements CheckContext {
   readonly environment: Environment;
   readonly #issues: Issues;
   readonly mapping: TypeMapping = new TypeMapping();

@@ -2,7 +2,7 @@
 import { TypeMapping } from '../types/assignability.ts';
 import { type CelType, dynType, isDyn, isExactType } from '../types/cel-type.ts';
 import type { FunctionDeclaration, Overload } from '../types/function-declaration.ts';
-import type { Checker } from './checker.ts';
+import type { CheckContext } from './check-context.ts';
 
 export interface Resolution {
   readonly type: CelType;
@@ -17,7 +17,7 @@ interface Candidate {
 
 /** The overloads that match and the type of their result; undefined when none does. */
 export function resolveOverloads(
-  checker: Checker,
+  checker: CheckContext,
   { declaration, types, isMember }: Candidate,
 ): Resolution | undefined {
   const overloads: string[] = [];
@@ -36,7 +36,10 @@ export function resolveOverloads(
 }
 
 /** The overload with type variables of its own for its type parameters. */
-function instantiate(checker: Checker, { params, result, typeParams }: Overload): Pick<Overload, 'params' | 'result'> {
+function instantiate(
+  checker: CheckContext,
+  { params, result, typeParams }: Overload,
+): Pick<Overload, 'params' | 'result'> {
   if (typeParams.length === 0) return { params, result };
   const fresh = new TypeMapping();
   for (const param of typeParams) fresh.add(param, checker.newTypeVariable());

@@ -1,9 +1,9 @@
 // Checks of struct literals: `Object.spec{replicas: 1}`.
 import type { StructExpr } from '../syntax/expr.ts';
 import { type CelType, errorType, formatType } from '../types/cel-type.ts';
-import type { Checker } from './checker.ts';
+import type { CheckContext } from './check-context.ts';
 
-export function checkStruct(checker: Checker, expr: StructExpr): void {
+export function checkStruct(checker: CheckContext, expr: StructExpr): void {
   const name = checker.environment.candidates(expr.name).find((candidate) => checker.environment.lookUp(candidate));
   if (name === undefined) return checker.reportUndeclared(expr, expr.name);
   const { type } = checker.environment.lookUp(name) as { type: CelType };
@@ -20,7 +20,7 @@ export function checkStruct(checker: Checker, expr: StructExpr): void {
   }
 }
 
-function structTypeOf(checker: Checker, expr: StructExpr, type: CelType): CelType {
+function structTypeOf(checker: CheckContext, expr: StructExpr, type: CelType): CelType {
   if (type.kind === 'error') return errorType;
   if (type.kind !== 'type') {
     checker.report(expr, `'${type.name}' is not a type`);
@@ -32,7 +32,7 @@ function structTypeOf(checker: Checker, expr: StructExpr, type: CelType): CelTyp
 }
 
 function fieldTypeOf(
-  checker: Checker,
+  checker: CheckContext,
   expr: StructExpr,
   field: { readonly offset: number; readonly name: string },
 ): CelType {

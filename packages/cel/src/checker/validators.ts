@@ -1,6 +1,6 @@
 // Validators: checks of literals after the types are known: constant durations, timestamps and patterns, elements of one type,
 // format strings.
-import type { Environment } from '../environment.ts';
+import type { Environment, ValidationOptions } from '../environment.ts';
 import { compilePattern } from '../libraries/pattern.ts';
 import { type CallExpr, childrenOf, type Expr, type ListExpr, type MapExpr } from '../syntax/expr.ts';
 import type { Issues } from '../syntax/issues.ts';
@@ -11,18 +11,28 @@ import { validateFormat } from './format-validator.ts';
 
 /** Reports literals that are wrong whatever the variables are. The expression has been checked without issues. */
 export function validateLiterals(expr: Expr, environment: Environment, issues: Issues): void {
-  const { requiresSameTypes, checksLiterals } = environment.validation;
   const hasFormat = environment.function('format') !== undefined;
-  const visit = (node: Expr, isInFormat: boolean): void => {
-    if (requiresSameTypes && !(isInFormat && hasFormat)) validateAggregate(node, issues);
-    if (node.kind === 'call') {
-      if (checksLiterals) validateCall(node, issues);
-      if (hasFormat) validateFormat(node, issues);
-    }
-    const isFormat = isInFormat || (node.kind === 'call' && node.name === 'format');
-    for (const child of childrenOf(node)) visit(child, isFormat);
-  };
-  visit(expr, false);
+  visit(expr, false, { ...environment.validation, hasFormat, issues });
+}
+
+interface Validation extends ValidationOptions {
+  readonly hasFormat: boolean;
+  readonly issues: Issues;
+}
+
+/** Arguments of `format` may be of different types. */
+function visit(expr: Expr, isInFormat: boolean, validation: Validation): void {
+  const { requiresSameTypes, hasFormat, issues } = validation;
+  if (requiresSameTypes && !(isInFormat && hasFormat)) validateAggregate(expr, issues);
+  const isCall = expr.kind === 'call';
+  if (isCall) validateCallIn(expr, validation);
+  const isFormat = isInFormat || (isCall && expr.name === 'format');
+  for (const child of childrenOf(expr)) visit(child, isFormat, validation);
+}
+
+function validateCallIn(expr: CallExpr, { checksLiterals, hasFormat, issues }: Validation): void {
+  if (checksLiterals) validateCall(expr, issues);
+  if (hasFormat) validateFormat(expr, issues);
 }
 
 function validateCall(call: CallExpr, issues: Issues): void {

@@ -9,7 +9,7 @@ import {
   stringFactor,
 } from './cost-node.ts';
 import { estimateListCall } from './list-estimates.ts';
-import { add, exactly, multiply, one, type Range, scale, unknownSize } from './range.ts';
+import { add, exactly, multiply, one, type Range, scale, smaller, unknownSize } from './range.ts';
 import { joinEstimate, replaceEstimate, splitEstimate } from './text-estimates.ts';
 
 /** The cost of a call without that of its operands; undefined for calls that cost 1, or that the coster knows itself. */
@@ -167,7 +167,7 @@ function namesOf(names: string, estimate: Estimate): [string, Estimate][] {
 const compare: Estimate = (call) => {
   const [left, right] = call.args as [CostNode, CostNode];
   const sizes = [sizeOrUnknown(left).max, sizeOrUnknown(right).max] as const;
-  const max = sizes[0] < sizes[1] ? sizes[0] : sizes[1];
+  const max = smaller(sizes[0], sizes[1]);
   return { cost: scale({ min: max > 0n ? 1n : 0n, max }, stringFactor) };
 };
 

@@ -43,5 +43,15 @@ function scaleOne(value: bigint, factor: number): bigint {
 
 /** The smallest range that holds both. */
 export function union(a: Range, b: Range): Range {
-  return { min: a.min < b.min ? a.min : b.min, max: a.max > b.max ? a.max : b.max };
+  return { min: smaller(a.min, b.min), max: largerOf(a.max, b.max) };
+}
+
+export function smaller(a: bigint, b: bigint): bigint {
+  if (a < b) return a;
+  return b;
+}
+
+function largerOf(a: bigint, b: bigint): bigint {
+  if (a > b) return a;
+  return b;
 }

@@ -42,8 +42,8 @@ export function parseRequestUri(text: string): GoUrl | CelFailure {
     const [rest, fragment] = cut(text, '#');
     const url = parse(rest, false);
     if (fragment === undefined) return url;
-    const plain = unescape(fragment, 'fragment');
-    return { ...url, fragment: plain, rawFragment: fragment === escape(plain, 'fragment') ? '' : fragment };
+    const plain = decodePart(fragment, 'fragment');
+    return { ...url, fragment: plain, rawFragment: fragment === encodePart(plain, 'fragment') ? '' : fragment };
   });
 }
 
@@ -108,8 +108,8 @@ function withAuthority(url: GoUrl, parts: { rest: string; viaRequest: boolean; h
     rest = slash < 0 ? '' : rest.slice(slash);
     result = { ...result, ...readAuthority(authority) };
   } else if (parts.hasScheme && rest.startsWith('/')) result = { ...result, omitHost: true };
-  const path = unescape(rest, 'path');
-  return { ...result, path, rawPath: rest === escape(path, 'path') ? '' : rest };
+  const path = decodePart(rest, 'path');
+  return { ...result, path, rawPath: rest === encodePart(path, 'path') ? '' : rest };
 }
 
 function readAuthority(authority: string): Pick<GoUrl, 'user' | 'host'> {
@@ -119,8 +119,8 @@ function readAuthority(authority: string): Pick<GoUrl, 'user' | 'host'> {
   const user = authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlError('net/url: invalid userinfo');
   const [name, password] = cut(user, ':');
-  unescape(name, 'user');
-  if (password !== undefined) unescape(password, 'user');
+  decodePart(name, 'user');
+  if (password !== undefined) decodePart(password, 'user');
   return { user, host };
 }
 
@@ -128,7 +128,7 @@ function readHost(host: string): string {
   if (host.startsWith('[')) return readBracketedHost(host);
   const colon = host.lastIndexOf(':');
   if (colon >= 0) requirePort(host.slice(colon));
-  return unescape(host, 'host');
+  return decodePart(host, 'host');
 }
 
 function readBracketedHost(host: string): string {
@@ -137,9 +137,11 @@ function readBracketedHost(host: string): string {
   const port = host.slice(end + 1);
   requirePort(port);
   const zone = host.slice(0, end).indexOf('%25');
-  if (zone < 0) return unescape(host, 'host');
+  if (zone < 0) return decodePart(host, 'host');
   return (
-    unescape(host.slice(0, zone), 'host') + unescape(host.slice(zone, end), 'zone') + unescape(host.slice(end), 'host')
+    decodePart(host.slice(0, zone), 'host') +
+    decodePart(host.slice(zone, end), 'zone') +
+    decodePart(host.slice(end), 'host')
   );
 }
 
@@ -154,7 +156,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** Takes %xx apart. Throws for what is no such escape, and for characters that a host cannot have. */
-function unescape(text: string, part: Part): string {
+function decodePart(text: string, part: Part): string {
   for (const match of text.matchAll(/%.{0,2}/gsu)) {
     const [whole] = match;
     if (!/^%[0-9a-fA-F]{2}$/.test(whole)) throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
@@ -197,7 +199,7 @@ function decodeEscapes(text: string): string {
 const plainInPath = /^[A-Za-z0-9\-_.~$&+,/:;=@]$/;
 const plainInFragment = /^[A-Za-z0-9\-_.~$&+,/:;=?@!()*]$/;
 
-function escape(text: string, part: 'path' | 'fragment'): string {
+function encodePart(text: string, part: 'path' | 'fragment'): string {
   const plain = part === 'path' ? plainInPath : plainInFragment;
   return Array.from(text, (char) => (plain.test(char) ? char : percentEncode(char))).join('');
 }
@@ -210,7 +212,7 @@ function percentEncode(char: string): string {
 export function escapedPath({ path, rawPath }: GoUrl): string {
   const isValid = rawPath !== '' && /^(?:[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]]|%[0-9a-fA-F]{2})*$/.test(rawPath);
   if (isValid) return rawPath;
-  return path === '*' ? '*' : escape(path, 'path');
+  return path === '*' ? '*' : encodePart(path, 'path');
 }
 
 export function hostnameOf({ host }: GoUrl): string {
@@ -248,7 +250,7 @@ export function queryValues({ rawQuery }: GoUrl): Map<string, string[]> {
 
 function unescapedPair(name: string, value: string): [string, string] | undefined {
   try {
-    return [unescape(name, 'query'), unescape(value, 'query')];
+    return [decodePart(name, 'query'), decodePart(value, 'query')];
   } catch (error) {
     if (error instanceof UrlError) return undefined;
     throw error;
@@ -275,5 +277,5 @@ function formatAuthority({ host, path, user }: GoUrl): string {
 
 function formatTail({ forceQuery, rawQuery, fragment, rawFragment }: GoUrl): string {
   const query = forceQuery || rawQuery !== '' ? `?${rawQuery}` : '';
-  return fragment === '' ? query : `${query}#${rawFragment === '' ? escape(fragment, 'fragment') : rawFragment}`;
+  return fragment === '' ? query : `${query}#${rawFragment === '' ? encodePart(fragment, 'fragment') : rawFragment}`;
 }

@@ -30,27 +30,31 @@ function parseIpv4(text: string): IpAddress {
 
 function ipv4Bytes(text: string, whole: string): number[] {
   const bytes: number[] = [];
-  let value = 0;
-  let digits = 0;
+  let field = '';
   for (let i = 0; i < text.length; i++) {
     const char = text.charAt(i);
-    if (/\d/.test(char)) {
-      if (digits === 1 && value === 0) fail(whole, 'IPv4 field has octet with leading zero');
-      value = value * 10 + Number(char);
-      digits++;
-      if (value > 255) fail(whole, 'IPv4 field has value >255');
-    } else if (char === '.') {
-      if (i === 0 || i === text.length - 1 || text.charAt(i - 1) === '.') {
-        fail(whole, 'IPv4 field must have at least one digit', text.slice(i));
-      }
+    if (/\d/.test(char)) field = longerField(field, char, whole);
+    else if (char !== '.') fail(whole, 'unexpected character', text.slice(i));
+    else {
+      requireDigitsAround(text, i, whole);
       if (bytes.length === 3) fail(whole, 'IPv4 address too long');
-      bytes.push(value);
-      value = 0;
-      digits = 0;
-    } else fail(whole, 'unexpected character', text.slice(i));
+      bytes.push(Number(field));
+      field = '';
+    }
   }
   if (bytes.length < 3) fail(whole, 'IPv4 address too short');
-  return [...bytes, value];
+  return [...bytes, Number(field)];
+}
+
+function longerField(field: string, digit: string, whole: string): string {
+  if (field === '0') fail(whole, 'IPv4 field has octet with leading zero');
+  if (Number(field + digit) > 255) fail(whole, 'IPv4 field has value >255');
+  return field + digit;
+}
+
+function requireDigitsAround(text: string, dot: number, whole: string): void {
+  if (dot > 0 && dot < text.length - 1 && text.charAt(dot - 1) !== '.') return;
+  fail(whole, 'IPv4 field must have at least one digit', text.slice(dot));
 }
 
 function parseIpv6(whole: string): IpAddress {

@@ -56,7 +56,11 @@ function approximation({ amount, quantity }: CelQuantity): unknown {
 const notWhole = new CelFailure('cannot convert value to integer');
 const pair = 'kubernetes.Quantity, kubernetes.Quantity';
 
-function compared(name: string, id: string, read: (order: number) => unknown, result: string): FunctionDeclaration {
+function compared(
+  name: string,
+  [id, result]: readonly [string, string],
+  read: (order: number) => unknown,
+): FunctionDeclaration {
   const run = (left: CelQuantity, right: CelQuantity): unknown => read(left.quantity.compare(right.quantity));
   return oneOverload(name, memberOverload(id, `${pair} -> ${result}`, run));
 }
@@ -95,9 +99,9 @@ export const quantityLibrary: Library = {
       'sign',
       globalOverload('quantity_sign', 'kubernetes.Quantity -> int', ({ quantity }: CelQuantity) => quantity.sign),
     ),
-    compared('isGreaterThan', 'quantity_is_greater_than', (order) => order === 1, 'bool'),
-    compared('isLessThan', 'quantity_is_less_than', (order) => order === -1, 'bool'),
-    compared('compareTo', 'quantity_compare_to', (order) => order, 'int'),
+    compared('isGreaterThan', ['quantity_is_greater_than', 'bool'], (order) => order === 1),
+    compared('isLessThan', ['quantity_is_less_than', 'bool'], (order) => order === -1),
+    compared('compareTo', ['quantity_compare_to', 'int'], (order) => order),
     oneOverload(
       'asApproximateFloat',
       memberOverload('quantity_get_float', 'kubernetes.Quantity -> double', approximation),

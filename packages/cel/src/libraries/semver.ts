@@ -152,7 +152,11 @@ function comparePrereleases(left: Version['prerelease'], right: Version['prerele
 
 const pair = 'kubernetes.Semver, kubernetes.Semver';
 
-function compared(name: string, id: string, read: (order: number) => unknown, result: string): FunctionDeclaration {
+function compared(
+  name: string,
+  [id, result]: readonly [string, string],
+  read: (order: number) => unknown,
+): FunctionDeclaration {
   const run = (left: CelSemver, right: CelSemver): unknown => read(compareVersions(left.version, right.version));
   return oneOverload(name, memberOverload(id, `${pair} -> ${result}`, run));
 }
@@ -181,9 +185,9 @@ export const semverLibrary: Library = {
         globalOverload('is_semver_string_bool', 'string, bool -> bool', isSemver),
       ],
     },
-    compared('isGreaterThan', 'semver_is_greater_than', (order) => order === 1, 'bool'),
-    compared('isLessThan', 'semver_is_less_than', (order) => order === -1, 'bool'),
-    compared('compareTo', 'semver_compare_to', (order) => order, 'int'),
+    compared('isGreaterThan', ['semver_is_greater_than', 'bool'], (order) => order === 1),
+    compared('isLessThan', ['semver_is_less_than', 'bool'], (order) => order === -1),
+    compared('compareTo', ['semver_compare_to', 'int'], (order) => order),
     part('major', 0),
     part('minor', 1),
     part('patch', 2),

@@ -152,7 +152,7 @@ const sizes: FunctionDeclaration = {
   name: 'size',
   overloads: ['bytes', 'list(A)', 'map(A, B)', 'string'].flatMap((type) => {
     const id = `size_${type.replace(/\(.*/, '')}`;
-    const memberId = id.replace('size_', '') + '_size';
+    const memberId = `${id.replace('size_', '')}_size`;
     return [globalOverload(id, `${type} -> int`), memberOverload(memberId, `${type} -> int`)];
   }),
   singleton: (value: unknown) => sizeOf(value) ?? missingOperator(kindOf(value), 'size'),

@@ -47,7 +47,7 @@ function trim(text: string): string {
   return text.replace(spaceAround, '');
 }
 
-function replace(text: string, before: string, after: string, limit: Int = -1): unknown {
+function replace(text: string, before: string, ...[after, limit = -1]: [after: string, limit?: Int]): unknown {
   const count = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
   const parts = splitText(text, before, count + 1);
   const added = (parts.length - 1) * after.length + (before === '' ? 2 * after.length : 0);
@@ -100,6 +100,7 @@ const quoteEscapes: Readonly<Record<string, string>> = {
 };
 
 function quote(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped.
   return `"${text.replace(/[\x07\b\f\n\r\t\v\\"]/g, (char) => quoteEscapes[char] ?? char)}"`;
 }
 

@@ -1,7 +1,12 @@
 // The library of URLs.
 import type { Library } from '../environment.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
-import { globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';
+import {
+  type FunctionDeclaration,
+  globalOverload,
+  memberOverload,
+  oneOverload,
+} from '../types/function-declaration.ts';
 import { CelMap } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
@@ -48,22 +53,24 @@ function query(url: GoUrl): CelMap {
   return map;
 }
 
-const accessor = (name: string, id: string, read: (url: GoUrl) => unknown, result = 'string') =>
-  oneOverload(
+function accessor(id: string, read: (url: GoUrl) => unknown, result = 'string'): FunctionDeclaration {
+  const name = id.replace(/_\w/g, (mark) => mark.charAt(1).toUpperCase()).replace('urlG', 'g');
+  return oneOverload(
     name,
     memberOverload(id, `kubernetes.URL -> ${result}`, (value: CelUrl) => read(value.url)),
   );
+}
 
 export const urlsLibrary: Library = {
   name: 'kubernetes.urls',
   functions: [
     oneOverload('url', globalOverload('string_to_url', 'string -> kubernetes.URL', url)),
-    accessor('getScheme', 'url_get_scheme', ({ scheme }) => scheme),
-    accessor('getHost', 'url_get_host', ({ host }) => host),
-    accessor('getHostname', 'url_get_hostname', hostnameOf),
-    accessor('getPort', 'url_get_port', portOf),
-    accessor('getEscapedPath', 'url_get_escaped_path', escapedPath),
-    accessor('getQuery', 'url_get_query', query, 'map(string, list(string))'),
+    accessor('url_get_scheme', ({ scheme }) => scheme),
+    accessor('url_get_host', ({ host }) => host),
+    accessor('url_get_hostname', hostnameOf),
+    accessor('url_get_port', portOf),
+    accessor('url_get_escaped_path', escapedPath),
+    accessor('url_get_query', query, 'map(string, list(string))'),
     oneOverload('isURL', globalOverload('is_url_string', 'string -> bool', isRequestUri)),
   ],
 };

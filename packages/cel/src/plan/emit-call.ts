@@ -8,7 +8,12 @@ import type { CallNode, PlanNode } from './plan-node.ts';
 
 type Emit = (node: PlanNode) => Code;
 
-export function chargeCall(frame: Frame, cost: CallCost | number, args: readonly unknown[], result: unknown): void {
+/** Spends what a call costs. */
+export function chargeCall(
+  frame: Frame,
+  cost: CallCost | number,
+  { args, result }: { readonly args: readonly unknown[]; readonly result: unknown },
+): void {
   frame.charge(typeof cost === 'number' ? cost : cost(args, result));
 }
 
@@ -44,7 +49,7 @@ function emitBinary(node: CallNode, [left, right]: readonly [Code, Code]): Code 
   const runRight = right.run;
   const finish = (frame: Frame, a: unknown, b: unknown): unknown => {
     const result = isFailure(a) ? a : isFailure(b) ? b : implementation(a, b);
-    chargeCall(frame, cost, [a, b], result);
+    chargeCall(frame, cost, { args: [a, b], result });
     return result;
   };
   const fast = fastBinary(node.name);
@@ -84,7 +89,7 @@ function emitUntilError({ run: implementation, cost }: CallNode, codes: readonly
     const last = args.at(-1);
     if (args.length < count) return last;
     const result = count > 0 && isFailure(last) ? last : implementation(...args);
-    chargeCall(frame, cost, args, result);
+    chargeCall(frame, cost, { args, result });
     return result;
   };
   const run: Run = (frame) => {

@@ -37,7 +37,6 @@ export function emitFold(node: FoldNode, emit: Emit): Code {
     }
     return finished(result.run(frame));
   };
-  const isSimple = condition.slices === undefined && step.slices === undefined;
   return {
     run,
     *slices(frame) {
@@ -45,18 +44,20 @@ export function emitFold(node: FoldNode, emit: Emit): Code {
       if (isFailure(elements)) return elements;
       frame.slots[accumulatorSlot] = unset;
       for (const element of elements) {
-        if (frame.cost >= frame.pauseAt) {
-          frame.pauseAt = frame.cost + unitsPerSlice;
-          yield;
-        }
+        if (isTimeToPause(frame)) yield;
         enter(frame, element);
-        const isOver = (isSimple ? runCondition(frame) : yield* runSlices(condition, frame)) === false;
-        if (isOver) break;
-        frame.slots[accumulatorSlot] = isSimple ? runStep(frame) : yield* runSlices(step, frame);
+        if ((yield* runSlices(condition, frame)) === false) break;
+        frame.slots[accumulatorSlot] = yield* runSlices(step, frame);
       }
       return finished(yield* runSlices(result, frame));
     },
   };
+}
+
+function isTimeToPause(frame: Frame): boolean {
+  if (frame.cost < frame.pauseAt) return false;
+  frame.pauseAt = frame.cost + unitsPerSlice;
+  return true;
 }
 
 /** Elements of a list, keys of a map. */

@@ -50,7 +50,7 @@ export function emitEquality(node: EqualityNode, emit: Emit): Code {
   const runRight = right.run;
   const finish = (frame: Frame, a: unknown, b: unknown): unknown => {
     const result = compare(isEqual, a, b);
-    chargeCall(frame, cost, [a, b], result);
+    chargeCall(frame, cost, { args: [a, b], result });
     return result;
   };
   const run = (frame: Frame): unknown => {

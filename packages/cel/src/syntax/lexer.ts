@@ -19,7 +19,7 @@ const escapedWord = /`[A-Za-z0-9_.\-/ ]+`/y;
 const float = /\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?/y;
 const integer = /0x[0-9a-fA-F]+|\d+/y;
 const stringStart = /([bB]?)([rR]?)("""|'''|"|')/y;
-const escape = /\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y;
+const escapeForm = /\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y;
 
 /** The part of an escape that the grammar accepts so far, for the text of the error. */
 const escapePrefixes = [/\\[0-3][0-7]?/y, /\\[xX][0-9a-fA-F]?/y, /\\u[0-9a-fA-F]{0,3}/y, /\\U[0-9a-fA-F]{0,7}/y, /\\/y];
@@ -109,7 +109,7 @@ class Lexer {
         at++;
         continue;
       }
-      const length = lengthAt(escape, text, at);
+      const length = lengthAt(escapeForm, text, at);
       if (length === 0)
         return { isWhole: false, at: at + Math.max(...escapePrefixes.map((p) => lengthAt(p, text, at))) };
       at += length;

@@ -2,9 +2,11 @@
 
 import type { Value } from '../values/value.ts';
 import type { ComprehensionExpr, Expr, MapEntry, StructField } from './expr.ts';
-import type { Fold } from './macros.ts';
 
 const noOptionals: ReadonlySet<number> = new Set();
+
+/** Loop, from the accumulator's start to the result; the variable is the macro's first argument. */
+export type Fold = Pick<ComprehensionExpr, 'start' | 'condition' | 'step' | 'result'>;
 
 export class MacroBuilder {
   readonly #offset: number;

@@ -1,7 +1,7 @@
 // Macros of the language: calls that the parser replaces by comprehensions and presence tests. Their form decides what evaluation
 // costs, so it is that of cel-go. The macros of two variables are in two-variable-macros.ts, those of optionals in optional-macros.ts.
-import type { ComprehensionExpr, Expr } from './expr.ts';
-import type { MacroBuilder } from './macro-builder.ts';
+import type { Expr } from './expr.ts';
+import type { Fold, MacroBuilder } from './macro-builder.ts';
 
 /** An error in the arguments of a macro. */
 export interface MacroError {
@@ -58,9 +58,6 @@ const has: Macro = {
     return builder.test(arg.operand, arg.field);
   },
 };
-
-/** Loop, from the accumulator's start to the result; the variable is the macro's first argument. */
-export type Fold = Pick<ComprehensionExpr, 'start' | 'condition' | 'step' | 'result'>;
 
 export function allFold(builder: MacroBuilder, predicate: Expr): Fold {
   return {

@@ -2,19 +2,16 @@
 // recursion count that grammar's rules. Parsing ends at the first syntax error; issues found before it are reported too.
 
 import { codePointCount } from '../values/code-points.ts';
-import { CelFailure, isFailure } from '../values/failure.ts';
-import { int64Range } from '../values/integers.ts';
-import { CelUint } from '../values/numbers.ts';
-import { doubleValue, intValue, type Value } from '../values/value.ts';
+import { isFailure } from '../values/failure.ts';
 import type { Expr, MapEntry, StructField } from './expr.ts';
 import type { Issues } from './issues.ts';
 import { tokenize } from './lexer.ts';
+import { literalValue } from './literal-value.ts';
 import { balancedTree } from './logic-tree.ts';
 import { MacroBuilder } from './macro-builder.ts';
 import { isMacroError, type Macro, macroKey } from './macros.ts';
 import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
 import { shownToken, type Token, type TokenKind } from './token.ts';
-import { unescapeBytes, unescapeString } from './unescape.ts';
 
 /** Longest text of an expression, in code points. */
 const maxCodePoints = 100_000;
@@ -394,33 +391,11 @@ class Parser {
     const sign = this.#takes('-')?.text ?? '';
     const token = this.#token;
     if (sign !== '' && token.kind !== 'int' && token.kind !== 'double') this.#failPrimary();
-    const value = this.#literalValue(token, sign);
+    const value = literalValue(token, sign);
+    if (value === undefined) this.#failPrimary();
     this.#next();
     if (isFailure(value)) return this.#report(start, value.message);
     return { kind: 'literal', offset: start, value };
-  }
-
-  #literalValue(token: Token, sign: string): Value {
-    switch (token.kind) {
-      case 'true':
-        return true;
-      case 'false':
-        return false;
-      case 'null':
-        return null;
-      case 'int':
-        return intLiteral(sign, token.text);
-      case 'uint':
-        return uintLiteral(token.text);
-      case 'double':
-        return doubleLiteral(sign + token.text);
-      case 'string':
-        return valueOrError(unescapeString(token.text));
-      case 'bytes':
-        return valueOrError(unescapeBytes(token.text));
-      default:
-        return this.#failPrimary();
-    }
   }
 
   #failPrimary(): never {
@@ -439,25 +414,4 @@ class Parser {
     const expanded = macro.expand(new MacroBuilder(offset), call);
     return isMacroError(expanded) ? this.#report(expanded.offset, expanded.error) : expanded;
   }
-}
-
-/** The value of a literal, or the error that it has none. */
-function intLiteral(sign: string, text: string): Value {
-  const magnitude = BigInt(text);
-  const value = sign === '' ? magnitude : -magnitude;
-  return int64Range.has(value) ? intValue(value) : new CelFailure('invalid int literal');
-}
-
-function uintLiteral(text: string): Value {
-  const value = BigInt(text.slice(0, -1));
-  return value < 2n ** 64n ? new CelUint(value) : new CelFailure('invalid uint literal');
-}
-
-function doubleLiteral(text: string): Value {
-  const value = Number(text);
-  return Number.isFinite(value) ? doubleValue(value) : new CelFailure('invalid double literal');
-}
-
-function valueOrError(result: { readonly value: Value } | { readonly error: string }): Value {
-  return 'error' in result ? new CelFailure(result.error) : result.value;
 }

@@ -1,13 +1,12 @@
 // Macros of two variables: index and element of a list, key and value of a map.
 import type { Expr } from './expr.ts';
-import type { MacroBuilder } from './macro-builder.ts';
+import type { Fold, MacroBuilder } from './macro-builder.ts';
 import {
   allFold,
   appendStep,
   collectFold,
   existsFold,
   existsOneFold,
-  type Fold,
   type Macro,
   type MacroCall,
   type MacroError,

@@ -18,7 +18,8 @@ export function unescapeString(literal: string): { readonly value: string } | { 
   const { body, isRaw } = unquote(literal);
   if (isRaw || !body.includes('\\')) return { value: body };
   let error: string | undefined;
-  const value = body.replace(anyEscape, (_, hex?: string, octal?: string, char?: string) => {
+  const value = body.replace(anyEscape, (...groups: unknown[]) => {
+    const [, hex, octal, char] = groups as (string | undefined)[];
     if (char !== undefined) return simple.get(char) ?? char;
     const point = hex === undefined ? Number.parseInt(octal ?? '', 8) : Number.parseInt(hex.slice(1), 16);
     if (point <= 0x10ffff && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);

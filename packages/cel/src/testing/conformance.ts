@@ -29,6 +29,7 @@ import {
   storedExpressions,
   typeOf,
 } from '../index.ts';
+import { listType, mapType, nullableType, opaqueType, typeOfType } from '../types/cel-type.ts';
 import { shownValue } from './recorded-case.ts';
 
 interface WellKnownMessage extends Message {
@@ -77,9 +78,9 @@ function typeOfProto(type: Type | undefined): CelType {
     case 'wellKnown':
       return typeOf(wellKnown[typeKind.value] ?? '');
     case 'listType':
-      return new CelType('list', 'list', [typeOfProto(typeKind.value.elemType)]);
+      return listType(typeOfProto(typeKind.value.elemType));
     case 'mapType':
-      return new CelType('map', 'map', [typeOfProto(typeKind.value.keyType), typeOfProto(typeKind.value.valueType)]);
+      return mapType(typeOfProto(typeKind.value.keyType), typeOfProto(typeKind.value.valueType));
     case 'null':
       return typeOf('null');
     case 'typeParam':
@@ -89,15 +90,11 @@ function typeOfProto(type: Type | undefined): CelType {
     case 'messageType':
       return storedExpressions().provider.structType?.(typeKind.value) ?? typeOf(typeKind.value);
     case 'abstractType':
-      return new CelType('opaque', typeKind.value.name, typeKind.value.parameterTypes.map(typeOfProto));
+      return opaqueType(typeKind.value.name, typeKind.value.parameterTypes.map(typeOfProto));
     case 'wrapper':
-      return new CelType(typeOf(primitives[typeKind.value] ?? '').kind, primitives[typeKind.value] ?? '', [], true);
+      return nullableType(typeOf(primitives[typeKind.value] ?? ''));
     case 'type':
-      return new CelType(
-        'type',
-        'type',
-        typeKind.value === undefined || typeKind.value.typeKind.case === undefined ? [] : [typeOfProto(typeKind.value)],
-      );
+      return typeKind.value?.typeKind.case === undefined ? typeOf('type') : typeOfType(typeOfProto(typeKind.value));
     default:
       throw new Error(`no type: ${typeKind?.case}`);
   }

@@ -69,7 +69,7 @@ function answerCompiled(compiled: CompiledExpression, vars: Variables): Recorded
   const known = { type: compiled.type.toString(), estimate: { min: String(min), max: String(max) } };
   const activation: Record<string, unknown> = {};
   for (const [name, variable] of Object.entries(vars)) {
-    if (variable.value !== undefined || variable.repeat !== undefined) activation[name] = valueOf(variable);
+    if (variable.value !== undefined || variable.repeat !== undefined) activation[name] = givenValue(variable);
   }
   try {
     const { value, error, cost } = compiled.evaluate(activation);
@@ -90,7 +90,7 @@ function sizesOf(vars: Variables): SizeEstimator {
   };
 }
 
-function valueOf({ type, value, repeat }: RecordedVariable): unknown {
+function givenValue({ type, value, repeat }: RecordedVariable): unknown {
   return repeat === undefined ? typedValue(type, value) : repeat[0].repeat(repeat[1]);
 }
 

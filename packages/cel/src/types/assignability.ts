@@ -72,7 +72,7 @@ function withParameters(type: CelType, parameters: readonly CelType[]): CelType 
   if (type.kind === 'map') return mapType(first, second);
   if (type.kind === 'type') return typeOfType(first);
   if (type.kind === 'opaque') return opaqueType(type.name, parameters);
-  return new CelType(type.kind, type.name, parameters, type.isNullable);
+  return new CelType(type.kind, type.name, { parameters, isNullable: type.isNullable });
 }
 
 function isAssignable(mapping: TypeMapping, a: CelType, b: CelType): boolean {

@@ -22,6 +22,11 @@ export type TypeKind =
 
 const noParameters: readonly CelType[] = [];
 
+export interface TypeParts {
+  readonly parameters?: readonly CelType[];
+  readonly isNullable?: boolean;
+}
+
 /** A type. Two types of one kind, name and parameters are the same type; compare them with {@link isExactType}. */
 export class CelType {
   readonly kind: TypeKind;
@@ -31,7 +36,7 @@ export class CelType {
   /** Whether null is a value of this type too, as of protobuf's wrappers. */
   readonly isNullable: boolean;
 
-  constructor(kind: TypeKind, name: string, parameters: readonly CelType[] = noParameters, isNullable = false) {
+  constructor(kind: TypeKind, name: string, { parameters = noParameters, isNullable = false }: TypeParts = {}) {
     this.kind = kind;
     this.name = name;
     this.parameters = parameters;
@@ -78,11 +83,11 @@ export const anyMapType: CelType = mapType(dynType, dynType);
 export const anyOptionalType: CelType = new CelType('opaque', 'optional_type');
 
 export function listType(element: CelType): CelType {
-  return new CelType('list', 'list', [element]);
+  return new CelType('list', 'list', { parameters: [element] });
 }
 
 export function mapType(key: CelType, value: CelType): CelType {
-  return new CelType('map', 'map', [key, value]);
+  return new CelType('map', 'map', { parameters: [key, value] });
 }
 
 export function optionalType(inner: CelType): CelType {
@@ -90,7 +95,7 @@ export function optionalType(inner: CelType): CelType {
 }
 
 export function opaqueType(name: string, parameters: readonly CelType[] = noParameters): CelType {
-  return new CelType('opaque', name, parameters);
+  return new CelType('opaque', name, { parameters });
 }
 
 export function structType(name: string): CelType {
@@ -102,11 +107,11 @@ export function typeParam(name: string): CelType {
 }
 
 export function typeOfType(inner: CelType): CelType {
-  return new CelType('type', 'type', [inner]);
+  return new CelType('type', 'type', { parameters: [inner] });
 }
 
 export function nullableType(inner: CelType): CelType {
-  return new CelType(inner.kind, inner.name, inner.parameters, true);
+  return new CelType(inner.kind, inner.name, { parameters: inner.parameters, isNullable: true });
 }
 
 /** Whether the type accepts values of every type: `dyn` and `any`. */

@@ -1,11 +1,13 @@
 // What calls cost when they are evaluated. The order of the questions is cel-go's: functions on lists and sets by overload, then
 // Kubernetes' libraries by function name, then the language by overload; everything else costs 1.
-import { type AnyList, isList, listAt, listItems, listSize } from '../values/cel-list.ts';
+import { isList, listAt, listItems, listSize } from '../values/cel-list.ts';
 import { type AnyMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { EvaluationStop, isFailure } from '../values/failure.ts';
+import { goTypeName } from '../values/go-type-name.ts';
 import type { Int } from '../values/integers.ts';
 import { costSize, utf8Length } from '../values/sizes.ts';
+import { kindOf } from '../values/value.ts';
 import { listCost, patternFactor, stringFactor } from './cost-node.ts';
 
 /** The cost of one call, from its operands (the target first) and its result. Either may be an error. */
@@ -145,15 +147,21 @@ const listCostsByOverload: ReadonlyMap<string, CallCost> = new Map<string, CallC
   ['list_sets_equivalent_list', setCost(2)],
 ]);
 
-/** Every element against every other one. Go's counter ends the evaluation when the list is an error. */
+/** Every element against every other one. Go's counter ends the evaluation when there is no list. */
 function selfCompare(list: unknown): number {
-  if (isFailure(list))
-    throw new EvaluationStop(`${conversionPanic} *types.Err is not traits.Lister: missing method Add`);
-  const size = costSize(list);
-  if (size === 0 || !isList(list)) return allocating(2, 0);
-  const first = listAt(list as AnyList, 0);
+  if (!isList(list)) {
+    const lacks = `is not traits.Lister: missing method ${missingMethod(list)}`;
+    throw new EvaluationStop(`${conversionPanic} ${goTypeName(list)} ${lacks}`);
+  }
+  const size = listSize(list);
+  if (size === 0) return allocating(2, 0);
+  const first = listAt(list, 0);
   const isText = typeof first === 'string' || first instanceof Uint8Array;
-  return allocating(isText ? 2.1 : 2, listSize(list) ** 2);
+  return allocating(isText ? 2.1 : 2, size ** 2);
+}
+
+function setCost(factor: number): CallCost {
+  return ([left, right]) => 1 + costSize(left) * costSize(right) * factor;
 }
 
 function flattenCost([list, depth]: readonly unknown[]): number {
@@ -161,8 +169,10 @@ function flattenCost([list, depth]: readonly unknown[]): number {
   return allocating(Number(depth as Int), costSize(list));
 }
 
-const conversionPanic = 'internal error: interface conversion:';
-
-function setCost(factor: number): CallCost {
-  return ([left, right]) => 1 + costSize(left) * costSize(right) * factor;
+/** The first method of lists that a value lacks in Go. */
+function missingMethod(value: unknown): string {
+  const hasAdd = ['bytes', 'double', 'duration', 'int', 'string', 'timestamp', 'uint'].includes(kindOf(value));
+  return hasAdd ? 'Contains' : 'Add';
 }
+
+const conversionPanic = 'internal error: interface conversion:';

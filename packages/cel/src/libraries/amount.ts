@@ -1,9 +1,13 @@
-// Amount: a quantity as apimachinery holds it: digits with a scale, or a decimal of any size. Which of the two it is decides
-// whether it counts as an integer: 1000m does not, though it is equal to 1.
+// Amount: a quantity as apimachinery holds it: digits with a scale, in 64 bits or as a decimal of any size. Which of the two it is
+// decides whether it counts as an integer: 1.5Gi does not, though it is a whole number.
 import { int64Range } from '../values/integers.ts';
 
-/** `value · 10^scale`; undefined for a decimal. */
-export type Amount = { readonly value: bigint; readonly scale: number } | undefined;
+/** `value · 10^scale` */
+export interface Amount {
+  readonly value: bigint;
+  readonly scale: number;
+  readonly isDecimal: boolean;
+}
 
 const form = /^([+-]?)(\d*)(?:\.(\d*))?([A-Za-z]*)([+-]?\d*)$/;
 
@@ -29,7 +33,7 @@ const binaryShifts: ReadonlyMap<string, number> = new Map([
   ['Ei', 60],
 ]);
 
-/** Most digits that are held with a scale. */
+/** Most digits that are held in 64 bits. */
 const maxDigits = 18;
 const smallestScale = -9;
 
@@ -38,47 +42,66 @@ export function readAmount(text: string): Amount {
   const [, sign = '', whole = '', fraction = '', suffix = '', exponent = ''] = form.exec(text) ?? [];
   const digits = whole.replace(/^0+(?=\d)/, '');
   const shift = binaryShifts.get(suffix);
-  const decimalScale = exponent === '' ? decimalScales.get(suffix) : Number(exponent);
-  const read =
-    shift === undefined ? decimal({ digits, fraction, scale: decimalScale ?? 0 }) : binary(digits, fraction, shift);
-  return read && sign === '-' ? { ...read, value: -read.value } : read;
+  const decimalScale = exponent === '' ? (decimalScales.get(suffix) ?? 0) : Number(exponent);
+  const amount = shift === undefined ? decimal(digits, fraction, decimalScale) : binary(digits, fraction, shift);
+  return sign === '-' ? negative(amount) : amount;
 }
 
-function decimal({ digits, fraction, scale }: { digits: string; fraction: string; scale: number }): Amount {
-  if (digits.length + fraction.length > maxDigits || scale - fraction.length < smallestScale) return undefined;
-  return { value: BigInt(digits + fraction), scale: scale - fraction.length };
+function decimal(digits: string, fraction: string, exponent: number): Amount {
+  const scale = exponent - fraction.length;
+  const isDecimal = digits.length + fraction.length > maxDigits || scale < smallestScale;
+  return rounded({ value: BigInt(digits + fraction), scale, isDecimal });
 }
 
 function binary(digits: string, fraction: string, shift: number): Amount {
   const precision = 15 - digits.length - Math.trunc((shift * 3) / 10) - 1;
-  const value = BigInt(digits) << BigInt(shift);
-  return fraction === '' && precision >= 0 && int64Range.has(value) ? { value, scale: 0 } : undefined;
+  const value = BigInt(digits + fraction) << BigInt(shift);
+  const isDecimal = fraction !== '' || precision < 0 || !int64Range.has(value);
+  return rounded({ value, scale: -fraction.length, isDecimal });
 }
+
+/** What is finer than a billionth is rounded away from zero. */
+function rounded(amount: Amount): Amount {
+  const excess = smallestScale - amount.scale;
+  if (excess <= 0) return amount;
+  if (excess > 2_000) return { ...amount, value: amount.value === 0n ? 0n : 1n, scale: smallestScale };
+  const divisor = 10n ** BigInt(excess);
+  const value = (amount.value + divisor - 1n) / divisor;
+  return { ...amount, value, scale: smallestScale };
+}
+
+export function negative(amount: Amount): Amount {
+  // The smallest integer of 64 bits has no negation there.
+  return { ...amount, value: amount.isDecimal ? -amount.value : BigInt.asIntN(64, -amount.value) };
+}
+
+/** Scales that differ by more are of amounts that no quantity of Kubernetes has. */
+const maxShift = 4_000;
 
 /** The sum, which is a decimal when its digits do not fit. */
 export function addAmounts(left: Amount, right: Amount): Amount {
-  if (left === undefined || right === undefined) return undefined;
-  if (right.value === 0n) return left;
-  if (left.value === 0n) return right;
+  const isDecimal = left.isDecimal || right.isDecimal;
+  if (!isDecimal && right.value === 0n) return left;
+  if (!isDecimal && left.value === 0n) return right;
   const scale = Math.min(left.scale, right.scale);
   const [a, b] = [rescaled(left, scale), rescaled(right, scale)];
-  if (a === undefined || b === undefined) return undefined;
-  return int64Range.has(a + b) ? { value: a + b, scale } : undefined;
+  const value = a + b;
+  return { value, scale, isDecimal: isDecimal || ![a, b, value].every((part) => int64Range.has(part)) };
 }
 
-function rescaled({ value, scale }: NonNullable<Amount>, to: number): bigint | undefined {
-  if (scale - to > 2 * maxDigits) return undefined;
-  const scaled = value * 10n ** BigInt(scale - to);
-  return int64Range.has(scaled) ? scaled : undefined;
+function rescaled({ value, scale }: Amount, to: number): bigint {
+  return value * 10n ** BigInt(Math.min(scale - to, maxShift));
 }
 
 /** The amount as an integer of 64 bits, or undefined when it is held with decimals or does not fit. */
 export function integerOf(amount: Amount): bigint | undefined {
-  if (amount === undefined || amount.scale < 0) return undefined;
-  return amount.value === 0n ? 0n : rescaled(amount, 0);
+  if (amount.isDecimal || amount.scale < 0) return undefined;
+  if (amount.value === 0n) return 0n;
+  const whole = amount.scale > maxDigits ? undefined : rescaled(amount, 0);
+  return whole !== undefined && int64Range.has(whole) ? whole : undefined;
 }
 
 /** The double that Go computes, which need not be the nearest one. */
-export function approximate(amount: NonNullable<Amount>): number {
-  return amount.scale === 0 ? Number(amount.value) : Number(amount.value) * Number(`1e${amount.scale}`);
+export function approximate({ value, scale }: Amount): number {
+  return scale === 0 ? Number(value) : Number(value) * Number(`1e${scale}`);
 }

@@ -7,12 +7,13 @@ import {
   memberOverload,
   oneOverload,
 } from '../types/function-declaration.ts';
+import { missingOperator } from '../values/arithmetic.ts';
 import { type AnyList, isList, listItems, listSize } from '../values/cel-list.ts';
 import { compareValues, isComparable } from '../values/comparison.ts';
 import { equalValues } from '../values/equality.ts';
-import { CelFailure, overloadFailure } from '../values/failure.ts';
+import { CelFailure } from '../values/failure.ts';
 import type { Int } from '../values/integers.ts';
-import { kindOf } from '../values/value.ts';
+import { kindOf, typeOfValue } from '../values/value.ts';
 
 const comparable = [
   ['int', 'int'],
@@ -56,7 +57,7 @@ function range(count: Int): unknown {
 }
 
 function sort(list: unknown): unknown {
-  return isList(list) ? sortByKeys(list, list) : overloadFailure(list);
+  return isList(list) ? sortByKeys(list, list) : missingOperator(kindOf(list), 'sort');
 }
 
 function sortByKeys(list: AnyList, keys: AnyList): unknown {
@@ -93,16 +94,21 @@ function distinct(list: AnyList): unknown {
   return unique;
 }
 
+/** These two overloads check their arguments themselves. */
+function notFlat(list: unknown, argument: unknown): CelFailure {
+  return new CelFailure(`no such overload: ${typeOfValue(list)}.flatten(${argument})`);
+}
+
 const functions: readonly FunctionDeclaration[] = [
   oneOverload('slice', memberOverload('list_slice', 'list(T), int, int -> list(T)', slice)),
   {
     name: 'flatten',
     overloads: [
       memberOverload('list_flatten', 'list(list(T)) -> list(T)', (list: unknown) =>
-        isList(list) ? flatten(list) : overloadFailure(list),
+        isList(list) ? flatten(list) : notFlat(list, ''),
       ),
       memberOverload('list_flatten_int', 'list(dyn), int -> list(dyn)', (list: unknown, depth: unknown) =>
-        isList(list) && kindOf(depth) === 'int' ? flatten(list, depth as Int) : overloadFailure(list),
+        isList(list) && kindOf(depth) === 'int' ? flatten(list, depth as Int) : notFlat(list, typeOfValue(depth)),
       ),
     ],
     skipsTypeGuards: true,
@@ -118,7 +124,7 @@ const functions: readonly FunctionDeclaration[] = [
       memberOverload(`list_${name}_sortByAssociatedKeys`, `list(T), list(${type}) -> list(T)`),
     ),
     singleton: (list: unknown, keys: unknown) =>
-      isList(list) && isList(keys) ? sortByKeys(list, keys) : overloadFailure(list),
+      isList(list) && isList(keys) ? sortByKeys(list, keys) : missingOperator(kindOf(list), '@sortByAssociatedKeys'),
   },
   oneOverload('lists.range', globalOverload('lists_range', 'int -> list(int)', range)),
   oneOverload(

@@ -12,7 +12,7 @@ import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { type Int, intOf } from '../values/integers.ts';
 import { doubleValue } from '../values/value.ts';
-import { type Amount, addAmounts, approximate, integerOf, readAmount } from './amount.ts';
+import { type Amount, addAmounts, approximate, integerOf, negative, readAmount } from './amount.ts';
 
 const quantityType = structType('kubernetes.Quantity');
 
@@ -49,8 +49,8 @@ function wholeOf({ amount }: CelQuantity): Int | undefined {
   return whole === undefined ? undefined : intOf(whole);
 }
 
-function approximation({ amount, quantity }: CelQuantity): unknown {
-  return doubleValue(amount === undefined ? quantity.toNumber() : approximate(amount));
+function approximation({ amount }: CelQuantity): unknown {
+  return doubleValue(approximate(amount));
 }
 
 const notWhole = new CelFailure('cannot convert value to integer');
@@ -70,14 +70,15 @@ function sum(left: CelQuantity, right: CelQuantity): CelQuantity {
 }
 
 function difference(left: CelQuantity, right: CelQuantity): CelQuantity {
-  const { amount } = right;
-  const negative = amount && { ...amount, value: -amount.value };
-  return new CelQuantity(left.quantity.subtract(right.quantity), addAmounts(left.amount, negative));
+  return new CelQuantity(left.quantity.subtract(right.quantity), addAmounts(left.amount, negative(right.amount)));
 }
 
 function combined(name: string, run: (left: CelQuantity, right: CelQuantity) => CelQuantity): FunctionDeclaration {
   const runInt = (left: CelQuantity, right: Int): unknown =>
-    run(left, new CelQuantity(quantityOf(right, 'DecimalExponent'), { value: BigInt(right), scale: 0 }));
+    run(
+      left,
+      new CelQuantity(quantityOf(right, 'DecimalExponent'), { value: BigInt(right), scale: 0, isDecimal: false }),
+    );
   return {
     name,
     overloads: [

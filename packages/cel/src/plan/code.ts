@@ -24,13 +24,13 @@ export function hasLoop(codes: readonly Code[]): boolean {
 export function* runAllSlices(
   codes: readonly Code[],
   frame: Frame,
-  isLast: (value: unknown) => boolean,
+  isLast: (value: unknown, index: number) => boolean,
 ): SlicedWork<unknown[]> {
   const values: unknown[] = [];
-  for (const code of codes) {
+  for (const [index, code] of codes.entries()) {
     const value = yield* runSlices(code, frame);
     values.push(value);
-    if (isLast(value)) break;
+    if (isLast(value, index)) break;
   }
   return values;
 }

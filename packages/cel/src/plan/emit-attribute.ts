@@ -1,13 +1,15 @@
 // Attributes: variables and results with the selections on them.
 
+import { CelType } from '../types/cel-type.ts';
 import { CelBox } from '../values/cel-box.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
+import { goTypeName } from '../values/go-type-name.ts';
 import { CelOptional } from '../values/optional.ts';
 import { type Code, runSlices } from './code.ts';
 import { type Frame, unset } from './frame.ts';
 import { mutableStart } from './mutable-values.ts';
 import type { AttributeBase, AttributeNode, PlanNode, Qualifier } from './plan-node.ts';
-import { findQualified, isQualifier, qualifierTypeName, qualify } from './qualifiers.ts';
+import { findQualified, isQualifier, qualify } from './qualifiers.ts';
 
 type Emit = (node: PlanNode) => Code;
 
@@ -57,7 +59,7 @@ function emitResolve(node: AttributeNode, emit: Emit): Code {
   if (node.base.kind === 'conditional') return emitConditional(node.base, emit);
   const base = emitBase(node.base, emit);
   const { qualifiers } = node;
-  if (qualifiers.length === 0) return base;
+  if (qualifiers.length === 0) return withPlainOptionals(base);
   const read = base.run;
   const steps = qualifiers.map((qualifier) => emitQualifier(qualifier, emit));
   const hasLoops = base.slices !== undefined || steps.some(({ key }) => key?.slices !== undefined);
@@ -215,8 +217,32 @@ interface Selection {
 function startSelection(start: unknown): Selection {
   if (!(start instanceof CelOptional)) return { value: start, isOptional: false, isDone: isFailure(start) };
   return start.hasValue
-    ? { value: start.value, isOptional: true, isDone: false }
+    ? { value: unwrapped(start.value), isOptional: true, isDone: false }
     : { value: start, isOptional: false, isDone: true };
+}
+
+/** An attribute without selections. */
+function withPlainOptionals(base: Code): Code {
+  const read = base.run;
+  const normalize = (value: unknown): unknown =>
+    value instanceof CelOptional && value.hasValue ? CelOptional.of(unwrapped(value.value)) : value;
+  return {
+    run: (frame) => {
+      const value = read(frame);
+      return typeof value === 'object' ? normalize(value) : value;
+    },
+    slices:
+      base.slices &&
+      function* (frame) {
+        return normalize(yield* runSlices(base, frame));
+      },
+  };
+}
+
+/** Go goes through native values here: an optional inside of an optional is only its value, and a type its name. */
+function unwrapped(value: unknown): unknown {
+  if (value instanceof CelOptional) return value.hasValue ? unwrapped(value.value) : null;
+  return value instanceof CelType ? value.name : value;
 }
 
 function resultOf({ value, isOptional, isDone }: Selection): unknown {
@@ -226,7 +252,7 @@ function resultOf({ value, isOptional, isDone }: Selection): unknown {
 function apply(frame: Frame, selection: Selection, { step, key }: { step: Step; key: unknown }): void {
   selection.isOptional ||= step.isOptional;
   if (isFailure(key) || !isQualifier(key)) {
-    const value = isFailure(key) ? key : new CelFailure(`invalid qualifier type: ${qualifierTypeName(key)}`);
+    const value = isFailure(key) ? key : new CelFailure(`invalid qualifier type: ${goTypeName(key)}`);
     if (!selection.isOptional) frame.charge(1);
     return finish(selection, value);
   }

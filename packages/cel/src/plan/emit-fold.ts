@@ -2,11 +2,11 @@
 import { type AnyList, isList, listItems } from '../values/cel-list.ts';
 import { type AnyMap, CelMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
+import { goTypeName } from '../values/go-type-name.ts';
 import { type Code, runSlices } from './code.ts';
 import { type Frame, unset } from './frame.ts';
 import { finished } from './mutable-values.ts';
 import type { FoldNode, PlanNode } from './plan-node.ts';
-import { qualifierTypeName } from './qualifiers.ts';
 
 /** Cost between two pauses: some hundred microseconds. */
 const unitsPerSlice = 5_000;
@@ -65,7 +65,7 @@ function singles(range: unknown): readonly unknown[] | CelFailure {
   if (isFailure(range)) return range;
   if (isList(range)) return listItems(range as AnyList);
   if (isMap(range)) return mapKeys(range as AnyMap);
-  return new CelFailure(`got '${qualifierTypeName(range)}', expected iterable type`);
+  return new CelFailure(`got '${goTypeName(range)}', expected iterable type`);
 }
 
 /** Indices and elements of a list, keys and values of a map. */
@@ -74,5 +74,5 @@ function pairs(range: unknown): readonly (readonly [unknown, unknown])[] | CelFa
   if (isList(range)) return listItems(range as AnyList).map((item, index) => [index, item] as const);
   if (range instanceof CelMap) return Array.from(range.entries(), ({ key, value }) => [key, value] as const);
   if (isMap(range)) return mapKeys(range as AnyMap).map((key) => [key, mapFind(range as AnyMap, key)] as const);
-  return new CelFailure(`unsupported comprehension range type: ${qualifierTypeName(range)}`);
+  return new CelFailure(`unsupported comprehension range type: ${goTypeName(range)}`);
 }

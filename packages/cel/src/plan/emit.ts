@@ -8,6 +8,7 @@ import { emitAttribute } from './emit-attribute.ts';
 import { emitCall } from './emit-call.ts';
 import { emitFold } from './emit-fold.ts';
 import { emitEquality, emitLogic } from './emit-logic.ts';
+import type { Frame } from './frame.ts';
 import { buildList, buildMap, buildStruct } from './literals.ts';
 import type { MembershipNode, OptionalOrNode, PlanNode } from './plan-node.ts';
 
@@ -28,19 +29,26 @@ export function emit(node: PlanNode): Code {
     case 'notEqual':
       return emitEquality(node, emit);
     case 'list':
-      return emitLiteral(node.elements, listCost, (values) => buildList(node, values));
+      return emitLiteral({
+        nodes: node.elements,
+        cost: listCost,
+        build: (values) => buildList(node, values),
+        isOptional: (index) => node.optionals.has(index),
+      });
     case 'map':
-      return emitLiteral(
-        node.entries.flatMap(({ key, value }) => [key, value]),
-        mapCost,
-        (values) => buildMap(node, values),
-      );
+      return emitLiteral({
+        nodes: node.entries.flatMap(({ key, value }) => [key, value]),
+        cost: mapCost,
+        build: (values) => buildMap(node, values),
+        isOptional: (index) => index % 2 === 1 && node.entries[(index - 1) / 2]?.isOptional === true,
+      });
     case 'struct':
-      return emitLiteral(
-        node.fields.map(({ value }) => value),
-        structCost,
-        (values) => buildStruct(node, values),
-      );
+      return emitLiteral({
+        nodes: node.fields.map(({ value }) => value),
+        cost: structCost,
+        build: (values) => buildStruct(node, values),
+        isOptional: (index) => node.fields[index]?.isOptional === true,
+      });
     case 'fold':
       return emitFold(node, emit);
     case 'membership':
@@ -51,33 +59,41 @@ export function emit(node: PlanNode): Code {
   }
 }
 
-/** A literal ends at the first part that is an error; it costs the same then. */
-function emitLiteral(nodes: readonly PlanNode[], cost: number, build: (values: readonly unknown[]) => unknown): Code {
+interface Literal {
+  readonly nodes: readonly PlanNode[];
+  readonly cost: number;
+  build(values: readonly unknown[]): unknown;
+  /** Whether the part at an index has to be an optional. */
+  isOptional(index: number): boolean;
+}
+
+/** A literal ends at the first part that is an error, or no optional where one is wanted. It costs the same then. */
+function emitLiteral({ nodes, cost, build, isOptional }: Literal): Code {
   const codes = nodes.map(emit);
   const runs = codes.map(({ run }) => run);
-  const run: Run = (frame) => {
-    const values: unknown[] = [];
-    for (const part of runs) {
-      const value = part(frame);
-      if (isFailure(value)) {
-        frame.charge(cost);
-        return value;
-      }
-      values.push(value);
-    }
-    const result = build(values);
+  const optionals = nodes.map((_, index) => isOptional(index));
+  const isLast = (value: unknown, index: number): boolean =>
+    isFailure(value) || (optionals[index] === true && !(value instanceof CelOptional));
+  const finish = (frame: Frame, values: readonly unknown[]): unknown => {
+    const last = values.at(-1);
+    const result = isFailure(last) ? last : build(values);
     frame.charge(cost);
     return result;
+  };
+  const run: Run = (frame) => {
+    const values: unknown[] = [];
+    for (const [index, part] of runs.entries()) {
+      const value = part(frame);
+      values.push(value);
+      if (isLast(value, index)) break;
+    }
+    return finish(frame, values);
   };
   if (!hasLoop(codes)) return { run, slices: undefined };
   return {
     run,
     *slices(frame) {
-      const values = yield* runAllSlices(codes, frame, isFailure);
-      const last = values.at(-1);
-      const result = isFailure(last) ? last : build(values);
-      frame.charge(cost);
-      return result;
+      return finish(frame, yield* runAllSlices(codes, frame, isLast));
     },
   };
 }

@@ -26,6 +26,7 @@ export function buildList({ optionals }: ListNode, values: readonly unknown[]): 
 export function buildMap({ entries }: MapNode, values: readonly unknown[]): unknown {
   const map = new CelMap();
   for (const [i, { isOptional }] of entries.entries()) {
+    if (2 * i >= values.length) break;
     const key = values[2 * i];
     const given = values[2 * i + 1];
     if (key instanceof Uint8Array) {
@@ -43,6 +44,7 @@ export function buildMap({ entries }: MapNode, values: readonly unknown[]): unkn
 export function buildStruct(node: StructNode, values: readonly unknown[]): unknown {
   const fields = new Map<string, unknown>();
   for (const [i, { name, isOptional }] of node.fields.entries()) {
+    if (i >= values.length) break;
     const given = values[i];
     const value = isOptional ? unwrapped(given, () => `cannot initialize optional entry '${name}'`) : given;
     if (isFailure(value)) return value;

@@ -2,10 +2,11 @@
 import type { Environment } from '../environment.ts';
 import type { CallExpr, ComprehensionExpr, Expr, SelectExpr } from '../syntax/expr.ts';
 import { CelProgramError } from '../syntax/issues.ts';
+import { goTypeName } from '../values/go-type-name.ts';
 import { foldedList, foldedMap } from './folding.ts';
 import { planFunction } from './function-plan.ts';
 import type { AttributeNode, PlanNode, Qualifier } from './plan-node.ts';
-import { isQualifier, qualifierTypeName } from './qualifiers.ts';
+import { isQualifier } from './qualifiers.ts';
 
 /** Plans an expression that was checked without issues. Throws CelProgramError when a constant part has no value. */
 export function planExpression(expr: Expr, environment: Environment): PlanNode {
@@ -159,5 +160,5 @@ function keyOf(index: PlanNode): Qualifier['key'] {
   if (index.kind === 'attribute') return { attribute: index };
   if (index.kind !== 'constant') return { node: index };
   if (isQualifier(index.value)) return { value: index.value };
-  throw new CelProgramError(`invalid qualifier type: ${qualifierTypeName(index.value)}`);
+  throw new CelProgramError(`invalid qualifier type: ${goTypeName(index.value)}`);
 }

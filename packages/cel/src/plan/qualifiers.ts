@@ -13,28 +13,6 @@ export function isQualifier(value: unknown): boolean {
   return ['string', 'int', 'uint', 'bool', 'double'].includes(kindOf(value));
 }
 
-const goTypes: Readonly<Record<string, string>> = {
-  bool: 'types.Bool',
-  bytes: 'types.Bytes',
-  double: 'types.Double',
-  duration: 'types.Duration',
-  failure: '*types.Err',
-  int: 'types.Int',
-  list: '*types.baseList',
-  map: '*types.baseMap',
-  null: 'types.Null',
-  optional: '*types.Optional',
-  string: 'types.String',
-  timestamp: 'types.Timestamp',
-  type: '*types.Type',
-  uint: 'types.Uint',
-};
-
-/** The type of a value as Go's %T prints it, which some messages show. */
-export function qualifierTypeName(value: unknown): string {
-  return goTypes[kindOf(value)] ?? `cel.${typeOfValue(value).name.split('.').at(-1)}`;
-}
-
 /** The value of a key, or the error why there is none. */
 export function qualify(container: unknown, key: unknown): unknown {
   const value = findQualified(container, key);

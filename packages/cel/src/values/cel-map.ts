@@ -1,9 +1,13 @@
 // Maps. An object of JSON is a map of texts; a CelMap has keys of any type. Numbers of different types find each other's entries
 // when their values are equal.
+
 import { CelBox } from './cel-box.ts';
+import { EvaluationStop } from './failure.ts';
 import { type Int, int64Range, intOf, uint64Range } from './integers.ts';
 import { CelUint, numberOfDouble } from './numbers.ts';
 import { type JsonMap, kindOf } from './value.ts';
+
+const internal = 'internal error: runtime error:';
 
 interface Entry {
   readonly key: unknown;
@@ -34,6 +38,8 @@ export class CelMap extends CelBox {
 
   /** The value of a key, or undefined when there is no such entry. */
   find(key: unknown): unknown {
+    // Go's maps cannot look bytes up, which ends the evaluation.
+    if (key instanceof Uint8Array) throw new EvaluationStop(`${internal} hash of unhashable type types.Bytes`);
     const entry = this.#entry(key) ?? this.#numberEntry(key);
     return entry?.value;
   }

@@ -103,7 +103,7 @@ const selector: Estimate = (call) => {
 };
 
 /** Cost of parsing a selector of a length: two characters make a requirement at most. */
-export function selectorCost(length: Range): Range {
+function selectorCost(length: Range): Range {
   const requirements = scale(scale(length, 0.5), 50);
   return add(add(exactly(10), scale(length, stringFactor)), requirements);
 }

@@ -60,7 +60,7 @@ const containsCidr =
     containsIp(overload)(args, undefined) + traverse(args[0]) + 1;
 
 /** Formats know how long their patterns are at most. */
-export interface SizedPattern {
+interface SizedPattern {
   readonly maxPatternSize: number;
 }
 

@@ -36,6 +36,7 @@ const binaryShifts: ReadonlyMap<string, number> = new Map([
 /** Most digits that are held in 64 bits. */
 const maxDigits = 18;
 const smallestScale = -9;
+const maxBinary = 2n ** 63n - 1n;
 
 /** The amount of a text that is a quantity. */
 export function readAmount(text: string): Amount {
@@ -57,6 +58,8 @@ function binary(digits: string, fraction: string, shift: number): Amount {
   const precision = 15 - digits.length - Math.trunc((shift * 3) / 10) - 1;
   const value = BigInt(digits + fraction) << BigInt(shift);
   const isDecimal = fraction !== '' || precision < 0 || !int64Range.has(value);
+  // Binary amounts end at 2^63 - 1.
+  if (value / 10n ** BigInt(fraction.length) > maxBinary) return { value: maxBinary, scale: 0, isDecimal: true };
   return rounded({ value, scale: -fraction.length, isDecimal });
 }
 

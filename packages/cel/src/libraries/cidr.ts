@@ -8,7 +8,7 @@ import { CelFailure, isFailure, noSuchOverload, overloadFailure } from '../value
 import { CelIp, readIp } from './ip.ts';
 import { formatIp, type IpAddress, IpError, isMapped, parseIp } from './ip-address.ts';
 
-export const cidrType: CelType = opaqueType('net.CIDR');
+const cidrType: CelType = opaqueType('net.CIDR');
 
 export class CelCidr extends CelObject {
   readonly type: CelType = cidrType;
@@ -31,6 +31,10 @@ export class CelCidr extends CelObject {
 
   override asString(): string {
     return `${formatIp(this.address)}/${this.bits}`;
+  }
+
+  override get nativeType(): string {
+    return 'netip.Prefix';
   }
 
   override toString(): string {

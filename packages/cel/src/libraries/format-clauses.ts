@@ -2,7 +2,7 @@
 // library formats, the validator checks types.
 import { CelFailure } from '../values/failure.ts';
 
-export type FormatVerb = 'b' | 'd' | 'e' | 'f' | 'o' | 's' | 'x' | 'X';
+type FormatVerb = 'b' | 'd' | 'e' | 'f' | 'o' | 's' | 'x' | 'X';
 
 export interface FormatClause {
   readonly verb: FormatVerb;

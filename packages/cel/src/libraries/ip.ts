@@ -12,7 +12,7 @@ import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { formatIp, type IpAddress, IpError, isIpv4, isMapped, parseIp } from './ip-address.ts';
 
-export const ipType: CelType = opaqueType('net.IP');
+const ipType: CelType = opaqueType('net.IP');
 
 export class CelIp extends CelObject {
   readonly type: CelType = ipType;
@@ -33,6 +33,10 @@ export class CelIp extends CelObject {
 
   override asString(): string {
     return formatIp(this.address);
+  }
+
+  override get nativeType(): string {
+    return 'netip.Addr';
   }
 
   override toString(): string {

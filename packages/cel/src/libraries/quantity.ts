@@ -20,15 +20,24 @@ export class CelQuantity extends CelObject {
   readonly type: CelType = quantityType;
   readonly quantity: Quantity;
   readonly amount: Amount;
+  /** Whether it was calculated: Go compares such a quantity with others, but not others with it. */
+  readonly isCalculated: boolean;
 
-  constructor(quantity: Quantity, amount: Amount = readAmount(quantity.toString())) {
+  constructor(quantity: Quantity, amount: Amount = readAmount(quantity.toString()), isCalculated = false) {
     super();
     this.quantity = quantity;
     this.amount = amount;
+    this.isCalculated = isCalculated;
   }
 
   override equals(other: unknown): boolean | CelFailure {
-    return other instanceof CelQuantity ? this.quantity.compare(other.quantity) === 0 : overloadFailure(other);
+    return other instanceof CelQuantity && !other.isCalculated
+      ? this.quantity.compare(other.quantity) === 0
+      : overloadFailure(other);
+  }
+
+  override get nativeType(): string {
+    return '*resource.Quantity';
   }
 
   override toString(): string {
@@ -53,6 +62,7 @@ function approximation({ amount }: CelQuantity): unknown {
   return doubleValue(approximate(amount));
 }
 
+const smallest = -(2n ** 63n);
 const notWhole = new CelFailure('cannot convert value to integer');
 const pair = 'kubernetes.Quantity, kubernetes.Quantity';
 
@@ -66,11 +76,16 @@ function compared(
 }
 
 function sum(left: CelQuantity, right: CelQuantity): CelQuantity {
-  return new CelQuantity(left.quantity.add(right.quantity), addAmounts(left.amount, right.amount));
+  return new CelQuantity(left.quantity.add(right.quantity), addAmounts(left.amount, right.amount), true);
 }
 
 function difference(left: CelQuantity, right: CelQuantity): CelQuantity {
-  return new CelQuantity(left.quantity.subtract(right.quantity), addAmounts(left.amount, negative(right.amount)));
+  // The smallest integer of 64 bits has no negation in Go, so it is added where the sum fits.
+  const sum = addAmounts(left.amount, negative(right.amount));
+  if (right.amount.value === smallest && !sum.isDecimal)
+    return new CelQuantity(left.quantity.add(right.quantity), sum, true);
+  const exact = addAmounts(left.amount, { ...right.amount, value: -right.amount.value });
+  return new CelQuantity(left.quantity.subtract(right.quantity), sum.isDecimal ? exact : sum, true);
 }
 
 function combined(name: string, run: (left: CelQuantity, right: CelQuantity) => CelQuantity): FunctionDeclaration {

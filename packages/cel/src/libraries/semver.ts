@@ -34,6 +34,10 @@ export class CelSemver extends CelObject {
     return other instanceof CelSemver ? compareVersions(this.version, other.version) === 0 : overloadFailure(other);
   }
 
+  override get nativeType(): string {
+    return 'semver.Version';
+  }
+
   override toString(): string {
     const { numbers, prerelease, build } = this.version;
     const pre = prerelease.length === 0 ? '' : `-${prerelease.join('.')}`;

@@ -36,6 +36,10 @@ export class CelUrl extends CelObject {
     return other instanceof CelUrl ? formatUrl(this.url) === formatUrl(other.url) : overloadFailure(other);
   }
 
+  override get nativeType(): string {
+    return '*url.URL';
+  }
+
   override toString(): string {
     return formatUrl(this.url);
   }

@@ -2,6 +2,7 @@
 
 import { CelType } from '../types/cel-type.ts';
 import { CelBox } from '../values/cel-box.ts';
+import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { goTypeName } from '../values/go-type-name.ts';
 import { CelOptional } from '../values/optional.ts';
@@ -239,9 +240,15 @@ function withPlainOptionals(base: Code): Code {
   };
 }
 
-/** Go goes through native values here: an optional inside of an optional is only its value, and a type its name. */
+/**
+ * Go goes through native values here: an optional inside of an optional is only its value, a type its name, and values of some
+ * libraries are lost.
+ */
 function unwrapped(value: unknown): unknown {
   if (value instanceof CelOptional) return value.hasValue ? unwrapped(value.value) : null;
+  if (value instanceof CelObject && value.nativeType !== undefined) {
+    return new CelFailure(`unsupported conversion to ref.Val: (${value.nativeType})${value}`);
+  }
   return value instanceof CelType ? value.name : value;
 }
 

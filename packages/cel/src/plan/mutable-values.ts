@@ -2,7 +2,7 @@
 import { type AnyList, CelList, listItems, listSize } from '../values/cel-list.ts';
 import { CelMap } from '../values/cel-map.ts';
 
-export class GrowingList extends CelList {
+class GrowingList extends CelList {
   readonly #items: unknown[] = [];
 
   get size(): number {

@@ -6,7 +6,7 @@ import { type AnyMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import { kindOf, typeOfValue } from '../values/value.ts';
 
-export function hasType(value: unknown, type: CelType): boolean {
+function hasType(value: unknown, type: CelType): boolean {
   switch (type.kind) {
     case 'dyn':
     case 'any':
@@ -40,7 +40,7 @@ function matches(overload: Overload, args: readonly unknown[]): boolean {
 }
 
 /** The error of arguments that no overload takes; an argument that is an error comes first. */
-export function noSuchOverload(name: string, args: readonly unknown[]): CelFailure {
+function noSuchOverload(name: string, args: readonly unknown[]): CelFailure {
   const failed = args.find(isFailure);
   return failed ?? new CelFailure(`no such overload: ${name}(${args.map((arg) => typeOfValue(arg).name).join(', ')})`);
 }

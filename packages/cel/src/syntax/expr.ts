@@ -3,7 +3,7 @@ import type { CelType } from '../types/cel-type.ts';
 import type { Value } from '../values/value.ts';
 
 /** What the checker found behind a name: a variable or type (`name`), or the overloads that a call may use. */
-export interface Reference {
+interface Reference {
   readonly name?: string;
   readonly overloads?: readonly string[];
 }
@@ -15,12 +15,12 @@ interface ExprBase {
   reference?: Reference;
 }
 
-export interface LiteralExpr extends ExprBase {
+interface LiteralExpr extends ExprBase {
   kind: 'literal';
   readonly value: Value;
 }
 
-export interface IdentExpr extends ExprBase {
+interface IdentExpr extends ExprBase {
   kind: 'ident';
   name: string;
 }
@@ -87,7 +87,7 @@ export interface ComprehensionExpr extends ExprBase {
 }
 
 /** Stands where the text has an error; never reaches the checker. */
-export interface BrokenExpr extends ExprBase {
+interface BrokenExpr extends ExprBase {
   kind: 'broken';
 }
 

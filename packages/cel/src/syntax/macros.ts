@@ -23,7 +23,7 @@ export interface Macro {
 }
 
 /** Accumulators of macros have names that no expression can write. */
-export const accumulatorName = '@result';
+const accumulatorName = '@result';
 /** A name that older expressions may not use as a variable of a macro. */
 const oldAccumulatorName = '__result__';
 

@@ -26,7 +26,7 @@ import type { CelList } from '../values/cel-list.ts';
 import { mapFind, mapKeys } from '../values/cel-map.ts';
 import type { CelDuration } from '../values/duration.ts';
 
-export interface RecordedVariable {
+interface RecordedVariable {
   readonly type: string;
   readonly value?: unknown;
   readonly repeat?: readonly [text: string, count: number];
@@ -95,7 +95,7 @@ function givenValue({ type, value, repeat }: RecordedVariable): unknown {
 }
 
 /** A value of JSON as one of a type. */
-export function typedValue(type: string, value: unknown): unknown {
+function typedValue(type: string, value: unknown): unknown {
   const [, name = '', inner = ''] = /^(\w+)(?:\((.*)\))?$/.exec(type) ?? [];
   switch (name) {
     case 'int':

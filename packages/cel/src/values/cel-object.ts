@@ -27,6 +27,11 @@ export abstract class CelObject extends CelBox {
     return undefined;
   }
 
+  /** The Go type that it wraps, for values that do not survive inside of an optional; see plan/emit-attribute.ts. */
+  get nativeType(): string | undefined {
+    return undefined;
+  }
+
   /** The text that `string(value)` returns; undefined when there is no such conversion. */
   asString(): string | undefined {
     return undefined;

@@ -21,7 +21,3 @@ export const uint64Range: { has(value: bigint): boolean } = {
 export function intOf(value: bigint): Int {
   return value >= minSafe && value <= maxSafe ? Number(value) : value;
 }
-
-export function isInt(value: unknown): value is Int {
-  return Number.isSafeInteger(value) || typeof value === 'bigint';
-}

@@ -50,7 +50,13 @@ func main() {
 		if err := json.Unmarshal(in.Bytes(), &asked); err != nil {
 			panic(err)
 		}
-		if err := encoder.Encode(answer(base, asked)); err != nil {
+		reply := object{}
+		if len(os.Args) > 1 {
+			reply = measured(base, asked, must(strconv.Atoi(os.Args[1])))
+		} else {
+			reply = answer(base, asked)
+		}
+		if err := encoder.Encode(reply); err != nil {
 			panic(err)
 		}
 	}
@@ -98,6 +104,42 @@ func answer(base *cel.Env, asked question) (result object) {
 	}
 	result["result"] = shown(value)
 	return result
+}
+
+// Times so many evaluations and some compilations: bench/cel.mjs.
+func measured(base *cel.Env, asked question, rounds int) object {
+	options := []cel.EnvOption{}
+	activation := map[string]any{}
+	for name, given := range asked.Vars {
+		options = append(options, cel.Variable(name, typeOf(given.Type)))
+		activation[name] = valueOf(given.Type, given.Value)
+	}
+	env := must(base.Extend(options...))
+	compile := func() cel.Program {
+		ast, issues := env.Compile(asked.Expr)
+		if issues.Err() != nil {
+			panic(issues.Err())
+		}
+		return must(env.Program(ast, cel.CostLimit(1_000_000), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost)))
+	}
+	program := compile()
+	start := time.Now()
+	for i := 0; i < rounds; i++ {
+		if _, _, err := program.Eval(activation); err != nil {
+			panic(err)
+		}
+	}
+	evaluated := time.Since(start)
+	compilations := rounds/1000 + 1
+	start = time.Now()
+	for i := 0; i < compilations; i++ {
+		compile()
+	}
+	compiled := time.Since(start)
+	return object{
+		"evaluateNs": float64(evaluated.Nanoseconds()) / float64(rounds),
+		"compileUs":  float64(compiled.Microseconds()) / float64(compilations),
+	}
 }
 
 type noSizes struct{}

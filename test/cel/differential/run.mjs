@@ -1,12 +1,9 @@
 // Differential test: generated expressions, evaluated by this package and by the libraries that Kubernetes runs (main.go).
 //   node test/cel/differential/run.mjs [--count 20000] [--seed 1] [--show 20]
 // Needs Go and its modules; without them it says so and ends.
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync } from 'node:fs';
 import { register } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Generator, randomFrom, variables } from './generator.mjs';
+import { askPeer, buildPeer } from './peer.mjs';
 
 const option = (name, otherwise) => {
   const at = process.argv.indexOf(name);
@@ -15,16 +12,6 @@ const option = (name, otherwise) => {
 const count = Number(option('--count', 20_000));
 const seed = Number(option('--seed', 1));
 let show = Number(option('--show', 20));
-
-/** The program of the recorded libraries; undefined where it cannot be built. */
-export function buildPeer() {
-  if (process.env.KAPSTAN_CEL_PEER !== undefined) return process.env.KAPSTAN_CEL_PEER;
-  if (spawnSync('go', ['version']).status !== 0) return undefined;
-  const folder = mkdtempSync(join(tmpdir(), 'kapstan-cel-'));
-  for (const file of ['main.go', 'go.mod', 'go.sum']) cpSync(new URL(file, import.meta.url), join(folder, file));
-  const built = spawnSync('go', ['build', '-o', 'peer', '.'], { cwd: folder, stdio: 'inherit' });
-  return built.status === 0 && existsSync(join(folder, 'peer')) ? join(folder, 'peer') : undefined;
-}
 
 const peer = buildPeer();
 if (peer === undefined) {
@@ -45,16 +32,7 @@ const questions = Array.from({ length: count }, () => {
   const expr = generator.make(generator.type(2), 1 + random(4));
   return { expr, vars: variablesOf(expr) };
 });
-const { stdout, stderr, status } = spawnSync(peer, {
-  input: questions.map((question) => JSON.stringify(question)).join('\n'),
-  maxBuffer: 1 << 30,
-  encoding: 'utf8',
-});
-if (status !== 0) throw new Error(`the program of the recorded libraries failed: ${stderr.slice(0, 2000)}`);
-const wanted = stdout
-  .trim()
-  .split('\n')
-  .map((line) => JSON.parse(line));
+const wanted = askPeer(peer, questions);
 
 const sorted = (value) =>
   value && typeof value === 'object'

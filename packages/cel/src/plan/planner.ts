@@ -1,6 +1,6 @@
 // Planner: a checked expression to the nodes that evaluate it. Constant parts are evaluated here, once.
 import type { Environment } from '../environment.ts';
-import type { CallExpr, ComprehensionExpr, Expr, SelectExpr } from '../syntax/expr.ts';
+import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, SelectExpr } from '../syntax/expr.ts';
 import { CelProgramError } from '../syntax/issues.ts';
 import { goTypeName } from '../values/go-type-name.ts';
 import { foldedList, foldedMap } from './folding.ts';
@@ -34,7 +34,7 @@ class Planner {
       case 'literal':
         return { kind: 'constant', value: expr.value };
       case 'ident':
-        return this.#planIdent(expr.name);
+        return this.#planIdent(expr);
       case 'select':
         return this.#planSelect(expr);
       case 'call':
@@ -70,13 +70,17 @@ class Planner {
     }
   }
 
-  #planIdent(name: string): PlanNode {
+  #planIdent({ name, type }: IdentExpr): PlanNode {
     const local = this.#locals.findLast((variable) => variable.name === name);
+    const found = local === undefined ? this.#environment.lookUp(name) : undefined;
+    // cel-go takes a variable whose value is a type for the name of a type.
+    if (type?.kind === 'type' && found?.isConstant !== true) {
+      throw new CelProgramError(`reference to undefined type: ${name}`);
+    }
     if (local !== undefined) {
       const { slot, start } = local;
       return attribute(start === undefined ? { kind: 'slot', slot } : { kind: 'accumulator', slot, start });
     }
-    const found = this.#environment.lookUp(name);
     if (found?.isConstant !== true) return attribute({ kind: 'variable', name });
     return { kind: 'constant', value: this.#environment.namedType(name) ?? found.type.first };
   }

@@ -20,7 +20,7 @@ interface LiteralExpr extends ExprBase {
   readonly value: Value;
 }
 
-interface IdentExpr extends ExprBase {
+export interface IdentExpr extends ExprBase {
   kind: 'ident';
   name: string;
 }

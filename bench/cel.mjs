@@ -60,8 +60,17 @@ for (const [i, rule] of rules.entries()) {
   const other = theirs?.[i];
   const ratio = other === undefined ? '' : column(evaluateNs / other.evaluateNs, 2);
   console.log(
-    [column(evaluateNs), other && column(other.evaluateNs), ratio, column(compileUs), other && column(other.compileUs), `  ${rule}`].join(''),
+    [
+      column(evaluateNs),
+      other && column(other.evaluateNs),
+      ratio,
+      column(compileUs),
+      other && column(other.compileUs),
+      `  ${rule}`,
+    ].join(''),
   );
 }
-const geometric = theirs && Math.exp(ours.reduce((sum, own, i) => sum + Math.log(own.evaluateNs / theirs[i].evaluateNs), 0) / rules.length);
+const geometric =
+  theirs &&
+  Math.exp(ours.reduce((sum, own, i) => sum + Math.log(own.evaluateNs / theirs[i].evaluateNs), 0) / rules.length);
 if (geometric !== undefined) console.log(`evaluation: ${geometric.toFixed(2)} × cel-go (geometric mean)`);

@@ -19,5 +19,8 @@ export function askPeer(peer, questions, args = []) {
   const input = questions.map((question) => JSON.stringify(question)).join('\n');
   const { stdout, stderr, status } = spawnSync(peer, args, { input, maxBuffer: 1 << 30, encoding: 'utf8' });
   if (status !== 0) throw new Error(`the program of the recorded libraries failed: ${stderr.slice(0, 2000)}`);
-  return stdout.trim().split('\n').map((line) => JSON.parse(line));
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }

@@ -36,18 +36,21 @@ function checkCompileError(want: string, got: string | undefined): void {
 describe.each(topics)('recorded expressions: %s', (topic) => {
   const cases = JSON.parse(readFileSync(new URL(`${topic}.json`, folder), 'utf8')) as RecordedCase[];
 
-  it.each(cases.map((each) => [each.id, each.expr.slice(0, 80), each] as const))('%s %s', (_, __, want) => {
-    const got = answer(want);
-    if (want.compileError !== undefined) return checkCompileError(want.compileError, got.compileError);
-    expect(got.type).toBe(want.type);
-    expect(got.estimate).toEqual(want.estimate);
-    if (want.programError !== undefined) return expect(got.programError ?? got.error).toBe(want.programError);
-    expect(got.error).toBe(want.error);
-    expect(sortMaps(got.result)).toEqual(sortMaps(want.result));
-    if (want.cost !== undefined) expect(got.cost).toBe(want.cost);
-    if (want.costRange !== undefined) {
-      expect(Number(got.cost)).toBeGreaterThanOrEqual(Number(want.costRange.min));
-      expect(Number(got.cost)).toBeLessThanOrEqual(Number(want.costRange.max));
-    }
-  });
+  it.each(cases.map((each) => [each.id, each.expr.slice(0, 80), each] as const))(
+    'gives what is recorded: %s %s',
+    (_, __, want) => {
+      const got = answer(want);
+      if (want.compileError !== undefined) return checkCompileError(want.compileError, got.compileError);
+      expect(got.type).toBe(want.type);
+      expect(got.estimate).toEqual(want.estimate);
+      if (want.programError !== undefined) return expect(got.programError ?? got.error).toBe(want.programError);
+      expect(got.error).toBe(want.error);
+      expect(sortMaps(got.result)).toEqual(sortMaps(want.result));
+      if (want.cost !== undefined) expect(got.cost).toBe(want.cost);
+      if (want.costRange !== undefined) {
+        expect(Number(got.cost)).toBeGreaterThanOrEqual(Number(want.costRange.min));
+        expect(Number(got.cost)).toBeLessThanOrEqual(Number(want.costRange.max));
+      }
+    },
+  );
 });

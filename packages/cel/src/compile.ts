@@ -1,0 +1,111 @@
+// compile: a text to an expression that can be evaluated.
+import { checkExpression } from './checker/checker.ts';
+import { resolveNames } from './checker/unchecked.ts';
+import { validateLiterals } from './checker/validators.ts';
+import { estimateCost } from './cost/cost-estimate.ts';
+import type { SizeEstimator } from './cost/cost-node.ts';
+import type { Range } from './cost/range.ts';
+import type { Environment, Library } from './environment.ts';
+import { storedExpressions } from './kubernetes-environment.ts';
+import { Program } from './program.ts';
+import type { Expr } from './syntax/expr.ts';
+import { Issues } from './syntax/issues.ts';
+import { parseExpression } from './syntax/parser.ts';
+import { Source } from './syntax/source.ts';
+import { CelType, dynType } from './types/cel-type.ts';
+import type { TypeProvider } from './types/type-provider.ts';
+import { typeOf } from './types/type-text.ts';
+
+export interface Declarations {
+  /** Types of variables, as texts (`list(string)`) or as types. */
+  readonly variables?: Readonly<Record<string, string | CelType>>;
+  /** Structs that variables may be. */
+  readonly types?: TypeProvider;
+  /** More functions and macros. */
+  readonly libraries?: readonly Library[];
+}
+
+export interface CompileOptions {
+  readonly declarations?: Declarations;
+  /** Default: that of stored expressions in the newest version of Kubernetes. */
+  readonly environment?: Environment;
+  /** Whether types are checked. Without, errors of types show when the expression is evaluated. Default true. */
+  readonly checksTypes?: boolean;
+  /** Bounds of the sizes of variables, for the estimate of the cost. Default: nothing is known of them. */
+  readonly sizes?: SizeEstimator;
+}
+
+/** An expression that has been parsed and checked. Its program is made when it is first needed. */
+export class CompiledExpression {
+  readonly text: string;
+  readonly type: CelType;
+  readonly #expr: Expr;
+  readonly #environment: Environment;
+  readonly #sizes: SizeEstimator;
+  #cost: Range | undefined;
+  #program: Program | undefined;
+
+  constructor(text: string, parts: { expr: Expr; environment: Environment; sizes: SizeEstimator }) {
+    this.text = text;
+    this.#expr = parts.expr;
+    this.#environment = parts.environment;
+    this.#sizes = parts.sizes;
+    this.type = parts.expr.type ?? dynType;
+  }
+
+  /** What an evaluation costs at least and at most. */
+  get cost(): Range {
+    this.#cost ??= estimateCost(this.#expr, this.#sizes);
+    return this.#cost;
+  }
+
+  /** The program. Throws CelProgramError when a constant part has no value (`int('x')`). */
+  get program(): Program {
+    this.#program ??= new Program(this.#expr, this.#environment);
+    return this.#program;
+  }
+
+  /** Evaluates at once. See {@link Program.evaluate}. */
+  evaluate(...args: Parameters<Program['evaluate']>): ReturnType<Program['evaluate']> {
+    return this.program.evaluate(...args);
+  }
+
+  /** Evaluates with pauses. See {@link Program.evaluateInSlices}. */
+  evaluateInSlices(...args: Parameters<Program['evaluateInSlices']>): ReturnType<Program['evaluateInSlices']> {
+    return this.program.evaluateInSlices(...args);
+  }
+
+  /** Evaluates in turns of the event loop. See {@link Program.evaluateInTurns}. */
+  evaluateInTurns(...args: Parameters<Program['evaluateInTurns']>): ReturnType<Program['evaluateInTurns']> {
+    return this.program.evaluateInTurns(...args);
+  }
+}
+
+/** Compiles an expression. Throws CelCompileError, with the place of each error, for a text that is none. */
+export function compile(text: string, options: CompileOptions = {}): CompiledExpression {
+  const environment = environmentOf(options);
+  const issues = new Issues(new Source(text));
+  const expr = parseExpression(text, environment.syntax, issues);
+  issues.throwIfAny();
+  if (options.checksTypes === false) resolveNames(expr, environment);
+  else {
+    checkExpression(expr, environment, issues);
+    issues.throwIfAny();
+    validateLiterals(expr, environment, issues);
+    issues.throwIfAny();
+  }
+  return new CompiledExpression(text, { expr, environment, sizes: options.sizes ?? (() => undefined) });
+}
+
+function environmentOf({ declarations, environment = storedExpressions() }: CompileOptions): Environment {
+  if (declarations === undefined) return environment;
+  const { variables = {}, types, libraries } = declarations;
+  const typed = Object.entries(variables).map(
+    ([name, type]) => [name, type instanceof CelType ? type : typeOf(type)] as const,
+  );
+  return environment.extend({
+    variables: new Map(typed),
+    ...(types && { provider: types }),
+    ...(libraries && { libraries }),
+  });
+}

@@ -1,0 +1,281 @@
+// URLs as Go's net/url reads them: what it accepts, how it splits them, and the words of its errors.
+import { goQuote } from '@kapstan/api';
+import { CelFailure } from '../values/failure.ts';
+
+export interface GoUrl {
+  readonly scheme: string;
+  readonly opaque: string;
+  /** User information as written, without the @. */
+  readonly user: string | undefined;
+  readonly host: string;
+  /** Unescaped. */
+  readonly path: string;
+  /** The path as written, where that is not its default form. */
+  readonly rawPath: string;
+  readonly omitHost: boolean;
+  readonly forceQuery: boolean;
+  readonly rawQuery: string;
+  readonly fragment: string;
+  readonly rawFragment: string;
+}
+
+class UrlError extends Error {}
+
+const emptyUrl: GoUrl = {
+  scheme: '',
+  opaque: '',
+  user: undefined,
+  host: '',
+  path: '',
+  rawPath: '',
+  omitHost: false,
+  forceQuery: false,
+  rawQuery: '',
+  fragment: '',
+  rawFragment: '',
+};
+
+/** Reads a URL that must be absolute or a path, as url() wants it. A fragment is taken off afterwards. */
+export function parseRequestUri(text: string): GoUrl | CelFailure {
+  return tryParse(text, () => {
+    parse(text, true);
+    const [rest, fragment] = cut(text, '#');
+    const url = parse(rest, false);
+    if (fragment === undefined) return url;
+    const plain = decodePart(fragment, 'fragment');
+    return { ...url, fragment: plain, rawFragment: fragment === encodePart(plain, 'fragment') ? '' : fragment };
+  });
+}
+
+/** Whether url() would accept the text. */
+export function isRequestUri(text: string): boolean {
+  return !(tryParse(text, () => parse(text, true)) instanceof CelFailure);
+}
+
+function tryParse(text: string, read: () => GoUrl): GoUrl | CelFailure {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof UrlError)) throw error;
+    return new CelFailure(`parse ${goQuote(text)}: ${error.message}`);
+  }
+}
+
+function cut(text: string, mark: string): [before: string, after: string | undefined] {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+function parse(rawUrl: string, viaRequest: boolean): GoUrl {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+  if (/[\x00-\x1f\x7f]/.test(rawUrl)) throw new UrlError('net/url: invalid control character in URL');
+  if (rawUrl === '' && viaRequest) throw new UrlError('empty url');
+  if (rawUrl === '*') return { ...emptyUrl, path: '*' };
+  const [scheme, afterScheme] = readScheme(rawUrl);
+  const { rest, rawQuery, forceQuery } = readQuery(afterScheme);
+  const url = { ...emptyUrl, scheme: scheme.toLowerCase(), rawQuery, forceQuery };
+  if (!rest.startsWith('/')) {
+    if (scheme !== '') return { ...url, opaque: rest };
+    if (viaRequest) throw new UrlError('invalid URI for request');
+    const [segment] = cut(rest, '/');
+    if (segment.includes(':')) throw new UrlError('first path segment in URL cannot contain colon');
+  }
+  return withAuthority(url, { rest, viaRequest, hasScheme: scheme !== '' });
+}
+
+function readQuery(text: string): { rest: string; rawQuery: string; forceQuery: boolean } {
+  if (text.endsWith('?') && text.indexOf('?') === text.length - 1) {
+    return { rest: text.slice(0, -1), rawQuery: '', forceQuery: true };
+  }
+  const [rest, rawQuery = ''] = cut(text, '?');
+  return { rest, rawQuery, forceQuery: false };
+}
+
+function readScheme(text: string): [scheme: string, rest: string] {
+  const match = /^([A-Za-z][A-Za-z0-9+\-.]*):/.exec(text);
+  if (match !== null) return [match[1] ?? '', text.slice(match[0].length)];
+  if (text.startsWith(':')) throw new UrlError('missing protocol scheme');
+  return ['', text];
+}
+
+function withAuthority(url: GoUrl, parts: { rest: string; viaRequest: boolean; hasScheme: boolean }): GoUrl {
+  let { rest } = parts;
+  let result = url;
+  const isAuthority = (parts.hasScheme || (!parts.viaRequest && !rest.startsWith('///'))) && rest.startsWith('//');
+  if (isAuthority) {
+    const slash = rest.indexOf('/', 2);
+    const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
+    rest = slash < 0 ? '' : rest.slice(slash);
+    result = { ...result, ...readAuthority(authority) };
+  } else if (parts.hasScheme && rest.startsWith('/')) result = { ...result, omitHost: true };
+  const path = decodePart(rest, 'path');
+  return { ...result, path, rawPath: rest === encodePart(path, 'path') ? '' : rest };
+}
+
+function readAuthority(authority: string): Pick<GoUrl, 'user' | 'host'> {
+  const at = authority.lastIndexOf('@');
+  const host = readHost(authority.slice(at + 1));
+  if (at < 0) return { user: undefined, host };
+  const user = authority.slice(0, at);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlError('net/url: invalid userinfo');
+  const [name, password] = cut(user, ':');
+  decodePart(name, 'user');
+  if (password !== undefined) decodePart(password, 'user');
+  return { user, host };
+}
+
+function readHost(host: string): string {
+  if (host.startsWith('[')) return readBracketedHost(host);
+  const colon = host.lastIndexOf(':');
+  if (colon >= 0) requirePort(host.slice(colon));
+  return decodePart(host, 'host');
+}
+
+function readBracketedHost(host: string): string {
+  const end = host.lastIndexOf(']');
+  if (end < 0) throw new UrlError("missing ']' in host");
+  const port = host.slice(end + 1);
+  requirePort(port);
+  const zone = host.slice(0, end).indexOf('%25');
+  if (zone < 0) return decodePart(host, 'host');
+  return (
+    decodePart(host.slice(0, zone), 'host') +
+    decodePart(host.slice(zone, end), 'zone') +
+    decodePart(host.slice(end), 'host')
+  );
+}
+
+function requirePort(port: string): void {
+  if (port === '' || /^:\d*$/.test(port)) return;
+  throw new UrlError(`invalid port ${goQuote(port)} after host`);
+}
+
+type Part = 'path' | 'host' | 'zone' | 'user' | 'query' | 'fragment';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Takes %xx apart. Throws for what is no such escape, and for characters that a host cannot have. */
+function decodePart(text: string, part: Part): string {
+  for (const match of text.matchAll(/%.{0,2}/gsu)) {
+    const [whole] = match;
+    if (!/^%[0-9a-fA-F]{2}$/.test(whole)) throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
+    if (part === 'host' && Number.parseInt(whole.slice(1, 2), 16) < 8 && whole !== '%25') {
+      throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
+    }
+    if (part === 'zone' && !isZoneEscape(whole)) throw new UrlError(`invalid URL escape ${goQuote(whole)}`);
+  }
+  if (part === 'host' || part === 'zone') requireHostCharacters(text);
+  const spaced = part === 'query' ? text.replaceAll('+', ' ') : text;
+  return spaced.includes('%') ? decodeEscapes(spaced) : spaced;
+}
+
+function isZoneEscape(text: string): boolean {
+  if (text === '%25' || text === '%20') return true;
+  const char = String.fromCharCode(Number.parseInt(text.slice(1), 16));
+  return isUnescapedInHost(char) || char.charCodeAt(0) >= 0x80;
+}
+
+function requireHostCharacters(text: string): void {
+  for (const char of text) {
+    if (char === '%' || char.charCodeAt(0) >= 0x80 || isUnescapedInHost(char)) continue;
+    throw new UrlError(`invalid character ${goQuote(char)} in host name`);
+  }
+}
+
+function isUnescapedInHost(char: string): boolean {
+  return /^[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]$/.test(char);
+}
+
+function decodeEscapes(text: string): string {
+  const bytes: number[] = [];
+  for (const part of text.split(/(%[0-9a-fA-F]{2})/)) {
+    if (/^%[0-9a-fA-F]{2}$/.test(part)) bytes.push(Number.parseInt(part.slice(1), 16));
+    else for (const byte of encoder.encode(part)) bytes.push(byte);
+  }
+  return decoder.decode(Uint8Array.from(bytes));
+}
+
+const plainInPath = /^[A-Za-z0-9\-_.~$&+,/:;=@]$/;
+const plainInFragment = /^[A-Za-z0-9\-_.~$&+,/:;=?@!()*]$/;
+
+function encodePart(text: string, part: 'path' | 'fragment'): string {
+  const plain = part === 'path' ? plainInPath : plainInFragment;
+  return Array.from(text, (char) => (plain.test(char) ? char : percentEncode(char))).join('');
+}
+
+function percentEncode(char: string): string {
+  return Array.from(encoder.encode(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+}
+
+/** The path with escapes, as it was written where that is a valid form of it. */
+export function escapedPath({ path, rawPath }: GoUrl): string {
+  const isValid = rawPath !== '' && /^(?:[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]]|%[0-9a-fA-F]{2})*$/.test(rawPath);
+  if (isValid) return rawPath;
+  return path === '*' ? '*' : encodePart(path, 'path');
+}
+
+export function hostnameOf({ host }: GoUrl): string {
+  const [name] = splitHostPort(host);
+  return name;
+}
+
+export function portOf({ host }: GoUrl): string {
+  const [, port] = splitHostPort(host);
+  return port;
+}
+
+function splitHostPort(hostPort: string): [host: string, port: string] {
+  const colon = hostPort.lastIndexOf(':');
+  const hasPort = colon >= 0 && /^:\d*$/.test(hostPort.slice(colon));
+  const host = hasPort ? hostPort.slice(0, colon) : hostPort;
+  const bare = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
+  return [bare, hasPort ? hostPort.slice(colon + 1) : ''];
+}
+
+/** Values by name. Parts with a semicolon or a bad escape are left out. */
+export function queryValues({ rawQuery }: GoUrl): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  for (const pair of rawQuery.split('&')) {
+    if (pair === '' || pair.includes(';')) continue;
+    const [name, value = ''] = cut(pair, '=');
+    const entry = unescapedPair(name, value);
+    if (entry === undefined) continue;
+    const list = values.get(entry[0]);
+    if (list === undefined) values.set(entry[0], [entry[1]]);
+    else list.push(entry[1]);
+  }
+  return values;
+}
+
+function unescapedPair(name: string, value: string): [string, string] | undefined {
+  try {
+    return [decodePart(name, 'query'), decodePart(value, 'query')];
+  } catch (error) {
+    if (error instanceof UrlError) return undefined;
+    throw error;
+  }
+}
+
+/** The URL as one text, in Go's form. */
+export function formatUrl(url: GoUrl): string {
+  const scheme = url.scheme === '' ? '' : `${url.scheme}:`;
+  if (url.opaque !== '') return `${scheme}${url.opaque}${formatTail(url)}`;
+  const hasAuthority = url.scheme !== '' || url.host !== '' || url.user !== undefined;
+  const isOmitted = url.omitHost && url.host === '' && url.user === undefined;
+  const authority = hasAuthority && !isOmitted ? formatAuthority(url) : '';
+  const path = escapedPath(url);
+  const slash = path !== '' && !path.startsWith('/') && url.host !== '' ? '/' : '';
+  return `${scheme}${authority}${slash}${path}${formatTail(url)}`;
+}
+
+function formatAuthority({ host, path, user }: GoUrl): string {
+  const slashes = host !== '' || path !== '' || user !== undefined ? '//' : '';
+  const shown = host.replace(/[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/gu, percentEncode);
+  return `${slashes}${user === undefined ? '' : `${user}@`}${shown}`;
+}
+
+function formatTail({ forceQuery, rawQuery, fragment, rawFragment }: GoUrl): string {
+  const query = forceQuery || rawQuery !== '' ? `?${rawQuery}` : '';
+  return fragment === '' ? query : `${query}#${rawFragment === '' ? encodePart(fragment, 'fragment') : rawFragment}`;
+}

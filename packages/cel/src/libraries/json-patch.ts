@@ -1,0 +1,19 @@
+// The library of mutating policies: keys of JSON pointers.
+import type { Library } from '../environment.ts';
+import { globalOverload, oneOverload } from '../types/function-declaration.ts';
+
+const escapes: Readonly<Record<string, string>> = { '~': '~0', '/': '~1' };
+
+function escapeKey(key: string): string {
+  return key.replace(/[~/]/g, (char) => escapes[char] ?? char);
+}
+
+export const jsonPatchLibrary: Library = {
+  name: 'kubernetes.jsonpatch',
+  functions: [
+    oneOverload(
+      'jsonpatch.escapeKey',
+      globalOverload('string_jsonpatch_escapeKey_string', 'string -> string', escapeKey),
+    ),
+  ],
+};

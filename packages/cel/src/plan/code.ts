@@ -1,0 +1,36 @@
+// Code: a plan node as a closure, and as a generator where it holds a loop: only loops take long enough to need pauses.
+import type { SlicedWork } from '@kapstan/api';
+import type { Frame } from './frame.ts';
+
+/** Evaluates a node to a value or an error. Throws EvaluationStop or GiveUp only. */
+export type Run = (frame: Frame) => unknown;
+
+export interface Code {
+  readonly run: Run;
+  /** The same in slices; undefined when there is no loop inside. */
+  readonly slices: ((frame: Frame) => SlicedWork<unknown>) | undefined;
+}
+
+/** Evaluates in slices where that matters. */
+export function* runSlices(code: Code, frame: Frame): SlicedWork<unknown> {
+  return code.slices === undefined ? code.run(frame) : yield* code.slices(frame);
+}
+
+export function hasLoop(codes: readonly Code[]): boolean {
+  return codes.some(({ slices }) => slices !== undefined);
+}
+
+/** Evaluates all in order; `isLast` ends it early, with the values so far. */
+export function* runAllSlices(
+  codes: readonly Code[],
+  frame: Frame,
+  isLast: (value: unknown, index: number) => boolean,
+): SlicedWork<unknown[]> {
+  const values: unknown[] = [];
+  for (const [index, code] of codes.entries()) {
+    const value = yield* runSlices(code, frame);
+    values.push(value);
+    if (isLast(value, index)) break;
+  }
+  return values;
+}

@@ -1,0 +1,56 @@
+// Values of list, map and struct literals from the values of their parts.
+import { CelMap } from '../values/cel-map.ts';
+import { CelFailure, EvaluationStop, isFailure } from '../values/failure.ts';
+import { formatValue } from '../values/format-value.ts';
+import { CelOptional } from '../values/optional.ts';
+import type { ListNode, MapNode, StructNode } from './plan-node.ts';
+
+/** Undefined for an optional part that has no value. */
+function unwrapped(value: unknown, message: () => string): unknown {
+  if (value instanceof CelOptional) return value.value;
+  return new CelFailure(`${message()} from non-optional value ${formatValue(value)}`);
+}
+
+export function buildList({ optionals }: ListNode, values: readonly unknown[]): unknown {
+  if (optionals.size === 0) return values;
+  const items: unknown[] = [];
+  for (const [i, value] of values.entries()) {
+    const item = optionals.has(i) ? unwrapped(value, () => 'cannot initialize optional list element') : value;
+    if (isFailure(item)) return item;
+    if (item !== undefined) items.push(item);
+  }
+  return items;
+}
+
+/** `values` holds each key, followed by its value. */
+export function buildMap({ entries }: MapNode, values: readonly unknown[]): unknown {
+  const map = new CelMap();
+  for (const [i, { isOptional }] of entries.entries()) {
+    if (2 * i >= values.length) break;
+    const key = values[2 * i];
+    const given = values[2 * i + 1];
+    if (key instanceof Uint8Array) {
+      throw new EvaluationStop('internal error: runtime error: hash of unhashable type types.Bytes');
+    }
+    const message = (): string => `cannot initialize optional entry '${formatValue(key)}'`;
+    const value = isOptional ? unwrapped(given, message) : given;
+    if (isFailure(value)) return value;
+    if (value === undefined) map.delete(key);
+    else map.set(key, value);
+  }
+  return map;
+}
+
+export function buildStruct(node: StructNode, values: readonly unknown[]): unknown {
+  const fields = new Map<string, unknown>();
+  for (const [i, { name, isOptional }] of node.fields.entries()) {
+    if (i >= values.length) break;
+    const given = values[i];
+    const value = isOptional ? unwrapped(given, () => `cannot initialize optional entry '${name}'`) : given;
+    if (isFailure(value)) return value;
+    if (value === undefined) fields.delete(name);
+    else fields.set(name, value);
+  }
+  const value = node.construct(fields);
+  return value === undefined ? new CelFailure('structs of this type cannot be constructed') : value;
+}

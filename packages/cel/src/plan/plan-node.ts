@@ -1,0 +1,115 @@
+// PlanNode: an expression as it is evaluated. Which nodes there are decides what evaluation costs, so they are those of cel-go:
+// above all, variables with their selections are one node (an attribute), and the branches of a conditional are resolved, not
+// evaluated.
+import type { CallCost } from '../cost/runtime-cost.ts';
+import type { Implementation } from '../types/function-declaration.ts';
+
+export interface ConstantNode {
+  readonly kind: 'constant';
+  readonly value: unknown;
+}
+
+/** What an attribute starts from. */
+export type AttributeBase =
+  | { readonly kind: 'variable'; readonly name: string }
+  | { readonly kind: 'slot'; readonly slot: number }
+  /** A variable of a macro whose first value is computed when it is first read. */
+  | { readonly kind: 'accumulator'; readonly slot: number; readonly start: PlanNode }
+  | { readonly kind: 'operand'; readonly node: PlanNode }
+  | {
+      readonly kind: 'conditional';
+      readonly condition: PlanNode;
+      readonly branches: readonly [AttributeNode, AttributeNode];
+    };
+
+/** A field, key or index. */
+export interface Qualifier {
+  readonly key: { readonly value: unknown } | { readonly attribute: AttributeNode } | { readonly node: PlanNode };
+  readonly isOptional: boolean;
+  /** Whether only its presence is asked for. */
+  readonly isTest: boolean;
+}
+
+export interface AttributeNode {
+  readonly kind: 'attribute';
+  readonly base: AttributeBase;
+  /** Grows while the planner goes from the inside of an expression outwards. */
+  readonly qualifiers: Qualifier[];
+  isTest: boolean;
+}
+
+export interface CallNode {
+  readonly kind: 'call';
+  readonly name: string;
+  readonly args: readonly PlanNode[];
+  readonly run: Implementation;
+  readonly cost: CallCost | number;
+  /**
+   * `each`: all arguments are evaluated, also after an error. `untilError`: an error ends the call before the next argument,
+   * and the call costs nothing then. `lenient`: errors are given to the implementation.
+   */
+  readonly mode: 'each' | 'untilError' | 'lenient';
+}
+
+export interface LogicNode {
+  readonly kind: 'and' | 'or';
+  readonly terms: readonly PlanNode[];
+}
+
+export interface EqualityNode {
+  readonly kind: 'equal' | 'notEqual';
+  readonly args: readonly [PlanNode, PlanNode];
+}
+
+export interface ListNode {
+  readonly kind: 'list';
+  readonly elements: readonly PlanNode[];
+  readonly optionals: ReadonlySet<number>;
+}
+
+export interface MapNode {
+  readonly kind: 'map';
+  readonly entries: readonly { readonly key: PlanNode; readonly value: PlanNode; readonly isOptional: boolean }[];
+}
+
+export interface StructNode {
+  readonly kind: 'struct';
+  readonly fields: readonly { readonly name: string; readonly value: PlanNode; readonly isOptional: boolean }[];
+  construct(fields: ReadonlyMap<string, unknown>): unknown;
+}
+
+export interface FoldNode {
+  readonly kind: 'fold';
+  readonly range: PlanNode;
+  readonly slot: number;
+  readonly slot2: number | undefined;
+  readonly accumulatorSlot: number;
+  readonly condition: PlanNode;
+  readonly step: PlanNode;
+  readonly result: PlanNode;
+}
+
+/** `x in [constants]`. */
+export interface MembershipNode {
+  readonly kind: 'membership';
+  readonly arg: PlanNode;
+  has(value: unknown): unknown;
+}
+
+export interface OptionalOrNode {
+  readonly kind: 'or?' | 'orValue?';
+  readonly args: readonly [PlanNode, PlanNode];
+}
+
+export type PlanNode =
+  | ConstantNode
+  | AttributeNode
+  | CallNode
+  | LogicNode
+  | EqualityNode
+  | ListNode
+  | MapNode
+  | StructNode
+  | FoldNode
+  | MembershipNode
+  | OptionalOrNode;

@@ -1,0 +1,133 @@
+// Program: evaluates an expression, at once or with pauses. Evaluation is pure, so one that takes long is given up and done again
+// in the slower form that can pause.
+import { type CallSignal, type Clock, delay, type SlicedWork, systemClock } from '@kapstan/api';
+import type { Environment } from './environment.ts';
+import { DecisionPending } from './libraries/authorizer.ts';
+import { type Code, runSlices } from './plan/code.ts';
+import { emit } from './plan/emit.ts';
+import { Frame, GiveUp, type VariableSource } from './plan/frame.ts';
+import { planExpression } from './plan/planner.ts';
+import type { Expr } from './syntax/expr.ts';
+import { EvaluationStop, isFailure } from './values/failure.ts';
+
+/** What Kubernetes lets one evaluation spend. */
+export const perCallLimit = 1_000_000;
+
+/** Cost after which an attempt without pauses is given up: a few milliseconds. */
+const giveUpCost = 50_000;
+
+/** Longest stretch of an evaluation in one turn of the event loop, in milliseconds. */
+const turnMs = 5;
+
+/** Values of variables by name; undefined for one that has no value. */
+export type Activation = Readonly<Record<string, unknown>> | VariableSource;
+
+export interface EvaluateOptions {
+  /** Most that may be spent. Default 1 000 000, as in Kubernetes. */
+  readonly budget?: number;
+}
+
+export interface TurnOptions extends EvaluateOptions {
+  /** Ends the evaluation; the promise rejects with its reason. */
+  readonly signal?: CallSignal;
+  /** Default: the real clock. */
+  readonly clock?: Clock;
+}
+
+/** The end of an evaluation: a value or an error, and what was spent. */
+export type Evaluation =
+  | { readonly value: unknown; readonly error?: undefined; readonly cost: number }
+  | { readonly value?: undefined; readonly error: string; readonly cost: number };
+
+export class Program {
+  readonly #code: Code;
+
+  constructor(expr: Expr, environment: Environment) {
+    this.#code = emit(planExpression(expr, environment));
+  }
+
+  /** Evaluates at once, however long it takes. The budget bounds that. */
+  evaluate(activation: Activation = {}, { budget = perCallLimit }: EvaluateOptions = {}): Evaluation {
+    return finish(new Frame(sourceOf(activation), budget), (frame) => this.#code.run(frame));
+  }
+
+  /**
+   * Evaluates with a `yield` after each few hundred microseconds. What is soon done is done before the first one. Nothing that
+   * the activation holds may change meanwhile.
+   */
+  *evaluateInSlices(
+    activation: Activation = {},
+    { budget = perCallLimit }: EvaluateOptions = {},
+  ): SlicedWork<Evaluation> {
+    const source = sourceOf(activation);
+    if (this.#code.slices === undefined || budget <= giveUpCost) return this.evaluate(activation, { budget });
+    const attempt = new Frame(source, budget, giveUpCost);
+    try {
+      return finish(attempt, (frame) => this.#code.run(frame));
+    } catch (error) {
+      if (!(error instanceof GiveUp)) throw error;
+    }
+    yield;
+    return yield* this.#slices(new Frame(source, budget));
+  }
+
+  /** Evaluates in turns of the event loop, and waits for authorizers that answer later. */
+  async evaluateInTurns(activation: Activation = {}, options: TurnOptions = {}): Promise<Evaluation> {
+    const { signal, clock = systemClock } = options;
+    for (;;) {
+      signal?.throwIfAborted?.();
+      try {
+        return await inTurns(this.evaluateInSlices(activation, options), clock, signal);
+      } catch (error) {
+        if (!(error instanceof DecisionPending)) throw error;
+        await error.decided;
+      }
+    }
+  }
+
+  *#slices(frame: Frame): SlicedWork<Evaluation> {
+    try {
+      return evaluationOf(yield* runSlices(this.#code, frame), frame);
+    } catch (error) {
+      return stopped(error, frame);
+    }
+  }
+}
+
+async function inTurns(
+  work: SlicedWork<Evaluation>,
+  clock: Clock,
+  signal: CallSignal | undefined,
+): Promise<Evaluation> {
+  for (;;) {
+    const endMs = clock.monotonicNow() + turnMs;
+    do {
+      const step = work.next();
+      if (step.done === true) return step.value;
+    } while (clock.monotonicNow() < endMs);
+    await delay(clock, 0, signal);
+  }
+}
+
+function finish(frame: Frame, run: (frame: Frame) => unknown): Evaluation {
+  try {
+    return evaluationOf(run(frame), frame);
+  } catch (error) {
+    return stopped(error, frame);
+  }
+}
+
+function evaluationOf(value: unknown, { cost }: Frame): Evaluation {
+  return isFailure(value) ? { error: value.message, cost } : { value, cost };
+}
+
+function stopped(error: unknown, { cost }: Frame): Evaluation {
+  if (error instanceof EvaluationStop) return { error: error.message, cost };
+  throw error;
+}
+
+function sourceOf(activation: Activation): VariableSource {
+  if (typeof (activation as VariableSource).find === 'function') return activation as VariableSource;
+  const record = activation as Readonly<Record<string, unknown>>;
+  return { find: (name) => (Object.hasOwn(record, name) ? record[name] : undefined) };
+}

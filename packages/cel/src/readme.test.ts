@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
+
+/** What the comments beside and below console.log say, without blanks. */
+function promised(code: string): string {
+  const comments = [...code.matchAll(/\/\/ (.*)/g)].map(([, text = '']) => text);
+  return comments.join('').replace(/\s/g, '');
+}
+
+/** Runs an example in a function of its own; returns what it printed. */
+async function printed(code: string): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: code.replaceAll('@kapstan/cel', './index.ts'),
+      resolveDir: fileURLToPath(new URL('.', import.meta.url)),
+      loader: 'ts',
+    },
+    bundle: true,
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['@kapstan/source'],
+    format: 'esm',
+    write: false,
+  });
+  const lines: string[] = [];
+  const { inspect } = await import('node:util');
+  const log = (...values: unknown[]): void => {
+    lines.push(values.map((value) => (typeof value === 'string' ? value : inspect(value))).join(' '));
+  };
+  const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor as new (
+    ...args: string[]
+  ) => (console: { log: typeof log }) => Promise<void>;
+  await new AsyncFunction('console', outputFiles[0]?.text ?? '')({ log });
+  return lines.join('').replace(/\s/g, '');
+}
+
+describe('the README', () => {
+  it('has five examples', () => {
+    expect(examples).toHaveLength(5);
+  });
+
+  it.each(examples.map((code, i) => [i + 1, code] as const))('example %d prints what it says', async (_, code) => {
+    expect(await printed(code)).toBe(promised(code));
+  });
+});

@@ -1,0 +1,68 @@
+// Issues: the errors of one expression, collected by parser, checker and validators, and the CelCompileError made of them.
+import { type Location, noLocation, type Source } from './source.ts';
+
+/** An error in the text of an expression. */
+export interface Issue extends Location {
+  readonly message: string;
+}
+
+/** Messages beyond this are counted, not shown. */
+const maxIssues = 100;
+
+/** Thrown for an expression that does not compile. Its message holds every issue with its place. */
+export class CelCompileError extends Error {
+  /** In the order of their places. */
+  readonly issues: readonly Issue[];
+
+  constructor(message: string, issues: readonly Issue[]) {
+    super(message);
+    this.name = 'CelCompileError';
+    this.issues = issues;
+  }
+}
+
+/** Thrown when a constant part of an expression, which is evaluated when its program is made, has no value: `int('x')`. */
+export class CelProgramError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CelProgramError';
+  }
+}
+
+export class Issues {
+  readonly #source: Source;
+  readonly #issues: Issue[] = [];
+  #count = 0;
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Adds an issue at a place of the source, in UTF-16 units. */
+  add(offset: number, message: string): void {
+    this.#add(this.#source.locate(offset), message);
+  }
+
+  /** Adds an issue of the whole expression: a limit that it exceeds. */
+  addWhole(message: string): void {
+    this.#add(noLocation, message);
+  }
+
+  /** Throws when there is an issue. */
+  throwIfAny(): void {
+    if (this.isEmpty) return;
+    const sorted = this.#issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
+    const lines = sorted.map((issue) => this.#source.format(issue, issue.message));
+    if (this.#count > maxIssues) lines.push(`${this.#count - maxIssues} more errors were truncated`);
+    throw new CelCompileError(lines.join('\n'), sorted);
+  }
+
+  #add(location: Location, message: string): void {
+    this.#count++;
+    if (this.#count <= maxIssues) this.#issues.push({ ...location, message });
+  }
+}

@@ -1,0 +1,417 @@
+// Parser: tokens to the tree of an expression, macros expanded. It descends as the published grammar does, because the limits on
+// recursion count that grammar's rules. Parsing ends at the first syntax error; issues found before it are reported too.
+
+import { codePointCount } from '../values/code-points.ts';
+import { isFailure } from '../values/failure.ts';
+import type { Expr, MapEntry, StructField } from './expr.ts';
+import type { Issues } from './issues.ts';
+import { tokenize } from './lexer.ts';
+import { literalValue } from './literal-value.ts';
+import { balancedTree } from './logic-tree.ts';
+import { MacroBuilder } from './macro-builder.ts';
+import { isMacroError, type Macro, macroKey } from './macros.ts';
+import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
+import { shownToken, type Token, type TokenKind } from './token.ts';
+
+/** Longest text of an expression, in code points. */
+const maxCodePoints = 100_000;
+
+const reserved: ReadonlySet<string> = new Set(
+  (
+    'as break const continue else false for function if import in let loop package namespace null return true var void ' +
+    'while'
+  ).split(' '),
+);
+
+const relations: ReadonlySet<TokenKind> = new Set<TokenKind>(['<', '<=', '>=', '>', '==', '!=', 'in']);
+const products: ReadonlySet<TokenKind> = new Set<TokenKind>(['*', '/', '%']);
+const sums: ReadonlySet<TokenKind> = new Set<TokenKind>(['+', '-']);
+const none: ReadonlySet<TokenKind> = new Set();
+
+export interface SyntaxOptions {
+  readonly macros: ReadonlyMap<string, Macro>;
+  /** Whether `a.?b`, `a[?b]` and `[?a]` are allowed. */
+  readonly hasOptionals: boolean;
+}
+
+/** Reads an expression. The result means something only when there are no issues. */
+export function parseExpression(text: string, options: SyntaxOptions, issues: Issues): Expr {
+  const size = text.length > maxCodePoints ? codePointCount(text) : 0;
+  if (size > maxCodePoints) {
+    issues.addWhole(`expression code point size exceeds limit: size: ${size}, limit ${maxCodePoints}`);
+    return { kind: 'broken', offset: 0 };
+  }
+  return new Parser(tokenize(text, issues), options, issues).start();
+}
+
+class Parser {
+  readonly #tokens: readonly Token[];
+  readonly #options: SyntaxOptions;
+  readonly #issues: Issues;
+  readonly #guard = new SyntaxGuard();
+  #at = 0;
+
+  constructor(tokens: readonly Token[], options: SyntaxOptions, issues: Issues) {
+    this.#tokens = tokens;
+    this.#options = options;
+    this.#issues = issues;
+  }
+
+  start(): Expr {
+    try {
+      const expr = this.#expr();
+      if (this.#token.kind !== 'end') this.#fail('<EOF>');
+      this.#guard.finish();
+      return expr;
+    } catch (error) {
+      if (!(error instanceof SyntaxFailure)) throw error;
+      if (error.offset === undefined) this.#issues.addWhole(error.message);
+      else this.#issues.add(error.offset, error.message);
+      return { kind: 'broken', offset: 0 };
+    }
+  }
+
+  get #token(): Token {
+    return this.#tokens[this.#at] as Token;
+  }
+
+  #peek(): TokenKind {
+    return this.#token.kind;
+  }
+
+  #next(): Token {
+    return this.#tokens[this.#at++] as Token;
+  }
+
+  #takes(kind: TokenKind): Token | undefined {
+    return this.#token.kind === kind ? this.#next() : undefined;
+  }
+
+  #expect(kind: TokenKind): Token {
+    if (this.#token.kind !== kind) this.#fail(kind === 'identifier' ? 'IDENTIFIER' : `'${kind}'`);
+    return this.#next();
+  }
+
+  #fail(expected: string): never {
+    const message = `Syntax error: mismatched input ${shownToken(this.#token)} expecting ${expected}`;
+    throw new SyntaxFailure(message, this.#token.offset);
+  }
+
+  #report(offset: number, message: string): Expr {
+    this.#issues.add(offset, message);
+    return { kind: 'broken', offset };
+  }
+
+  #expr(): Expr {
+    this.#guard.enter('expr');
+    const condition = this.#or();
+    const mark = this.#takes('?');
+    if (mark === undefined) {
+      this.#guard.leave('expr');
+      return condition;
+    }
+    const height = this.#guard.height;
+    const whenTrue = this.#or();
+    const trueHeight = this.#guard.height;
+    this.#expect(':');
+    const whenFalse = this.#expr();
+    this.#guard.leave('expr');
+    this.#guard.node(height, trueHeight);
+    return this.#call(mark.offset, '_?_:_', [condition, whenTrue, whenFalse]);
+  }
+
+  #or(): Expr {
+    return this.#logic('||', '_||_', () => this.#logic('&&', '_&&_', () => this.#relation()));
+  }
+
+  #logic(mark: '&&' | '||', name: string, term: () => Expr): Expr {
+    const terms = [term()];
+    const marks: Token[] = [];
+    let height = this.#guard.height;
+    for (let token = this.#takes(mark); token !== undefined; token = this.#takes(mark)) {
+      marks.push(token);
+      terms.push(term());
+      height = Math.max(height, this.#guard.height);
+    }
+    this.#guard.height = height;
+    return balancedTree(name, terms, marks);
+  }
+
+  #relation(): Expr {
+    return this.#binary('relation', { marks: relations, operand: (isRight) => this.#relationOperand(isRight) });
+  }
+
+  /** The right side of a relation is a relation again, of one operand, and counts as one. */
+  #relationOperand(isRight: boolean): Expr {
+    if (!isRight) return this.#sum();
+    return this.#binary('relation', { marks: none, operand: () => this.#sum() });
+  }
+
+  #sum(): Expr {
+    return this.#binary('calc', {
+      marks: sums,
+      operand: (isRight) => (isRight ? this.#product() : this.#productChain()),
+    });
+  }
+
+  #product(): Expr {
+    this.#guard.enter('calc');
+    const product = this.#productChain();
+    this.#guard.leave('calc');
+    return product;
+  }
+
+  #productChain(): Expr {
+    return this.#chain(products, (isRight) => {
+      if (!isRight) return this.#unary();
+      return this.#binary('calc', { marks: none, operand: () => this.#unary() });
+    });
+  }
+
+  #binary(
+    rule: 'calc' | 'relation',
+    parts: { marks: ReadonlySet<TokenKind>; operand: (isRight: boolean) => Expr },
+  ): Expr {
+    this.#guard.enter(rule);
+    const expr = this.#chain(parts.marks, parts.operand);
+    this.#guard.leave(rule);
+    return expr;
+  }
+
+  #chain(marks: ReadonlySet<TokenKind>, operand: (isRight: boolean) => Expr): Expr {
+    let left = operand(false);
+    while (marks.has(this.#token.kind)) {
+      const height = this.#guard.height;
+      const mark = this.#next();
+      const right = operand(true);
+      this.#guard.node(height);
+      left = this.#call(mark.offset, mark.kind === 'in' ? '@in' : `_${mark.kind}_`, [left, right]);
+    }
+    return left;
+  }
+
+  #unary(): Expr {
+    const { kind, offset } = this.#token;
+    if (kind !== '!' && kind !== '-') return this.#member();
+    if (kind === '-' && this.#isNegativeLiteral()) return this.#member();
+    let count = 0;
+    while (this.#takes(kind) !== undefined) count++;
+    const operand = this.#member();
+    return count % 2 === 0 ? operand : this.#call(offset, kind === '!' ? '!_' : '-_', [operand]);
+  }
+
+  #isNegativeLiteral(): boolean {
+    const following = this.#tokens[this.#at + 1]?.kind;
+    return following === 'int' || following === 'double';
+  }
+
+  #member(): Expr {
+    let expr = this.#primary();
+    for (;;) {
+      const mark = this.#takes('.') ?? this.#takes('[');
+      if (mark === undefined) return expr;
+      expr = mark.kind === '.' ? this.#selection(expr, mark) : this.#index(expr, mark);
+    }
+  }
+
+  #selection(operand: Expr, dot: Token): Expr {
+    const height = this.#guard.height;
+    const isOptional = this.#takes('?') !== undefined;
+    const name = this.#token;
+    if (name.kind === 'escapedIdentifier') {
+      this.#next();
+      this.#report(name.offset, "unsupported syntax: '`'");
+      this.#guard.node(height);
+      return { kind: 'select', offset: dot.offset, operand, field: name.text.slice(1, -1), isTest: false };
+    }
+    this.#expect('identifier');
+    if (isOptional) {
+      this.#guard.node(height);
+      if (!this.#options.hasOptionals) return this.#report(dot.offset, "unsupported syntax '.?'");
+      const field: Expr = { kind: 'literal', offset: name.offset, value: name.text };
+      return { kind: 'call', offset: dot.offset, name: '_?._', target: undefined, args: [operand, field] };
+    }
+    const open = this.#takes('(');
+    if (open === undefined) {
+      this.#guard.node(height);
+      return { kind: 'select', offset: dot.offset, operand, field: name.text, isTest: false };
+    }
+    const args = this.#args();
+    this.#guard.node(height);
+    return this.#callOrMacro(open.offset, name.text, { target: operand, args });
+  }
+
+  #index(operand: Expr, open: Token): Expr {
+    const height = this.#guard.height;
+    const isOptional = this.#takes('?') !== undefined;
+    const index = this.#expr();
+    this.#expect(']');
+    this.#guard.node(height);
+    if (isOptional && !this.#options.hasOptionals) return this.#report(open.offset, "unsupported syntax '[?'");
+    return this.#call(open.offset, isOptional ? '_[?_]' : '_[_]', [operand, index]);
+  }
+
+  /** Arguments of a call, after its opening bracket, with the closing one. */
+  #args(): Expr[] {
+    const args: Expr[] = [];
+    let height = 0;
+    if (this.#token.kind !== ')') {
+      do {
+        args.push(this.#expr());
+        height = Math.max(height, this.#guard.height);
+      } while (this.#takes(',') !== undefined);
+    }
+    this.#expect(')');
+    this.#guard.height = height;
+    return args;
+  }
+
+  #primary(): Expr {
+    this.#guard.height = 0;
+    const token = this.#token;
+    switch (token.kind) {
+      case '.':
+      case 'identifier':
+        return this.#name();
+      case '(':
+        return this.#nested();
+      case '[':
+        return this.#list();
+      case '{':
+        return this.#map();
+      default:
+        return this.#literal();
+    }
+  }
+
+  #nested(): Expr {
+    this.#next();
+    const expr = this.#expr();
+    this.#expect(')');
+    return expr;
+  }
+
+  #name(): Expr {
+    const start = this.#token.offset;
+    const dot = this.#takes('.') === undefined ? '' : '.';
+    const message = this.#structName();
+    if (message !== undefined) return this.#struct(dot + message);
+    const name = this.#expect('identifier');
+    if (this.#takes('(') !== undefined) return this.#globalCall(start, dot, name);
+    if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
+    return { kind: 'ident', offset: name.offset, name: dot + name.text };
+  }
+
+  #globalCall(start: number, dot: string, name: Token): Expr {
+    const open = this.#tokens[this.#at - 1] as Token;
+    const args = this.#args();
+    if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
+    return this.#callOrMacro(open.offset, dot + name.text, { target: undefined, args });
+  }
+
+  /** The dotted name of a struct when one is constructed here: `a.b.C{`. Leaves the bracket as the next token. */
+  #structName(): string | undefined {
+    let at = this.#at;
+    let name = '';
+    for (;;) {
+      const token = this.#tokens[at] as Token;
+      if (token.kind !== 'identifier') return undefined;
+      name += token.text;
+      const mark = this.#tokens[at + 1]?.kind;
+      if (mark === '{') break;
+      if (mark !== '.') return undefined;
+      name += '.';
+      at += 2;
+    }
+    this.#at = at + 1;
+    return name;
+  }
+
+  #struct(name: string): Expr {
+    const open = this.#next();
+    const fields: StructField[] = [];
+    this.#items('}', () => {
+      const isOptional = this.#optionalMark();
+      const field = this.#token.kind === 'escapedIdentifier' ? this.#next() : this.#expect('identifier');
+      if (field.kind !== 'identifier') this.#report(field.offset, "unsupported syntax: '`'");
+      const colon = this.#expect(':');
+      fields.push({ offset: colon.offset, name: field.text, value: this.#expr(), isOptional });
+      return this.#guard.height;
+    });
+    return { kind: 'struct', offset: open.offset, name, fields };
+  }
+
+  #list(): Expr {
+    const open = this.#next();
+    const elements: Expr[] = [];
+    const optionals = new Set<number>();
+    this.#items(']', () => {
+      if (this.#optionalMark()) optionals.add(elements.length);
+      elements.push(this.#expr());
+      return this.#guard.height;
+    });
+    return { kind: 'list', offset: open.offset, elements, optionals };
+  }
+
+  #map(): Expr {
+    const open = this.#next();
+    const entries: MapEntry[] = [];
+    this.#items('}', () => {
+      const isOptional = this.#optionalMark();
+      const key = this.#expr();
+      const height = this.#guard.height;
+      const colon = this.#expect(':');
+      entries.push({ offset: colon.offset, key, value: this.#expr(), isOptional });
+      return Math.max(height, this.#guard.height);
+    });
+    return { kind: 'map', offset: open.offset, entries };
+  }
+
+  #optionalMark(): boolean {
+    const mark = this.#takes('?');
+    if (mark !== undefined && !this.#options.hasOptionals) this.#report(mark.offset, "unsupported syntax '?'");
+    return mark !== undefined;
+  }
+
+  /** Items between commas up to the closing bracket. A comma may stand before it, also when there is no item. */
+  #items(close: ']' | '}', readItem: () => number): void {
+    let height = 0;
+    while (this.#token.kind !== close && this.#token.kind !== ',') {
+      height = Math.max(height, readItem());
+      if (this.#takes(',') === undefined) break;
+      if (this.#peek() === ',') this.#fail(`'${close}'`);
+    }
+    this.#takes(',');
+    this.#expect(close);
+    this.#guard.height = height;
+  }
+
+  #literal(): Expr {
+    const start = this.#token.offset;
+    const sign = this.#takes('-')?.text ?? '';
+    const token = this.#token;
+    if (sign !== '' && token.kind !== 'int' && token.kind !== 'double') this.#failPrimary();
+    const value = literalValue(token, sign);
+    if (value === undefined) this.#failPrimary();
+    this.#next();
+    if (isFailure(value)) return this.#report(start, value.message);
+    return { kind: 'literal', offset: start, value };
+  }
+
+  #failPrimary(): never {
+    this.#fail(
+      "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
+    );
+  }
+
+  #call(offset: number, name: string, args: readonly Expr[]): Expr {
+    return { kind: 'call', offset, name, target: undefined, args };
+  }
+
+  #callOrMacro(offset: number, name: string, call: { target: Expr | undefined; args: readonly Expr[] }): Expr {
+    const macro = this.#options.macros.get(macroKey(name, call.args.length, call.target !== undefined));
+    if (macro === undefined) return { kind: 'call', offset, name, ...call };
+    const expanded = macro.expand(new MacroBuilder(offset), call);
+    return isMacroError(expanded) ? this.#report(expanded.offset, expanded.error) : expanded;
+  }
+}

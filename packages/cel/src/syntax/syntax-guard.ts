@@ -1,0 +1,45 @@
+// SyntaxGuard: the limits on how deeply an expression may nest, counted as the grammar's generated parser and its visitor count.
+
+/** Most nested uses of one rule of the grammar, and most nested operators, selections and calls. */
+const maxDepth = 250;
+
+/** Rules that may nest deeper than the rules which they are part of. */
+type Rule = 'calc' | 'expr' | 'relation';
+
+/** Ends the parsing of a text. */
+export class SyntaxFailure extends Error {
+  /** Where in the text; undefined when it is about the whole text. */
+  readonly offset: number | undefined;
+
+  constructor(message: string, offset?: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+export class SyntaxGuard {
+  readonly #depths: Record<Rule, number> = { calc: 0, expr: 0, relation: 0 };
+  /** How many operators, selections and calls nest in the expression that was read last. */
+  height = 0;
+  #isTooHigh = false;
+
+  enter(rule: Rule): void {
+    this.#depths[rule]++;
+    if (this.#depths[rule] > maxDepth) throw new SyntaxFailure(`expression recursion limit exceeded: ${maxDepth}`);
+  }
+
+  leave(rule: Rule): void {
+    this.#depths[rule]--;
+  }
+
+  /** Counts a node above the expression that was read last and others of the given heights. */
+  node(...heights: readonly number[]): void {
+    this.height = Math.max(this.height, ...heights) + 1;
+    if (this.height > maxDepth) this.#isTooHigh = true;
+  }
+
+  /** The visitor runs after the parser, so its limit counts only when the whole text was read. */
+  finish(): void {
+    if (this.#isTooHigh) throw new SyntaxFailure('max recursion depth exceeded');
+  }
+}

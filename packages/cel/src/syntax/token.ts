@@ -1,0 +1,52 @@
+// Token: a word of an expression. Kinds of operators and punctuation are their text.
+
+export type TokenKind =
+  | 'bytes'
+  | 'double'
+  | 'end'
+  | 'escapedIdentifier'
+  | 'false'
+  | 'identifier'
+  | 'in'
+  | 'int'
+  | 'null'
+  | 'string'
+  | 'true'
+  | 'uint'
+  | '=='
+  | '!='
+  | '<'
+  | '<='
+  | '>='
+  | '>'
+  | '&&'
+  | '||'
+  | '['
+  | ']'
+  | '{'
+  | '}'
+  | '('
+  | ')'
+  | '.'
+  | ','
+  | '-'
+  | '!'
+  | '?'
+  | ':'
+  | '+'
+  | '*'
+  | '/'
+  | '%';
+
+export interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+  /** Where it begins, in UTF-16 units. */
+  readonly offset: number;
+}
+
+/** The token as ANTLR's messages show it. */
+export function shownToken(token: Token): string {
+  const text = token.kind === 'end' ? '<EOF>' : token.text;
+  return `'${text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')}'`;
+}

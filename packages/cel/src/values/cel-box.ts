@@ -1,0 +1,22 @@
+// CelBox: the base of all values that JSON has no form for. `kind` is what every operation looks at first.
+
+export type ValueKind =
+  | 'bool'
+  | 'bytes'
+  | 'double'
+  | 'duration'
+  | 'failure'
+  | 'int'
+  | 'list'
+  | 'map'
+  | 'null'
+  | 'object'
+  | 'optional'
+  | 'string'
+  | 'timestamp'
+  | 'type'
+  | 'uint';
+
+export abstract class CelBox {
+  abstract readonly kind: ValueKind;
+}

@@ -1,0 +1,122 @@
+// Maps. An object of JSON is a map of texts; a CelMap has keys of any type. Numbers of different types find each other's entries
+// when their values are equal.
+
+import { CelBox } from './cel-box.ts';
+import { EvaluationStop } from './failure.ts';
+import { type Int, int64Range, intOf, uint64Range } from './integers.ts';
+import { CelUint, numberOfDouble } from './numbers.ts';
+import { type JsonMap, kindOf } from './value.ts';
+
+const internal = 'internal error: runtime error:';
+
+interface Entry {
+  readonly key: unknown;
+  readonly value: unknown;
+}
+
+export class CelMap extends CelBox {
+  readonly kind = 'map';
+  /** Texts, booleans, ints and null as they are; uints and doubles by their text. */
+  readonly #plain = new Map<unknown, Entry>();
+  readonly #boxed = new Map<string, Entry>();
+
+  get size(): number {
+    return this.#plain.size + this.#boxed.size;
+  }
+
+  set(key: unknown, value: unknown): void {
+    const text = boxedKey(key);
+    if (text === undefined) this.#plain.set(key, { key, value });
+    else this.#boxed.set(text, { key, value });
+  }
+
+  delete(key: unknown): void {
+    const text = boxedKey(key);
+    if (text === undefined) this.#plain.delete(key);
+    else this.#boxed.delete(text);
+  }
+
+  /** The value of a key, or undefined when there is no such entry. */
+  find(key: unknown): unknown {
+    // Go's maps cannot look bytes up, which ends the evaluation.
+    if (key instanceof Uint8Array) throw new EvaluationStop(`${internal} hash of unhashable type types.Bytes`);
+    const entry = this.#entry(key) ?? this.#numberEntry(key);
+    return entry?.value;
+  }
+
+  *entries(): IterableIterator<Entry> {
+    yield* this.#plain.values();
+    yield* this.#boxed.values();
+  }
+
+  #entry(key: unknown): Entry | undefined {
+    const text = boxedKey(key);
+    return text === undefined ? this.#plain.get(key) : this.#boxed.get(text);
+  }
+
+  #numberEntry(key: unknown): Entry | undefined {
+    for (const same of equalNumbers(key)) {
+      const entry = this.#entry(same);
+      if (entry !== undefined) return entry;
+    }
+    return undefined;
+  }
+}
+
+function boxedKey(key: unknown): string | undefined {
+  if (key instanceof CelUint) return `u${key.value}`;
+  if (kindOf(key) !== 'double') return undefined;
+  const value = numberOfDouble(key);
+  return Number.isNaN(value) ? `d${value}${nans++}` : `d${value}`;
+}
+
+/** NaN is equal to nothing, so each one is a key of its own that nobody finds. */
+let nans = 0;
+
+/** The same number as an int and as a uint, where it has one of that type. Doubles are no keys that others find. */
+export function equalNumbers(key: unknown): readonly unknown[] {
+  const kind = kindOf(key);
+  if (kind === 'int') {
+    const value = BigInt(key as Int);
+    return value >= 0n ? [new CelUint(value)] : [];
+  }
+  if (kind === 'uint') {
+    const { value } = key as CelUint;
+    return int64Range.has(value) ? [intOf(value)] : [];
+  }
+  return kind === 'double' ? integersOf(numberOfDouble(key)) : [];
+}
+
+function integersOf(value: number): readonly unknown[] {
+  if (!Number.isInteger(value)) return [];
+  const whole = BigInt(value);
+  const same: unknown[] = [];
+  if (isInnerInt(value)) same.push(intOf(whole));
+  if (uint64Range.has(whole)) same.push(new CelUint(whole));
+  return same;
+}
+
+/** Go refuses doubles at both ends of the range of ints, as their neighbours do not fit. */
+function isInnerInt(value: number): boolean {
+  return value > -(2 ** 63) && value < 2 ** 63;
+}
+
+export type AnyMap = CelMap | JsonMap;
+
+export function isMap(value: unknown): value is AnyMap {
+  return kindOf(value) === 'map';
+}
+
+export function mapSize(map: AnyMap): number {
+  return map instanceof CelMap ? map.size : Object.keys(map).length;
+}
+
+/** The value of a key, or undefined when there is no such entry. */
+export function mapFind(map: AnyMap, key: unknown): unknown {
+  if (map instanceof CelMap) return map.find(key);
+  return typeof key === 'string' && Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+export function mapKeys(map: AnyMap): unknown[] {
+  return map instanceof CelMap ? Array.from(map.entries(), ({ key }) => key) : Object.keys(map);
+}

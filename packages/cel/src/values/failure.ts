@@ -1,0 +1,31 @@
+// CelFailure: an error as a value. Errors are values, because && and || and the macros built on them may absorb one.
+import { CelBox } from './cel-box.ts';
+
+export class CelFailure extends CelBox {
+  readonly kind = 'failure';
+  readonly message: string;
+
+  constructor(message: string) {
+    super();
+    this.message = message;
+  }
+}
+
+export const noSuchOverload: CelFailure = new CelFailure('no such overload');
+
+export function isFailure(value: unknown): value is CelFailure {
+  return value instanceof CelFailure;
+}
+
+/** The value itself when it is an error already, and else the error that no function takes it. */
+export function overloadFailure(value: unknown): CelFailure {
+  return value instanceof CelFailure ? value : noSuchOverload;
+}
+
+/** Ends an evaluation at once: nothing absorbs it. */
+export class EvaluationStop extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'EvaluationStop';
+  }
+}

@@ -1,0 +1,29 @@
+// CelUint and CelDouble: numbers that a plain number would not tell from an int.
+import { CelBox } from './cel-box.ts';
+
+/** An unsigned integer of 64 bits. */
+export class CelUint extends CelBox {
+  readonly kind = 'uint';
+  readonly value: bigint;
+
+  constructor(value: bigint) {
+    super();
+    this.value = value;
+  }
+}
+
+/** A double whose value is a safe integer; every other double is a plain number. */
+export class CelDouble extends CelBox {
+  readonly kind = 'double';
+  readonly value: number;
+
+  constructor(value: number) {
+    super();
+    this.value = value;
+  }
+}
+
+/** The number of a value of kind `double`. */
+export function numberOfDouble(value: unknown): number {
+  return value instanceof CelDouble ? value.value : (value as number);
+}

@@ -1,0 +1,29 @@
+// CelOptional: a value or none.
+import { CelBox } from './cel-box.ts';
+import { CelFailure } from './failure.ts';
+
+export class CelOptional extends CelBox {
+  readonly kind = 'optional';
+  /** Undefined for none. */
+  readonly value: unknown;
+
+  private constructor(value: unknown) {
+    super();
+    this.value = value;
+  }
+
+  static readonly none: CelOptional = new CelOptional(undefined);
+
+  static of(value: unknown): CelOptional {
+    return new CelOptional(value);
+  }
+
+  get hasValue(): boolean {
+    return this.value !== undefined;
+  }
+
+  /** The value, or an error when there is none. */
+  get(): unknown {
+    return this.value ?? (this.value === null ? null : new CelFailure('optional.none() dereference'));
+  }
+}

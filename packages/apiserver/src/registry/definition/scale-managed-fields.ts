@@ -9,6 +9,7 @@ import {
   parseApiVersion,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { scaleApiVersion } from '../../schema/meta-types.ts';
 import type { SubresourceChange } from './resource-definition.ts';
 import type { TrackFields } from './resource-store.ts';
 
@@ -22,7 +23,6 @@ export interface ScaledField {
   readonly path: readonly string[];
 }
 
-const scaleApiVersion = 'autoscaling/v1';
 const scalePath = ['spec', 'replicas'];
 
 /** Who owns the replicas of the object, as owners of those of its Scale. */

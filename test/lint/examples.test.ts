@@ -20,7 +20,9 @@ describe('the numbered examples', () => {
   });
 
   it.each(sources)('%s has at most 80 lines, and 150 where it is a whole server', (source) => {
-    expect(text(`examples/${source}`).trimEnd().split('\n').length).toBeLessThanOrEqual(source.startsWith('07-') ? 150 : 80);
+    expect(text(`examples/${source}`).trimEnd().split('\n').length).toBeLessThanOrEqual(
+      source.startsWith('07-') ? 150 : 80,
+    );
   });
 
   it.each(folders)('%s is run by a test, and what it prints is compared where it prints', (folder) => {

@@ -1,6 +1,8 @@
 // Program: evaluates an expression, at once or with pauses. Evaluation is pure, so one that takes long is given up and done again
 // in the slower form that can pause.
-import { type CallSignal, type Clock, delay, type SlicedWork, systemClock } from '@kapstan/api';
+
+import { type Clock, delay, systemClock } from '@kapstan/api';
+import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
 import type { Environment } from './environment.ts';
 import { DecisionPending } from './libraries/authorizer.ts';
 import { type Code, runSlices } from './plan/code.ts';

@@ -303,7 +303,7 @@ function requireRequest(resource: Resource, options: unknown): void {
   requireOptionNames(options as object, 'an informer of a factory');
 }
 
-/** The token of the first request decides the kind; a token with another kind would get wrong objects unnoticed. */
+/** The resource of the first request decides the kind; a resource with another kind would get wrong objects unnoticed. */
 function requireSameKind(first: Resource, resource: Resource): void {
   if (first.kind === resource.kind && first.scope === resource.scope) return;
   const [has, wanted] = [first, resource].map(({ kind, scope }) => `${kind} (${scope})`);

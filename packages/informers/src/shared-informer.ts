@@ -163,7 +163,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#reflector.lastSyncResourceVersion;
   }
 
-  /** Number of handlers, subscribers of `events$` and loops over `events()` at this moment. Readers of the cache are not counted. */
+  /** Number of handlers, subscribers of `events$` and loops over `watchEvents()` at this moment. Readers of the cache are not counted. */
   get consumers(): number {
     return this.#handlers.size + this.#observers.length;
   }

@@ -43,11 +43,14 @@ export interface AuditEvent {
   readonly annotations: ReadonlyMap<string, string>;
 }
 
+/** Of audit.k8s.io, which is no API that is served. */
+export const auditEventKind = 'Event';
+
 /** One line of JSON, with its end: the kind Event of audit.k8s.io/v1. */
 export function formatJsonEvent(event: AuditEvent): string {
   const { level, auditId, stage, requestUri, verb, impersonatedUser, impersonationConstraint, objectRef } = event;
   const parts = [
-    member('kind', 'Event'),
+    member('kind', auditEventKind),
     member('apiVersion', 'audit.k8s.io/v1'),
     member('level', level),
     member('auditID', auditId),

@@ -14,6 +14,7 @@ import { interpretKind, kindRegistry, readDocument } from '../schema/decode-obje
 import { StrictErrors, strictDecodingText } from '../schema/field-validation.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { auditEventKind } from './audit-event.ts';
 import { type AuditedResources, type AuditPolicy, type AuditRule, auditLevels, auditStages } from './audit-policy.ts';
 
 export interface AuditPolicyFile {
@@ -26,7 +27,7 @@ export interface AuditPolicyFile {
 const assumed = { group: 'audit.k8s.io', version: '__internal', kind: 'Policy' };
 const apiVersion = 'audit.k8s.io/v1';
 /** Kinds that are registered beside it. */
-const otherKinds: ReadonlySet<string> = new Set(['Event', 'EventList', 'PolicyList']);
+const otherKinds: ReadonlySet<string> = new Set([auditEventKind, `${auditEventKind}List`, 'PolicyList']);
 
 /** Throws an Error that says what is wrong, and where. */
 export function parseAuditPolicy(text: string): AuditPolicyFile {

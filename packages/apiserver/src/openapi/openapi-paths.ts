@@ -2,6 +2,7 @@
 // (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import type { QueryOptionTypes, ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { namespacesSegment } from '../registry/meta/names.ts';
 import { metaFacts } from '../schema/meta-types.ts';
 import { refTo } from './openapi-schemas.ts';
 import { operationId, operationTag, operationText } from './operation-names.ts';
@@ -38,7 +39,7 @@ const patchTypes = [
 /** Path → its operations. `schemaName`: the published definition of the kind. */
 export function resourcePaths(definition: ResourceDefinition, schemaName: string): Readonly<Json> {
   const root = definition.group === '' ? `/api/${definition.version}` : `/apis/${formatApiVersion(definition)}`;
-  const scope = definition.namespaced ? `${root}/namespaces/{namespace}` : root;
+  const scope = definition.namespaced ? `${root}/${namespacesSegment}/{namespace}` : root;
   const collection = `${scope}/${definition.resource}`;
   const paths: Json = {};
   const add = (path: string, parameters: readonly string[], operations: Json): void => {

@@ -26,4 +26,6 @@ export const metaTypes: TypeRegistry = new TypeRegistry({
   goTypes: () => metaFacts().goTypes,
 });
 
+/** The Scale, by its definition and its version: any resource may have one as a subresource. */
 export const scaleDefinition = 'autoscaling.v1.Scale';
+export const scaleApiVersion = 'autoscaling/v1';

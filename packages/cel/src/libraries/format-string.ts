@@ -1,5 +1,5 @@
 // The function `format`: texts from values. Numbers are written as an American reader expects them: 1,234.50.
-import { goQuote } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import { stringType } from '../types/cel-type.ts';
 import { type AnyList, listAt, listItems, listSize } from '../values/cel-list.ts';
 import { type AnyMap, mapFind, mapKeys } from '../values/cel-map.ts';

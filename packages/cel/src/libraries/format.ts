@@ -1,5 +1,5 @@
 // The library of named formats: `format.dns1123Label().validate(name)`.
-import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Library } from '../environment.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import { globalOverload, memberOverload, oneOverload } from '../types/function-declaration.ts';

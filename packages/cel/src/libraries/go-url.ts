@@ -1,5 +1,5 @@
 // URLs as Go's net/url reads them: what it accepts, how it splits them, and the words of its errors.
-import { goQuote } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
 
 export interface GoUrl {

@@ -1,5 +1,5 @@
 // IP addresses as Go's net/netip reads and writes them.
-import { goQuote } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 
 export interface IpAddress {
   /** 4 or 16 bytes. */

@@ -1,5 +1,5 @@
 // The library of IP addresses.
-import { goQuote } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { Library } from '../environment.ts';
 import { type CelType, opaqueType } from '../types/cel-type.ts';
 import {

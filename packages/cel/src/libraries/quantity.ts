@@ -1,5 +1,7 @@
 // The library of quantities: `quantity('1.5Gi')`.
-import { parseQuantity, type Quantity, quantityOf } from '@kapstan/api';
+
+import { parseQuantity, type Quantity } from '@kapstan/api';
+import { quantityOf } from '@kapstan/api/internal';
 import type { Library } from '../environment.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import {

@@ -1,5 +1,5 @@
 // The library of semantic versions.
-import { goQuote } from '@kapstan/api';
+import { goQuote } from '@kapstan/api/internal';
 import type { Library } from '../environment.ts';
 import { type CelType, structType } from '../types/cel-type.ts';
 import {

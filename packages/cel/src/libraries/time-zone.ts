@@ -1,5 +1,5 @@
 // Time zones: a name of the IANA database, or an offset such as `-08:00`.
-import { goQuote, toDate } from '@kapstan/api';
+import { goQuote, toDate } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
 
 /** Seconds to add to UTC in a zone at a moment, or the error of a zone that nobody knows. */

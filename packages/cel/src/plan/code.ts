@@ -1,5 +1,5 @@
 // Code: a plan node as a closure, and as a generator where it holds a loop: only loops take long enough to need pauses.
-import type { SlicedWork } from '@kapstan/api';
+import type { SlicedWork } from '@kapstan/api/internal';
 import type { Frame } from './frame.ts';
 
 /** Evaluates a node to a value or an error. Throws EvaluationStop or GiveUp only. */

@@ -3,6 +3,7 @@
 
 import { type FieldSelector, parseFieldSelector } from '@kapstan/api';
 import type { GroupVersion } from '@kapstan/api/internal';
+import { namespacesSegment } from '../../registry/meta/names.ts';
 import { decodeBoolean } from './query-parameters.ts';
 
 /** A path outside the resources: health, version, discovery, OpenAPI, metrics. */
@@ -80,7 +81,7 @@ function resourceRequest(
   const rest = special === undefined ? segments : segments.slice(1);
   if (rest.length === 0) throw new Error(`unable to determine kind and namespace from url, ${path}`);
   const verb = special ?? verbOfMethod.get(method) ?? '';
-  const isInNamespace = rest[0] === 'namespaces';
+  const isInNamespace = rest[0] === namespacesSegment;
   const isNamespacedPath = isInNamespace && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '');
   const parts = isNamespacedPath ? rest.slice(2) : rest;
   const [resource = '', name = '', subresource = ''] = parts;

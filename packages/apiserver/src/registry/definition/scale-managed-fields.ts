@@ -1,8 +1,8 @@
 // managedFields of a Scale, which owns nothing of its own: they are those of the scaled object's replicas, and go back there.
 // For scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery util/managedfields/scalehandler.go.
-
 import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { isJsonObject, type ManagedFieldsEntry, parseApiVersion } from '@kapstan/api/internal';
+import { scaleApiVersion } from '../../schema/meta-types.ts';
 import type { SubresourceChange } from './resource-definition.ts';
 import type { TrackFields } from './resource-store.ts';
 
@@ -16,7 +16,6 @@ export interface ScaledField {
   readonly path: readonly string[];
 }
 
-const scaleApiVersion = 'autoscaling/v1';
 const scalePath = ['spec', 'replicas'];
 
 /** Who owns the replicas of the object, as owners of those of its Scale. */

@@ -46,3 +46,6 @@ function pathSegmentCharacterErrors(name: string): string[] {
 function unlessPrefix(name: string, isPrefix: boolean): string {
   return isPrefix && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
 }
+
+/** What stands before the name of a namespace in the path of an object. */
+export const namespacesSegment = 'namespaces';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
+import { listenForStop } from '../dist/command/stop-signal.js';
 import { loadCommand } from '../dist/load-command.js';
-import { listenForStop } from '../dist/stop-signal.js';
 
 const args = process.argv.slice(2);
 // Before the rest is loaded, which takes a while: who starts a server may end it at once.

@@ -19,14 +19,15 @@ describe('the numbered examples', () => {
     expect(folders.length).toBeGreaterThanOrEqual(6);
   });
 
-  it.each(sources)('%s has at most 80 lines, and 150 where it is a whole server', (source) => {
+  it.each(sources)('%s has at most 80 lines, and 150 where it is a whole server or engine', (source) => {
     expect(text(`examples/${source}`).trimEnd().split('\n').length).toBeLessThanOrEqual(
-      source.startsWith('07-') ? 150 : 80,
+      /^0[78]-/.test(source) ? 150 : 80,
     );
   });
 
   it.each(folders)('%s is run by a test, which compares its output if it has any', (folder) => {
-    if (text('test/e2e/own-api-server.test.ts').includes(`examples/dist/${folder}/`)) return;
+    const wholes = ['own-api-server', 'own-engine'].map((name) => text(`test/e2e/${name}.test.ts`));
+    if (wholes.some((test) => test.includes(`/${folder}/`))) return;
     const own = sources.filter((source) => source.startsWith(folder));
     const prints = own.some((source) => text(`examples/${source}`).includes('console.log('));
     if (prints) expect(text('test/e2e/examples.test.ts')).toContain(`await expected('${folder}')`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
+import { listenForStop } from '../dist/command/stop-signal.js';
 import { loadCommand } from '../dist/load-command.js';
-import { listenForStop } from '../dist/stop-signal.js';
 
 const args = process.argv.slice(2);
 // Listens before loading the rest, which takes a while: the server may be told to stop at once.

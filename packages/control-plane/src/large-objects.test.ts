@@ -1,16 +1,21 @@
 import { type StatusError, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { customResource } from '@kapstan/apiextensions';
-import type { AdmissionControl, GenericStore, ObjectReader, ResourceDefinition } from '@kapstan/apiserver';
-import { LargeObjectValidation, validationWorker } from '@kapstan/apiserver';
+import type {
+  AdmissionControl,
+  GenericStore,
+  LargeObjectValidation,
+  ObjectReader,
+  ResourceDefinition,
+} from '@kapstan/apiserver';
 import type { LargeValidationCall } from '@kapstan/apiserver/internal';
 import { refusal, StoreFixture, testContext } from '@kapstan/apiserver/testing';
 import { builtinResources, NamespaceLifecycle } from '@kapstan/kubernetes';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { largeObjectValidation } from './large-objects.ts';
 
-const threadFile = new URL('../../apiserver/src/testing/validation-thread.ts', import.meta.url);
 let fixture: StoreFixture;
-const validation = new LargeObjectValidation(systemClock, () => validationWorker(threadFile));
+const validation = largeObjectValidation();
 const asked: LargeValidationCall[] = [];
 /** Happens while the thread works. */
 let meanwhile = (): void => undefined;

@@ -72,7 +72,7 @@ export class CelAuthorizer extends AuthorizerObject {
   constructor(
     port: Authorizer,
     asked: Asked = {},
-    decisions = new Map<string, AuthorizationDecision | Promise<unknown>>(),
+    decisions: Map<string, AuthorizationDecision | Promise<unknown>> = new Map(),
   ) {
     super();
     this.#port = port;

@@ -42,7 +42,7 @@ export class CelCidr extends CelObject {
   }
 
   /** Whether the first bits of an address are those of this prefix. */
-  holds(address: IpAddress, bits = this.bits): boolean {
+  holds(address: IpAddress, bits: number = this.bits): boolean {
     const own = this.address.bytes;
     if (own.length !== address.bytes.length) return false;
     return own.every((byte, i) => {

@@ -26,7 +26,7 @@ export class Frame {
   /** Cost from which a sliced evaluation makes its next pause. */
   pauseAt = 0;
 
-  constructor(variables: VariableSource, budget: number, limit = budget) {
+  constructor(variables: VariableSource, budget: number, limit: number = budget) {
     this.#variables = variables;
     this.#budget = budget;
     this.limit = limit;

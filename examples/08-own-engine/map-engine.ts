@@ -1,7 +1,5 @@
 // An engine of one's own on a Map: a log of changes, and the present state beside it. test/e2e/own-engine.test.ts runs the suite on it.
-
 import { type CancelTimer, type Clock, type Revision, systemClock } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
 import type * as port from '@kapstan/storage';
 import { compareKeys, isInRange, StorageError } from '@kapstan/storage';
 
@@ -108,7 +106,7 @@ export class MapEngine implements port.Engine {
   }
 
   /** Replays the log, which is what makes it short: an engine for large stores keeps an index of revisions. */
-  #stateAt(revision: Revision | undefined, signal?: CallSignal): ReadonlyMap<string, port.KeyValue> {
+  #stateAt(revision: Revision | undefined, signal?: port.RangeOptions['signal']): ReadonlyMap<string, port.KeyValue> {
     signal?.throwIfAborted();
     if (this.#isClosed) throw new StorageError({ code: 'Closed' });
     if (!revision || revision === this.#revision) return this.#state;

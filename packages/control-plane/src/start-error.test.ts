@@ -65,7 +65,7 @@ describe('a control plane that cannot start', () => {
     ['the signing key is broken', () => place('pki/sa.key', 'x').then(() => ({})), /^.*\/pki\/sa.key: /],
     ['no etcd answers', () => ({ etcd }), /^etcd: no connection to etcd within 300 ms: .*ECONNREFUSED/],
     ['an etcd has no address', () => ({ etcd: { endpoints: ['ftp://x'] } }), /^etcd: an etcd server's scheme must be/],
-    ["etcd's authority is none", () => ({ etcd: { ...etcd, tls: { ca: junk } } }), /^etcd.tls.ca: there is no cert/],
+    ["etcd's authority is none", () => ({ etcd: { ...etcd, tls: { ca: junk } } }), /^etcd.tls.ca: it contains no cert/],
     [
       'the certificate for etcd is none',
       () => ({ etcd: { ...etcd, tls: { cert: junk, key: junk } } }),

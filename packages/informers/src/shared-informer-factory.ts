@@ -307,7 +307,7 @@ function requireRequest(resource: Resource, options: unknown): void {
 function requireSameKind(first: Resource, resource: Resource): void {
   if (first.kind === resource.kind && first.scope === resource.scope) return;
   const [has, wanted] = [first, resource].map(({ kind, scope }) => `${kind} (${scope})`);
-  throw new TypeError(`${keyOf(resource)} is shared as ${has}: it cannot be ${wanted} too`);
+  throw new TypeError(`${keyOf(resource)} is already shared as ${has} and cannot be ${wanted}`);
 }
 
 function addMissingIndexers<T extends KubernetesObject>(informer: SharedInformer<T>, indexers: Indexers<T>): void {

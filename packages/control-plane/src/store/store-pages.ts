@@ -102,7 +102,7 @@ function refuseForSpace(error: unknown): never {
   const isFull = isStorageError(error, 'Full') || (error as NodeJS.ErrnoException).code === 'ENOSPC';
   if (!isFull) throw error;
   throw insufficientStorage(
-    'the server has no room for the copy that it makes beside its store before it sends it; free some, or stop it and back up its data directory',
+    'not enough disk space for the copy that the server makes beside its store before sending it; free some space, or stop the server and back up its data directory',
   );
 }
 

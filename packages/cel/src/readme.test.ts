@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
+import { bundled } from './testing/bundle.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
@@ -14,19 +13,7 @@ function promised(code: string): string {
 
 /** Runs an example in a function of its own; returns what it printed. */
 async function printed(code: string): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: {
-      contents: code.replaceAll('@kapstan/cel', './index.ts'),
-      resolveDir: fileURLToPath(new URL('.', import.meta.url)),
-      loader: 'ts',
-    },
-    bundle: true,
-    platform: 'neutral',
-    mainFields: ['module', 'main'],
-    conditions: ['@kapstan/source'],
-    format: 'esm',
-    write: false,
-  });
+  const script = await bundled(code.replaceAll('@kapstan/cel', './index.ts'), 'esm');
   const lines: string[] = [];
   const { inspect } = await import('node:util');
   const log = (...values: unknown[]): void => {
@@ -35,7 +22,7 @@ async function printed(code: string): Promise<string> {
   const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor as new (
     ...args: string[]
   ) => (console: { log: typeof log }) => Promise<void>;
-  await new AsyncFunction('console', outputFiles[0]?.text ?? '')({ log });
+  await new AsyncFunction('console', script)({ log });
   return lines.join('').replace(/\s/g, '');
 }
 

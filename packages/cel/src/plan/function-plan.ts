@@ -3,7 +3,7 @@ import { runtimeCost } from '../cost/runtime-cost.ts';
 import type { Environment } from '../environment.ts';
 import { compilePattern, findAllPattern, findPattern, matchesPattern } from '../libraries/pattern.ts';
 import { CelProgramError } from '../syntax/issues.ts';
-import type { FunctionDeclaration, Implementation } from '../types/function-declaration.ts';
+import type { CheckedCall, FunctionDeclaration } from '../types/function-declaration.ts';
 import type { AnyList } from '../values/cel-list.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { emit } from './emit.ts';
@@ -61,12 +61,12 @@ function unbound(name: string): Binding {
 }
 
 interface Binding {
-  readonly run: Implementation;
+  readonly run: CheckedCall;
   readonly mode: 'each' | 'untilError';
 }
 
 function bindingOf(declaration: FunctionDeclaration, id: string): Binding | undefined {
-  if (declaration.singleton !== undefined) return { run: declaration.singleton, mode: 'each' };
+  if (declaration.singleton !== undefined) return { run: declaration.singleton as CheckedCall, mode: 'each' };
   const bound = declaration.overloads.filter(({ run }) => run !== undefined);
   const single = bound.find((overload) => overload.id === id) ?? (bound.length === 1 ? bound[0] : undefined);
   if (single !== undefined) {
@@ -90,7 +90,7 @@ function folded(node: CallNode): PlanNode {
   return { kind: 'constant', value };
 }
 
-type PatternFunction = (pattern: Exclude<ReturnType<typeof compilePattern>, { kind: 'failure' }>) => Implementation;
+type PatternFunction = (pattern: Exclude<ReturnType<typeof compilePattern>, { kind: 'failure' }>) => CheckedCall;
 
 const patternFunctions: ReadonlyMap<string, PatternFunction> = new Map<string, PatternFunction>([
   [

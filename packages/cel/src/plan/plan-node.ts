@@ -2,7 +2,7 @@
 // above all, variables with their selections are one node (an attribute), and the branches of a conditional are resolved, not
 // evaluated.
 import type { CallCost } from '../cost/runtime-cost.ts';
-import type { Implementation } from '../types/function-declaration.ts';
+import type { CheckedCall } from '../types/function-declaration.ts';
 
 export interface ConstantNode {
   readonly kind: 'constant';
@@ -42,7 +42,7 @@ export interface CallNode {
   readonly kind: 'call';
   readonly name: string;
   readonly args: readonly PlanNode[];
-  readonly run: Implementation;
+  readonly run: CheckedCall;
   readonly cost: CallCost | number;
   /**
    * `each`: all arguments are evaluated, also after an error. `untilError`: an error ends the call before the next argument,

@@ -1,6 +1,6 @@
 // Guards: whether arguments have the types of an overload when it is called. Of lists and maps only the first element is looked at.
 import type { CelType } from '../types/cel-type.ts';
-import type { FunctionDeclaration, Implementation, Overload } from '../types/function-declaration.ts';
+import type { CheckedCall, FunctionDeclaration, Overload } from '../types/function-declaration.ts';
 import { type AnyList, listAt, listSize } from '../values/cel-list.ts';
 import { type AnyMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
@@ -46,18 +46,18 @@ function noSuchOverload(name: string, args: readonly unknown[]): CelFailure {
 }
 
 /** The implementation of one overload, guarded. */
-export function guarded({ name, skipsTypeGuards }: FunctionDeclaration, overload: Overload): Implementation {
-  const run = overload.run as Implementation;
+export function guarded({ name, skipsTypeGuards }: FunctionDeclaration, overload: Overload): CheckedCall {
+  const run = overload.run as CheckedCall;
   if (skipsTypeGuards === true) return run;
   return (...args: unknown[]) => (matches(overload, args) ? run(...args) : noSuchOverload(name, args));
 }
 
 /** Chooses among all overloads by the types at run time, whether they are called on a target or not. */
-export function dispatching({ name, overloads, skipsTypeGuards }: FunctionDeclaration): Implementation {
+export function dispatching({ name, overloads, skipsTypeGuards }: FunctionDeclaration): CheckedCall {
   return (...args: unknown[]) => {
     for (const overload of overloads) {
       if (overload.run === undefined || overload.params.length !== args.length) continue;
-      if (skipsTypeGuards === true || matches(overload, args)) return overload.run(...args);
+      if (skipsTypeGuards === true || matches(overload, args)) return (overload.run as CheckedCall)(...args);
     }
     return noSuchOverload(name, args);
   };

@@ -3,8 +3,10 @@ import type { CelType } from './cel-type.ts';
 import { typeOf } from './type-text.ts';
 
 /** Computes a result from arguments that have the overload's types. Errors are returned as CelFailure, never thrown. */
-// biome-ignore lint/suspicious/noExplicitAny: the guard has checked that the arguments have the types of the overload.
-export type Implementation = (...args: any[]) => unknown;
+export type Implementation = (...args: never[]) => unknown;
+
+/** An implementation whose arguments were checked, or need no check. */
+export type CheckedCall = (...args: unknown[]) => unknown;
 
 export interface Overload {
   /** Unique in an environment; costs go by it. */

@@ -24,6 +24,7 @@ import { isOutOfSpace } from './disk-space.ts';
 import { type Durability, dataFileName, Environment } from './environment.ts';
 import { checkKey, findableKey, findableRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
+import { createStoreIfMissing } from './new-store.ts';
 import { ensurePrivateDirectory } from './private-directory.ts';
 import { RangeReader } from './range-reader.ts';
 import { TurnQueue } from './turn-queue.ts';
@@ -101,7 +102,9 @@ export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEn
   let env: Environment | undefined;
   try {
     // Twice the quota leaves room for free pages, so that the map hardly ever has to grow.
-    env = new Environment({ dataDir, mapSizeBytes: 2 * resolved.quotaBytes, durability: resolved.durability });
+    const opening = { dataDir, mapSizeBytes: 2 * resolved.quotaBytes, durability: resolved.durability };
+    if (resolved.durability === 'disk') await createStoreIfMissing(opening);
+    env = new Environment(opening);
     await env.checkFormat(dataDir);
     return new LmdbEngine(env, lock, resolved);
   } catch (error) {

@@ -35,6 +35,7 @@ async function run(durability: 'sync' | 'noSync'): Promise<SystemCall[]> {
   return traceSystemCalls({
     command,
     dataFile: join(dataDir, 'data.mdb'),
+    newFile: join(dataDir, 'new-store.tmp', 'data.mdb'),
     saidFile,
     traceFile: join(home, 'trace.txt'),
   });

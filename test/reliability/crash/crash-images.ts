@@ -41,6 +41,7 @@ class Disk {
   readonly #begins: readonly Write[];
   #certain: Buffer = Buffer.alloc(0);
   #pending: Write[] = [];
+  #isNamed = false;
   #nextEnd = 0;
   #nextBegin = 0;
 
@@ -53,9 +54,9 @@ class Disk {
     return this.#pending.length;
   }
 
-  /** True before the file was created. */
+  /** True before the file has its name. */
   get isEmpty(): boolean {
-    return this.#certain.length === 0 && this.#pending.length === 0;
+    return !this.#isNamed;
   }
 
   /** Moves on to the moment: adds the writes that began by then, and applies the calls that ended by then. */
@@ -87,6 +88,7 @@ class Disk {
 
   #onEnd(call: SystemCall): void {
     if (call.type === 'said') this.said.push(call.line);
+    else if (call.type === 'rename') this.#isNamed = true;
     else if (call.type === 'sync') this.#settle(({ ended }) => ended <= call.began);
     else if (call.isSynchronous) this.#settle((write) => write === call);
   }

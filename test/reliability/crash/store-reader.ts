@@ -10,21 +10,28 @@ export interface FoundStore {
   readonly states: readonly { readonly key: string; readonly modRevision: number; readonly value: string }[];
 }
 
+/** LMDB can go round in circles in torn pages. */
+const patienceMs = 20_000;
 const program = fileURLToPath(new URL('crash-reader.mjs', import.meta.url));
 
 export class StoreReader {
   #child: ChildProcess | undefined;
   #lines: Interface | undefined;
 
-  /** Opens, checks and reads the store in a directory. Call it for one store at a time. */
+  /**
+   * Opens, checks and reads the store in a directory. A process that takes longer than 20 s is ended. Call it for one
+   * store at a time.
+   */
   async read(dataDir: string): Promise<FoundStore | 'died'> {
     const { child, lines } = this.#process();
     const answer = new Promise<FoundStore | 'died'>((resolve) => {
       lines.once('line', (line) => resolve(JSON.parse(line) as FoundStore));
       child.once('exit', () => resolve('died'));
     });
+    const deadline = setTimeout(() => child.kill('SIGKILL'), patienceMs);
     child.stdin?.write(`${dataDir}\n`);
     const found = await answer;
+    clearTimeout(deadline);
     child.removeAllListeners('exit');
     lines.removeAllListeners('line');
     if (found === 'died') this.#child = undefined;

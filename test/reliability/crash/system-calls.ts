@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 export type SystemCall = { readonly began: number; readonly ended: number } & (
   | { readonly type: 'write'; readonly offset: number; readonly bytes: Buffer; readonly isSynchronous: boolean }
   | { readonly type: 'sync' }
+  | { readonly type: 'rename' }
   | { readonly type: 'said'; readonly line: string }
 );
 
@@ -17,16 +18,18 @@ export interface TraceOptions {
   /** Program and arguments. */
   readonly command: readonly [string, ...string[]];
   readonly dataFile: string;
+  /** Path at which the data file is made, before it is renamed to `dataFile`. */
+  readonly newFile: string;
   readonly saidFile: string;
   readonly traceFile: string;
 }
 
-const calls = 'openat,lseek,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,ftruncate,msync,mmap';
+const calls = 'openat,/^rename,lseek,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,ftruncate,msync,mmap';
 
 /** Runs a program under strace. Throws for a call that the crash images do not handle but would have to. */
 export async function traceSystemCalls(options: TraceOptions): Promise<SystemCall[]> {
-  const { command, dataFile, saidFile, traceFile } = options;
-  const filters = ['-f', '-xx', '-s', '1000000', '-e', `trace=${calls}`, '-P', dataFile, '-P', saidFile];
+  const { command, dataFile, newFile, saidFile, traceFile } = options;
+  const filters = ['-f', '-xx', '-s', '1000000', '-e', `trace=${calls}`, '-P', dataFile, '-P', newFile, '-P', saidFile];
   const child = spawn('strace', [...filters, '-o', traceFile, ...command], { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaints = '';
   child.stderr.on('data', (chunk) => {
@@ -34,15 +37,15 @@ export async function traceSystemCalls(options: TraceOptions): Promise<SystemCal
   });
   const [code, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error(`the program ended with ${code ?? signal}: ${complaints}`);
-  return readTrace(createInterface({ input: createReadStream(traceFile) }), dataFile);
+  return readTrace(createInterface({ input: createReadStream(traceFile) }), [dataFile, newFile]);
 }
 
-/** Reads the calls from the lines that strace wrote with the filters above. */
+/** Reads the calls from the lines that strace wrote with the filters above. A renamed file has two paths. */
 export async function readTrace(
   lines: AsyncIterable<string> | Iterable<string>,
-  dataFile: string,
+  dataFiles: readonly string[],
 ): Promise<SystemCall[]> {
-  const reader = new TraceReader(dataFile);
+  const reader = new TraceReader(dataFiles);
   for await (const line of lines) reader.read(line);
   return reader.calls;
 }
@@ -54,15 +57,15 @@ interface Unfinished {
 
 class TraceReader {
   readonly calls: SystemCall[] = [];
-  readonly #dataFile: string;
+  readonly #dataFiles: readonly string[];
   readonly #unfinished: Map<string, Unfinished> = new Map();
   /** Descriptor → what is known of its file. */
   readonly #open: Map<string, { readonly isData: boolean; readonly isSynchronous: boolean; position: number }> =
     new Map();
   #line = 0;
 
-  constructor(dataFile: string) {
-    this.#dataFile = dataFile;
+  constructor(dataFiles: readonly string[]) {
+    this.#dataFiles = dataFiles;
   }
 
   read(line: string): void {
@@ -85,6 +88,7 @@ class TraceReader {
     const file = this.#open.get(descriptor);
     const times = { began, ended: this.#line };
     if (name === 'openat') this.#onOpen(args, result);
+    else if (name.startsWith('rename')) this.calls.push({ ...times, type: 'rename' });
     else if (name === 'mmap') refuseWritableMap(args);
     else if (file === undefined) return;
     else if (name === 'lseek') file.position = Number(result);
@@ -100,7 +104,7 @@ class TraceReader {
 
   #onOpen(args: string, result: string): void {
     const path = Buffer.from(bytesIn(args)).toString();
-    const isData = path === this.#dataFile;
+    const isData = this.#dataFiles.includes(path);
     this.#open.set(result, { isData, isSynchronous: /O_D?SYNC/.test(args), position: 0 });
   }
 

@@ -1,7 +1,9 @@
-// The recorded transcripts on an etcd: what a client sees does not depend on the store.
+// The recorded transcripts on an etcd: what a client sees does not depend on the store. The etcd is of the 3.6 line
+// where Go can build it, else the machine's own.
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { type EtcdProcess, findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterAll, describe, it } from 'vitest';
+import { etcd36 } from '../reliability/etcd/etcd-binaries.ts';
 import { replayTranscripts } from './golden-replay.ts';
 
 /** Files that need an etcd with progress requests; on an older one a kube-apiserver refuses their requests too. */
@@ -17,7 +19,7 @@ async function cannot(endpoint: string): Promise<ReadonlyMap<string, string>> {
   }
 }
 
-const binary = findEtcd();
+const binary = (await etcd36()).path ?? findEtcd();
 
 describe('golden transcripts on etcd', () => {
   if (binary === undefined) {

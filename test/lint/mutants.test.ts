@@ -65,7 +65,7 @@ describe('test/mutants', () => {
 
   it('holds thirty mutants or more of the list/watch machine, informers and controllers, some of each part', () => {
     const parts = [
-      'api/src/list-watch-machine.ts',
+      'api/src/watch/list-watch-machine.ts',
       'informers/src/reflector.ts',
       'informers/src/delta-fifo.ts',
       'informers/src/in-order-fifo.ts',

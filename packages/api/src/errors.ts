@@ -16,9 +16,8 @@ export {
   tooLongField,
   tooManyField,
   typeInvalidField,
-} from './field-error.ts';
-export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
-export type { StatusCause, StatusDetails } from './status.ts';
+} from './errors/field-error.ts';
+export type { StatusCause, StatusDetails } from './errors/status.ts';
 export {
   alreadyExists,
   badRequest,
@@ -42,4 +41,5 @@ export {
   tooManyRequests,
   unauthorized,
   unsupportedMediaType,
-} from './status-error.ts';
+} from './errors/status-error.ts';
+export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './formats/qualified-name.ts';

@@ -7,47 +7,9 @@ export type {
   SelectionOptions,
   WatchOptions,
   WriteOptions,
-} from './call-options.ts';
-export { type CancelTimer, type Clock, delay, formatTime, parseTime, systemClock } from './clock.ts';
-export { type AnyCondition, getCondition, setCondition } from './condition.ts';
-export {
-  type DefinedObject,
-  type DefinedResource,
-  defineResource,
-  type ObjectSchema,
-  type PrinterColumn,
-  type ResourceDefinitionSpec,
-  type SchemaType,
-} from './define-resource.ts';
-export { parseDuration } from './duration.ts';
-export { everyField, FieldSelector, parseFieldSelector } from './field-selector.ts';
-export type { GroupResource } from './group-version.ts';
-export { type DeepWritable, deepCopy, ExactNumber, parseJson, stringifyJson } from './json.ts';
-export type {
-  DeepReadonly,
-  KubernetesList,
-  KubernetesObject,
-  ListMeta,
-  ObjectMeta,
-  OwnerReference,
-  UnstructuredObject,
-} from './kubernetes-object.ts';
-export { everyLabel, LabelSelector } from './label-selector.ts';
-export { parseLabelSelector } from './label-selector-parser.ts';
-export { type LabelSelectorSpec, labelSelectorFrom } from './label-selector-spec.ts';
-export type { ListerWatcher, ListResult } from './lister-watcher.ts';
-export { type LogFields, type Logger, silentLogger } from './logger.ts';
-export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
-export { ObjectList } from './object-list.ts';
-export { parseQuantity, Quantity } from './quantity.ts';
-export {
-  apiVersionOf,
-  type NamespacedResource,
-  type ObjectOf,
-  type Resource,
-  type ResourceSpec,
-  resource,
-} from './resource.ts';
+} from './client/call-options.ts';
+export type { ListerWatcher, ListResult } from './client/lister-watcher.ts';
+export { ObjectList } from './client/object-list.ts';
 export type {
   ListerWatcherScope,
   ObjectTarget,
@@ -56,10 +18,8 @@ export type {
   ResourceClient,
   SubresourceOptions,
   WriteObserver,
-} from './resource-client.ts';
-export { compareResourceVersions, type ResourceVersion, type Revision, toRevision } from './resource-version.ts';
-export { Scheme } from './scheme.ts';
-export type { Status, StatusReason } from './status.ts';
+} from './client/resource-client.ts';
+export type { Status, StatusReason } from './errors/status.ts';
 export {
   isAlreadyExists,
   isBadRequest,
@@ -79,5 +39,56 @@ export {
   isUnauthorized,
   retryAfterSeconds,
   StatusError,
-} from './status-error.ts';
-export type { BookmarkEvent, ObjectEvent, WatchEvent } from './watch-event.ts';
+} from './errors/status-error.ts';
+export { parseDuration } from './formats/duration.ts';
+export { parseQuantity, Quantity } from './formats/quantity.ts';
+export { type DeepWritable, deepCopy, ExactNumber, parseJson, stringifyJson } from './json/json.ts';
+export { type LogFields, type Logger, silentLogger } from './logger.ts';
+export { type AnyCondition, getCondition, setCondition } from './objects/condition.ts';
+export type { GroupResource } from './objects/group-version.ts';
+export type {
+  DeepReadonly,
+  KubernetesList,
+  KubernetesObject,
+  ListMeta,
+  ObjectMeta,
+  OwnerReference,
+  UnstructuredObject,
+} from './objects/kubernetes-object.ts';
+export {
+  metaNamespaceKey,
+  type ObjectKey,
+  type ObjectName,
+  objectKey,
+  splitMetaNamespaceKey,
+} from './objects/object-key.ts';
+export {
+  compareResourceVersions,
+  type ResourceVersion,
+  type Revision,
+  toRevision,
+} from './objects/resource-version.ts';
+export type { BookmarkEvent, ObjectEvent, WatchEvent } from './objects/watch-event.ts';
+export {
+  type DefinedObject,
+  type DefinedResource,
+  defineResource,
+  type ObjectSchema,
+  type PrinterColumn,
+  type ResourceDefinitionSpec,
+  type SchemaType,
+} from './resources/define-resource.ts';
+export {
+  apiVersionOf,
+  type NamespacedResource,
+  type ObjectOf,
+  type Resource,
+  type ResourceSpec,
+  resource,
+} from './resources/resource.ts';
+export { Scheme } from './resources/scheme.ts';
+export { everyField, FieldSelector, parseFieldSelector } from './selectors/field-selector.ts';
+export { everyLabel, LabelSelector } from './selectors/label-selector.ts';
+export { parseLabelSelector } from './selectors/label-selector-parser.ts';
+export { type LabelSelectorSpec, labelSelectorFrom } from './selectors/label-selector-spec.ts';
+export { type CancelTimer, type Clock, delay, formatTime, parseTime, systemClock } from './time/clock.ts';

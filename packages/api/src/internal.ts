@@ -1,14 +1,8 @@
 // What the packages of Kapstan share with each other. It changes without notice: programs use @kapstan/api and @kapstan/api/errors.
 
-export { addAbortListener, removeAbortListener } from './abort-listeners.ts';
-export { Backoff } from './backoff.ts';
-export { boundCallbacks } from './bound-callbacks.ts';
-export { callChecks } from './call-checks.ts';
-export type { Preconditions, PropagationPolicy } from './call-options.ts';
-export { abortSignalOf, CallAbort, type CallSignal } from './call-signal.ts';
-export { formatMicroTime, toDate } from './clock.ts';
-export { deepFreeze } from './deep-freeze.ts';
-export { isDefinedResource } from './define-resource.ts';
+export { callChecks } from './client/call-checks.ts';
+export type { Preconditions, PropagationPolicy } from './client/call-options.ts';
+export { type MetricFamily, type RequestMeasure, RequestMetrics } from './client/request-metrics.ts';
 export {
   fieldErrorBody,
   fieldErrorCause,
@@ -16,44 +10,14 @@ export {
   omittedErrors,
   type ToldErrors,
   tellFieldErrors,
-} from './field-error.ts';
-export type { FieldRequirement } from './field-selector.ts';
-export { escapeByte, goQuote } from './go-quote.ts';
-export {
-  formatApiVersion,
-  formatGroupResource,
-  type GroupKind,
-  type GroupVersion,
-  type GroupVersionKind,
-  type GroupVersionResource,
-  parseApiVersion,
-} from './group-version.ts';
-export { guardedCall, immediate } from './guarded-call.ts';
-export { copyInSlices, getOwn, isJsonObject, setOwn, stringifyInSlices } from './json.ts';
-export {
-  endOfJsonString,
-  JsonSyntaxError,
-  jsonSyntaxFault,
-  type MemberList,
-  maxJsonDepth,
-  parseJsonInSlices,
-  readJsonInSlices,
-  readJsonSlowly,
-} from './json-syntax.ts';
-export { parseText } from './json-text.ts';
-export { nearestName, type OptionNames, requireKnownOptions } from './known-options.ts';
-export type { ManagedFieldsEntry } from './kubernetes-object.ts';
-export type { LabelRequirement } from './label-requirement.ts';
-export { noLabel } from './label-selector.ts';
-export { type ParsedSelector, parseLongLabelSelector } from './label-selector-parser.ts';
-export { listWatchFailureOf } from './list-watch-failure.ts';
-export { createListWatchState, stepListWatch } from './list-watch-machine.ts';
-export type { ListWatchOptions } from './list-watch-options.ts';
-export type { ListWatchEffect, ListWatchInput, ListWatchPhase, ListWatchState } from './list-watch-state.ts';
-export { requireObject, requireString, requireTarget } from './object-target.ts';
-export { isPromiseLike } from './promise-like.ts';
-export { quantityOf } from './quantity.ts';
-export { type MetricFamily, type RequestMeasure, RequestMetrics } from './request-metrics.ts';
+} from './errors/field-error.ts';
+export { invalidTold } from './errors/status-error.ts';
+export { escapeByte, goQuote } from './formats/go-quote.ts';
+export { quantityOf } from './formats/quantity.ts';
+export { boundCallbacks } from './guards/bound-callbacks.ts';
+export { guardedCall, immediate } from './guards/guarded-call.ts';
+export { nearestName, type OptionNames, requireKnownOptions } from './guards/known-options.ts';
+export { isPromiseLike } from './guards/promise-like.ts';
 export {
   requireCallbacks,
   requireClock,
@@ -65,11 +29,44 @@ export {
   requireNotNegative,
   requireResource,
   requireSignal,
-} from './required.ts';
-export { groupVersionResourceOf, resourcePath } from './resource.ts';
-export { formatRevision, parseRevision } from './resource-version.ts';
-export { SerialEmitter } from './serial-emitter.ts';
-export { copyAtPace, SlicePace, sortInSlices } from './sliced-walks.ts';
+} from './guards/required.ts';
+export { copyInSlices, getOwn, isJsonObject, setOwn, stringifyInSlices } from './json/json.ts';
+export {
+  endOfJsonString,
+  JsonSyntaxError,
+  jsonSyntaxFault,
+  type MemberList,
+  maxJsonDepth,
+  parseJsonInSlices,
+  readJsonInSlices,
+  readJsonSlowly,
+} from './json/json-syntax.ts';
+export { parseText } from './json/json-text.ts';
+export { copyAtPace, SlicePace, sortInSlices } from './json/sliced-walks.ts';
+export { deepFreeze } from './objects/deep-freeze.ts';
+export {
+  formatApiVersion,
+  formatGroupResource,
+  type GroupKind,
+  type GroupVersion,
+  type GroupVersionKind,
+  type GroupVersionResource,
+  parseApiVersion,
+} from './objects/group-version.ts';
+export type { ManagedFieldsEntry } from './objects/kubernetes-object.ts';
+export { requireObject, requireString, requireTarget } from './objects/object-target.ts';
+export { formatRevision, parseRevision } from './objects/resource-version.ts';
+export { initialEventsEndAnnotation } from './objects/watch-event.ts';
+export { isDefinedResource } from './resources/define-resource.ts';
+export { groupVersionResourceOf, resourcePath } from './resources/resource.ts';
+export type { FieldRequirement } from './selectors/field-selector.ts';
+export type { LabelRequirement } from './selectors/label-requirement.ts';
+export { noLabel } from './selectors/label-selector.ts';
+export { type ParsedSelector, parseLongLabelSelector } from './selectors/label-selector-parser.ts';
+export { addAbortListener, removeAbortListener } from './time/abort-listeners.ts';
+export { Backoff } from './time/backoff.ts';
+export { abortSignalOf, CallAbort, type CallSignal } from './time/call-signal.ts';
+export { formatMicroTime, toDate } from './time/clock.ts';
 export {
   eachInSlices,
   fitsOneSlice,
@@ -78,7 +75,10 @@ export {
   rememberSize,
   runWhole,
   type SlicedWork,
-} from './sliced-work.ts';
-export { invalidTold } from './status-error.ts';
-export { TokenBucket, type TokenBucketOptions } from './token-bucket.ts';
-export { initialEventsEndAnnotation } from './watch-event.ts';
+} from './time/sliced-work.ts';
+export { TokenBucket, type TokenBucketOptions } from './time/token-bucket.ts';
+export { listWatchFailureOf } from './watch/list-watch-failure.ts';
+export { createListWatchState, stepListWatch } from './watch/list-watch-machine.ts';
+export type { ListWatchOptions } from './watch/list-watch-options.ts';
+export type { ListWatchEffect, ListWatchInput, ListWatchPhase, ListWatchState } from './watch/list-watch-state.ts';
+export { SerialEmitter } from './watch/serial-emitter.ts';

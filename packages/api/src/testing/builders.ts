@@ -1,6 +1,6 @@
 // Builders of small objects for tests: what is not said is filled in.
-import type { KubernetesObject, ObjectMeta } from '../kubernetes-object.ts';
-import { type Resource, resource } from '../resource.ts';
+import type { KubernetesObject, ObjectMeta } from '../objects/kubernetes-object.ts';
+import { type Resource, resource } from '../resources/resource.ts';
 
 /** As much of a Pod as tests of the machinery need. */
 export interface TestPod extends KubernetesObject {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { internalError } from '../status-error.ts';
+import { internalError } from '../errors/status-error.ts';
 import { configMap, type TestConfigMap } from './builders.ts';
 import { FakeListerWatcher } from './fake-lister-watcher.ts';
 import { listWatchConformance } from './list-watch-conformance.ts';

@@ -1,17 +1,24 @@
 // A small truth to list and watch, with faults on demand. For tests of whatever consumes a ListerWatcher; like client-go's
 // FakeControllerSource, with paging, streamed lists, half-open connections and errors on top.
 import { Observable, type Subscriber } from 'rxjs';
-import type { ListOptions, SelectionOptions, WatchOptions } from '../call-options.ts';
-import { deepFreeze } from '../deep-freeze.ts';
-import { parseFieldSelector } from '../field-selector.ts';
-import { deepCopy } from '../json.ts';
-import type { DeepReadonly, KubernetesObject } from '../kubernetes-object.ts';
-import { parseLabelSelector } from '../label-selector-parser.ts';
-import type { ListerWatcher, ListResult } from '../lister-watcher.ts';
-import { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey } from '../object-key.ts';
-import type { ResourceVersion } from '../resource-version.ts';
-import { alreadyExists, badRequest, expired, invalid, notFound, tooLargeResourceVersion } from '../status-error.ts';
-import type { WatchEvent } from '../watch-event.ts';
+import type { ListOptions, SelectionOptions, WatchOptions } from '../client/call-options.ts';
+import type { ListerWatcher, ListResult } from '../client/lister-watcher.ts';
+import {
+  alreadyExists,
+  badRequest,
+  expired,
+  invalid,
+  notFound,
+  tooLargeResourceVersion,
+} from '../errors/status-error.ts';
+import { deepCopy } from '../json/json.ts';
+import { deepFreeze } from '../objects/deep-freeze.ts';
+import type { DeepReadonly, KubernetesObject } from '../objects/kubernetes-object.ts';
+import { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey } from '../objects/object-key.ts';
+import type { ResourceVersion } from '../objects/resource-version.ts';
+import type { WatchEvent } from '../objects/watch-event.ts';
+import { parseFieldSelector } from '../selectors/field-selector.ts';
+import { parseLabelSelector } from '../selectors/label-selector-parser.ts';
 
 export interface FakeListerWatcherOptions {
   /** False: a watch with `sendInitialEvents` is refused, as servers before 1.32 do. Default true. */

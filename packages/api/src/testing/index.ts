@@ -1,4 +1,4 @@
-export { deepFreeze } from '../deep-freeze.ts';
+export { deepFreeze } from '../objects/deep-freeze.ts';
 export {
   type BuilderOptions,
   configMap,

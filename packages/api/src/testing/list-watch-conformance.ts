@@ -1,8 +1,8 @@
 // What every ListerWatcher must do, as a suite: the HTTP client against a server, the in-process client, the fake.
 import { filter, firstValueFrom, type Observable, type Subscription, takeWhile, toArray } from 'rxjs';
-import type { ListerWatcher } from '../lister-watcher.ts';
-import { isExpired } from '../status-error.ts';
-import type { WatchEvent } from '../watch-event.ts';
+import type { ListerWatcher } from '../client/lister-watcher.ts';
+import { isExpired } from '../errors/status-error.ts';
+import type { WatchEvent } from '../objects/watch-event.ts';
 import { configMap, type TestConfigMap } from './builders.ts';
 
 /** One implementation under test, over a store that holds no ConfigMap of the namespace "default". */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { delay } from '../clock.ts';
+import { delay } from '../time/clock.ts';
 import { settle, VirtualClock } from './virtual-clock.ts';
 
 describe('VirtualClock', () => {

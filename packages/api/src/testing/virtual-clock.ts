@@ -1,5 +1,5 @@
 // Time that moves only when a test says so. Used in place of systemClock by every package's tests.
-import type { CancelTimer, Clock } from '../clock.ts';
+import type { CancelTimer, Clock } from '../time/clock.ts';
 
 interface Timer {
   readonly dueMs: number;

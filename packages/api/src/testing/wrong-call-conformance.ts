@@ -1,7 +1,8 @@
 // Wrong calls, as a suite: every ResourceClient refuses each of them with the same TypeError before it does anything. Beside
 // list-watch-conformance.ts, for the calls that JavaScript and `any` let through.
-import type { KubernetesObject } from '../kubernetes-object.ts';
-import type { ResourceClient } from '../resource-client.ts';
+
+import type { ResourceClient } from '../client/resource-client.ts';
+import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import { testConfigMaps } from './builders.ts';
 
 /** One client under test. Nothing has to be there that answers: no call gets so far. */

@@ -1,0 +1,98 @@
+// The port through which controllers and control loops write and read single objects: over HTTP or in process.
+
+import type { KubernetesObject } from '../objects/kubernetes-object.ts';
+import type { ObjectName } from '../objects/object-key.ts';
+import type { Resource } from '../resources/resource.ts';
+import type {
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  WriteOptions,
+} from './call-options.ts';
+import type { ListerWatcher, ListResult } from './lister-watcher.ts';
+import type { ObjectList } from './object-list.ts';
+
+/** Name of an object to act on. `namespace` is left out for cluster-scoped resources. */
+export interface ObjectTarget {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** A patch and its format. 'merge' is RFC 7386, 'json' RFC 6902, 'strategic' Kubernetes' own. */
+export type Patch =
+  | { readonly type: 'merge'; readonly body: unknown }
+  | { readonly type: 'strategic'; readonly body: unknown }
+  | { readonly type: 'json'; readonly body: readonly unknown[] };
+
+/** What a patch has beside its target: the patch, and options as every other verb has them. */
+export type PatchArguments = readonly [patch: Patch, options?: WriteOptions & SubresourceOptions];
+
+export interface SubresourceOptions {
+  /** "status", "scale", … Absent = the object itself. */
+  readonly subresource?: string;
+}
+
+/** What of a resource is listed and watched. */
+export interface ListerWatcherScope {
+  /** Absent or "" = all namespaces. */
+  readonly namespace?: string;
+  /** The caller looks at nothing but the objects' metadata: an implementation may leave out the rest. Default false. */
+  readonly metadataOnly?: boolean;
+}
+
+/**
+ * Verbs on single objects. Every method rejects with `StatusError` for an answer of the server and with a transport
+ * error (`code: 'ECONNREFUSED'`, …) where there was none.
+ */
+export interface ResourceClient {
+  get<T extends KubernetesObject>(
+    resource: Resource<T>,
+    target: ObjectTarget,
+    options?: GetOptions & SubresourceOptions,
+  ): Promise<T>;
+  /**
+   * All objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them page by
+   * page, `.pages()` yields pages with their versions. `limit` is the size of a page, never that of the list; absent, as many
+   * as the client thinks fit. For some of them take {@link ResourceClient.listPage}, or leave the loop.
+   */
+  list<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): ObjectList<T>;
+  /** One page, as the server gives it. */
+  listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>>;
+  create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
+  update<T extends KubernetesObject>(
+    resource: Resource<T>,
+    object: T,
+    options?: WriteOptions & SubresourceOptions,
+  ): Promise<T>;
+  patch<T extends KubernetesObject>(resource: Resource<T>, target: ObjectTarget, ...patch: PatchArguments): Promise<T>;
+  apply<T extends KubernetesObject>(
+    resource: Resource<T>,
+    object: T,
+    options: ApplyOptions & SubresourceOptions,
+  ): Promise<T>;
+  /** The deleted object, or its last state while finalizers or a grace period keep it; undefined when the server answered with a bare Status. */
+  delete<T extends KubernetesObject>(
+    resource: Resource<T>,
+    target: ObjectTarget,
+    options?: DeleteOptions,
+  ): Promise<T | undefined>;
+  deleteCollection<T extends KubernetesObject>(
+    resource: Resource<T>,
+    options?: ListOptions & DeleteOptions,
+  ): Promise<void>;
+  /** The list and watch of one resource, as an informer needs them. */
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
+  /** POST to a subresource: eviction, binding, token. */
+  createSubresource<T extends KubernetesObject>(
+    resource: Resource<T>,
+    target: ObjectTarget & { readonly subresource: string },
+    call: { readonly body: KubernetesObject } & CallOptions,
+  ): Promise<KubernetesObject>;
+}
+
+/** Told of each successful write, so that caches can be kept not older than one's own writes. */
+export interface WriteObserver {
+  observeWrite(resource: Resource, target: ObjectName, resourceVersion: string): void;
+}

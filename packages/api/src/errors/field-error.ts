@@ -1,0 +1,230 @@
+// Errors of single fields, with the texts of apimachinery's util/validation/field. Used by validation, read by clients as causes.
+import { goQuote } from '../formats/go-quote.ts';
+import type { StatusCause } from './status.ts';
+
+/** Source: field.ErrorType. */
+type FieldErrorType =
+  | 'FieldValueNotFound'
+  | 'FieldValueRequired'
+  | 'FieldValueDuplicate'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'InternalError'
+  | 'FieldValueTypeInvalid';
+
+export interface FieldError {
+  readonly type: FieldErrorType;
+  /** "spec.containers[0].name"; "<nil>" or "" for the object itself. */
+  readonly field: string;
+  /** What stood there; shown in the message of most types. */
+  readonly badValue?: unknown;
+  readonly detail: string;
+  /** Number of errors that were found and not kept. Set only in the entry that stands for them: {@link omittedErrors}. */
+  readonly omitted?: number;
+}
+
+/**
+ * Errors that one answer tells; those beyond are counted. kube-apiserver tells all of them, in answers that can be many times as long
+ * as the request, and nobody reads so many. The longest answer of its own tests has seven.
+ */
+export const maxToldErrors = 100;
+/** Most characters of all errors of one answer. Errors beyond them are only counted. */
+const maxToldLength = 128 * 1024;
+/** Characters of a path, of a value or of a detail. All three hold what a client sent, so each could be as long as a request. */
+const maxShownLength = 8 * 1024;
+
+/** The entry of a list that stands for errors which were not kept. Last in the list. */
+export const omittedErrors = (count: number): FieldError => ({
+  type: 'InternalError',
+  field: '',
+  detail: '',
+  omitted: count,
+});
+
+const titles: Readonly<Record<FieldErrorType, string>> = {
+  FieldValueNotFound: 'Not found',
+  FieldValueRequired: 'Required value',
+  FieldValueDuplicate: 'Duplicate value',
+  FieldValueInvalid: 'Invalid value',
+  FieldValueNotSupported: 'Unsupported value',
+  FieldValueForbidden: 'Forbidden',
+  FieldValueTooLong: 'Too long',
+  FieldValueTooMany: 'Too many',
+  InternalError: 'Internal error',
+  FieldValueTypeInvalid: 'Invalid value',
+};
+
+const withoutValue: ReadonlySet<FieldErrorType> = new Set([
+  'FieldValueRequired',
+  'FieldValueForbidden',
+  'FieldValueTooLong',
+  'InternalError',
+]);
+
+/** The message without the field: `Invalid value: "x": must be …`. Source: field.Error.ErrorBody. */
+export function fieldErrorBody(error: FieldError): string {
+  const title = titles[error.type];
+  const head =
+    withoutValue.has(error.type) || error.badValue === undefined
+      ? title
+      : `${title}: ${formatBadValue(error.badValue)}`;
+  return error.detail === '' ? head : `${head}: ${shownText(error.detail)}`;
+}
+
+/** The whole message: `spec.replicas: Invalid value: -1: must be …`. */
+export function formatFieldError(error: FieldError): string {
+  return `${shownText(error.field)}: ${fieldErrorBody(error)}`;
+}
+
+/** One error as it is, several in brackets, equal texts once. Source: utilerrors.Aggregate.Error. */
+export function formatFieldErrors(errors: readonly FieldError[]): string {
+  return tellFieldErrors(errors).message;
+}
+
+/** What an answer says of errors. */
+export interface ToldErrors {
+  /** Source: utilerrors.Aggregate.Error. */
+  readonly message: string;
+  readonly causes: readonly StatusCause[];
+}
+
+/** Renders the first {@link maxToldErrors} errors, as far as the text stays short, and counts the others. */
+export function tellFieldErrors(errors: readonly FieldError[]): ToldErrors {
+  const causes: StatusCause[] = [];
+  const texts = new Set<string>();
+  let length = 0;
+  let untold = 0;
+  for (const error of errors) {
+    if (error.omitted !== undefined || causes.length >= maxToldErrors || length >= maxToldLength) {
+      untold += error.omitted ?? 1;
+      continue;
+    }
+    const cause = fieldErrorCause(error);
+    const text = `${cause.field}: ${cause.message}`;
+    length += text.length;
+    causes.push(cause);
+    texts.add(text);
+  }
+  if (untold > 0) {
+    const what = `${untold} more error${untold === 1 ? '' : 's'}`;
+    causes.push({ message: `${what} not shown` });
+    texts.add(`and ${what}`);
+  }
+  const [first = ''] = texts;
+  return { message: texts.size <= 1 ? first : `[${[...texts].join(', ')}]`, causes };
+}
+
+export function fieldErrorCause(error: FieldError): StatusCause {
+  return { reason: error.type, message: fieldErrorBody(error), field: shownText(error.field) };
+}
+
+/** The text, or the beginning of a long one and how long it is. */
+export function shownText(text: string): string {
+  return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength)}${lengthNote(text)}`;
+}
+
+const lengthNote = (text: string): string => `… (${text.length} characters)`;
+
+export const requiredField = (field: string, detail = ''): FieldError => ({
+  type: 'FieldValueRequired',
+  field,
+  detail,
+});
+export const invalidField = (field: string, badValue: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  badValue,
+  detail,
+});
+export const typeInvalidField = (field: string, badValue: unknown, detail: string): FieldError => ({
+  type: 'FieldValueTypeInvalid',
+  field,
+  badValue,
+  detail,
+});
+export const forbiddenField = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueForbidden',
+  field,
+  detail,
+});
+export const duplicateField = (field: string, badValue: unknown): FieldError => ({
+  type: 'FieldValueDuplicate',
+  field,
+  badValue,
+  detail: '',
+});
+export const notFoundField = (field: string, badValue: unknown): FieldError => ({
+  type: 'FieldValueNotFound',
+  field,
+  badValue,
+  detail: '',
+});
+
+/** Source: field.NotSupported: values are quoted, in the order given (Kubernetes sorts where its callers hold a set). */
+export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
+  const detail = valid.length === 0 ? '' : `supported values: ${valid.map(goQuote).join(', ')}`;
+  return { type: 'FieldValueNotSupported', field, badValue, detail };
+}
+
+/** Source: field.TooLong; lengths are in bytes. */
+export const tooLongField = (field: string, maxLength: number): FieldError => ({
+  type: 'FieldValueTooLong',
+  field,
+  detail: maxLength === 1 ? 'may not be more than 1 byte' : `may not be more than ${maxLength} bytes`,
+});
+
+/** Source: field.TooMany. */
+export const tooManyField = (field: string, actual: number, max: number): FieldError => ({
+  type: 'FieldValueTooMany',
+  field,
+  badValue: actual,
+  detail: `must have at most ${max} item${max === 1 ? '' : 's'}`,
+});
+
+/** Path of an item: `spec.ports[2]`. */
+export const fieldIndex = (field: string, index: number): string => `${field}[${index}]`;
+/** Path of a map's key: `metadata.labels[app]`. */
+export const fieldKey = (field: string, key: string): string => `${field}[${key}]`;
+/** Path of a member. */
+export const fieldChild = (field: string, name: string): string => (field === '' ? name : `${field}.${name}`);
+
+function formatBadValue(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') {
+    return value.length <= maxShownLength
+      ? goQuote(value)
+      : `${goQuote(value.slice(0, maxShownLength))}${lengthNote(value)}`;
+  }
+  return typeof value === 'object' ? shownJson(value) : shownText(String(value));
+}
+
+/** As JSON.stringify writes it. A long value is written only as far as it is shown: there may be a hundred errors of it. */
+function shownJson(value: object): string {
+  const parts: string[] = [];
+  const rest = writeJson(value, parts, maxShownLength);
+  return rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
+}
+
+/** Writes no more than `room` characters and those of one more key or scalar; returns the room that is left. */
+function writeJson(value: unknown, parts: string[], room: number): number {
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) {
+    const text = typeof value === 'string' ? JSON.stringify(value.slice(0, room)) : (JSON.stringify(value) ?? 'null');
+    parts.push(text);
+    return room - text.length;
+  }
+  const isList = Array.isArray(value);
+  let left = room - 2;
+  let separator = isList ? '[' : '{';
+  for (const key in value) {
+    if (left <= 0) return left;
+    const head = isList ? separator : `${separator}${JSON.stringify(key.slice(0, left))}:`;
+    parts.push(head);
+    left = writeJson((value as Record<string, unknown>)[key], parts, left - head.length);
+    separator = ',';
+  }
+  parts.push(separator === ',' ? '' : separator, isList ? ']' : '}');
+  return left;
+}

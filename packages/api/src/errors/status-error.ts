@@ -1,0 +1,292 @@
+// The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
+
+import { goQuote, withoutEscapedBytes } from '../formats/go-quote.ts';
+import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from '../objects/group-version.ts';
+import { type FieldError, shownText, type ToldErrors, tellFieldErrors } from './field-error.ts';
+import type { Status, StatusDetails, StatusReason } from './status.ts';
+
+const brand = Symbol.for('@kapstan/api/StatusError');
+
+export interface StatusErrorInit {
+  readonly code: number;
+  readonly reason: StatusReason;
+  readonly message: string;
+  readonly details?: StatusDetails;
+  /** Continue token of a list that expired (410). */
+  readonly continue?: string;
+}
+
+/** A failure answered by, or to be answered by, a Kubernetes API server. Ask with the predicates below, not instanceof. */
+export class StatusError extends Error {
+  readonly status: Status;
+
+  constructor(init: StatusErrorInit, options?: { readonly cause?: unknown }) {
+    super(init.message, options);
+    this.name = 'StatusError';
+    Object.defineProperty(this, brand, { value: true });
+    this.status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: init.continue === undefined ? {} : { continue: init.continue },
+      status: 'Failure',
+      message: init.message,
+      // As in Go, where an empty reason is left out of the JSON.
+      ...(init.reason === '' ? {} : { reason: init.reason }),
+      ...(init.details === undefined ? {} : { details: init.details }),
+      code: init.code,
+    };
+  }
+
+  get code(): number {
+    return this.status.code;
+  }
+
+  get reason(): StatusReason {
+    return this.status.reason ?? '';
+  }
+
+  get details(): StatusDetails | undefined {
+    return this.status.details;
+  }
+}
+
+/** True for a StatusError of any copy of this package. */
+export function isStatusError(error: unknown): error is StatusError {
+  return typeof error === 'object' && error !== null && brand in error;
+}
+
+/** The error for a Status that came from a server. */
+export function statusErrorFrom(status: Partial<Status> & { readonly code?: number }): StatusError {
+  return new StatusError({
+    code: status.code ?? 500,
+    reason: status.reason ?? '',
+    message: status.message ?? 'unknown',
+    ...(status.details === undefined ? {} : { details: status.details }),
+    ...(status.metadata?.continue === undefined ? {} : { continue: status.metadata.continue }),
+  });
+}
+
+const hasReason =
+  (...reasons: readonly StatusReason[]) =>
+  (error: unknown): error is StatusError =>
+    isStatusError(error) && reasons.includes(error.reason);
+
+export const isNotFound: (error: unknown) => error is StatusError = hasReason('NotFound');
+export const isAlreadyExists: (error: unknown) => error is StatusError = hasReason('AlreadyExists');
+export const isConflict: (error: unknown) => error is StatusError = hasReason('Conflict');
+export const isInvalid: (error: unknown) => error is StatusError = hasReason('Invalid');
+export const isForbidden: (error: unknown) => error is StatusError = hasReason('Forbidden');
+export const isUnauthorized: (error: unknown) => error is StatusError = hasReason('Unauthorized');
+export const isBadRequest: (error: unknown) => error is StatusError = hasReason('BadRequest');
+export const isMethodNotSupported: (error: unknown) => error is StatusError = hasReason('MethodNotAllowed');
+export const isTimeout: (error: unknown) => error is StatusError = hasReason('Timeout');
+export const isServerTimeout: (error: unknown) => error is StatusError = hasReason('ServerTimeout');
+export const isInternalError: (error: unknown) => error is StatusError = hasReason('InternalError');
+export const isServiceUnavailable: (error: unknown) => error is StatusError = hasReason('ServiceUnavailable');
+/** 410: the asked version was compacted or fell out of the history (reasons Expired and Gone). */
+export const isExpired: (error: unknown) => error is StatusError = hasReason('Expired', 'Gone');
+
+/** 429, also when a proxy sent it without a reason. */
+export function isTooManyRequests(error: unknown): error is StatusError {
+  return isStatusError(error) && (error.reason === 'TooManyRequests' || error.code === 429);
+}
+
+const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
+
+/** The asked version lies in the future. Source: client-go tools/cache/reflector.go (isTooLargeResourceVersionError). */
+export function isTooLargeResourceVersion(error: unknown): error is StatusError {
+  if (!isStatusError(error)) return false;
+  const causes = error.details?.causes ?? [];
+  if (causes.some((cause) => cause.reason === resourceVersionTooLargeCause)) return true;
+  if (error.reason !== 'Timeout' || error.details === undefined) return false;
+  const text = 'Too large resource version';
+  return causes.some((cause) => cause.message === text) || error.message.includes(text);
+}
+
+/** Seconds after which the server asks to come back; undefined when it does not say. */
+export function retryAfterSeconds(error: unknown): number | undefined {
+  return isStatusError(error) ? error.details?.retryAfterSeconds : undefined;
+}
+
+// ---- Constructors, with the texts of apimachinery's api/errors ----
+
+const resourceDetails = (resource: GroupResource, name?: string): StatusDetails => ({
+  ...(name ? { name } : {}),
+  ...(resource.group === '' ? {} : { group: resource.group }),
+  ...(resource.resource === '' ? {} : { kind: resource.resource }),
+});
+
+export function notFound(resource: GroupResource, name: string): StatusError {
+  return new StatusError({
+    code: 404,
+    reason: 'NotFound',
+    message: `${formatGroupResource(resource)} ${goQuote(name)} not found`,
+    details: resourceDetails(resource, withoutEscapedBytes(name)),
+  });
+}
+
+export function alreadyExists(resource: GroupResource, name: string): StatusError {
+  return new StatusError({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${formatGroupResource(resource)} ${goQuote(name)} already exists`,
+    details: resourceDetails(resource, name),
+  });
+}
+
+export function conflict(resource: GroupResource, name: string, why: string): StatusError {
+  return new StatusError({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${formatGroupResource(resource)} ${goQuote(name)}: ${why}`,
+    details: resourceDetails(resource, name),
+  });
+}
+
+export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
+  const what =
+    resource.resource === ''
+      ? 'forbidden'
+      : name === ''
+        ? `${formatGroupResource(resource)} is forbidden`
+        : `${formatGroupResource(resource)} ${goQuote(name)} is forbidden`;
+  return new StatusError({
+    code: 403,
+    reason: 'Forbidden',
+    message: `${what}: ${why}`,
+    details: resourceDetails(resource, name),
+  });
+}
+
+export function unauthorized(message = 'Unauthorized'): StatusError {
+  return new StatusError({ code: 401, reason: 'Unauthorized', message });
+}
+
+export function badRequest(message: string): StatusError {
+  return new StatusError({ code: 400, reason: 'BadRequest', message });
+}
+
+/** 422 with one cause per field error, and one more that counts those beyond the first hundred. */
+export function invalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
+  return invalidTold(kind, name, tellFieldErrors(errors));
+}
+
+/** The same of errors that were put into words already. */
+export function invalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
+  const shownName = shownText(name);
+  return new StatusError({
+    code: 422,
+    reason: 'Invalid',
+    message: `${formatGroupKind(kind)} ${goQuote(shownName)} is invalid${text === '' ? '' : `: ${text}`}`,
+    details: {
+      ...(name ? { name: shownName } : {}),
+      ...(kind.group === '' ? {} : { group: kind.group }),
+      // Reviews answer without a kind, as Go leaves an empty one out.
+      ...(kind.kind === '' ? {} : { kind: kind.kind }),
+      causes,
+    },
+  });
+}
+
+export function methodNotSupported(resource: GroupResource, action: string): StatusError {
+  return new StatusError({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: `${action} is not supported on resources of kind "${formatGroupResource(resource)}"`,
+    details: resourceDetails(resource),
+  });
+}
+
+/** 410 for a watch or list whose version is too old. */
+export function expired(message: string, continueToken?: string): StatusError {
+  return new StatusError({
+    code: 410,
+    reason: 'Expired',
+    message,
+    ...(continueToken === undefined ? {} : { continue: continueToken }),
+  });
+}
+
+/** 504 for a version in the future. Source: apiserver storage/errors.go (NewTooLargeResourceVersionError). */
+export function tooLargeResourceVersion(asked: number | string, current: number, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: Too large resource version: ${asked}, current: ${current}`,
+    details: {
+      causes: [{ reason: resourceVersionTooLargeCause, message: 'Too large resource version' }],
+      ...(retrySeconds === 0 ? {} : { retryAfterSeconds: retrySeconds }),
+    },
+  });
+}
+
+export function timeout(message: string, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: ${message}`,
+    details: retrySeconds === 0 ? {} : { retryAfterSeconds: retrySeconds },
+  });
+}
+
+export function tooManyRequests(message: string, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 429,
+    reason: 'TooManyRequests',
+    message,
+    details: { retryAfterSeconds: retrySeconds },
+  });
+}
+
+/** HTTP 500 with the reason ServerTimeout, as Kubernetes answers when its store cannot be reached. */
+export function serverTimeout(resource: GroupResource, operation: string, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 500,
+    reason: 'ServerTimeout',
+    message: `The ${operation} operation against ${formatGroupResource(resource)} could not be completed at this time, please try again.`,
+    details: { ...resourceDetails(resource, operation), retryAfterSeconds: retrySeconds },
+  });
+}
+
+export function internalError(cause: unknown): StatusError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new StatusError(
+    {
+      code: 500,
+      reason: 'InternalError',
+      message: `Internal error occurred: ${why}`,
+      details: { causes: [{ message: why }] },
+    },
+    { cause },
+  );
+}
+
+export function serviceUnavailable(message: string): StatusError {
+  return new StatusError({ code: 503, reason: 'ServiceUnavailable', message });
+}
+
+export function requestEntityTooLarge(why: string): StatusError {
+  return new StatusError({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: ${why}`,
+  });
+}
+
+export function notAcceptable(message: string): StatusError {
+  return new StatusError({ code: 406, reason: 'NotAcceptable', message });
+}
+
+export function unsupportedMediaType(message: string): StatusError {
+  return new StatusError({ code: 415, reason: 'UnsupportedMediaType', message });
+}
+
+/** What Kapstan does not do (yet): refused clearly, never ignored. */
+export function notImplemented(message: string): StatusError {
+  return new StatusError({ code: 501, reason: 'NotImplemented', message });
+}
+
+/** The store is full. */
+export function insufficientStorage(message: string): StatusError {
+  return new StatusError({ code: 507, reason: 'InsufficientStorage', message });
+}

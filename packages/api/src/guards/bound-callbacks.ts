@@ -1,0 +1,28 @@
+// Callbacks of options, for who copies the options or keeps a callback apart from them. Beside guarded-call.ts.
+import { setOwn } from '../json/json.ts';
+
+/**
+ * A copy in which these functions are called as methods of the original, whoever calls them how. It has what the original
+ * has, inherits or computes: options may be an instance of a class.
+ */
+export function boundCallbacks<O extends object>(options: O, names: readonly (keyof O & string)[]): O {
+  const copy: Record<string, unknown> = {};
+  for (const name of memberNames(options)) {
+    const value = (options as Record<string, unknown>)[name];
+    const isCallback = typeof value === 'function' && (names as readonly string[]).includes(name);
+    setOwn(copy, name, isCallback ? value.bind(options) : value);
+  }
+  return copy as O;
+}
+
+/** Names of members, own and inherited, of all prototypes but that of plain objects. */
+function memberNames(options: object): Set<string> {
+  const names = new Set(Object.keys(options));
+  for (
+    let one = Object.getPrototypeOf(options);
+    one !== null && one !== Object.prototype;
+    one = Object.getPrototypeOf(one)
+  )
+    for (const name of Object.getOwnPropertyNames(one)) if (name !== 'constructor') names.add(name);
+  return names;
+}

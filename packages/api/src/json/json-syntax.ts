@@ -1,0 +1,325 @@
+// The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used where a text that JSON.parse refuses
+// needs Go's reason, where members repeat, and where a number must keep its spelling.
+
+import { rememberSize, runWhole, type SlicedWork } from '../time/sliced-work.ts';
+import { ExactNumber, isExactAsDouble, setOwn } from './json.ts';
+
+/** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
+export const maxJsonDepth = 1000;
+
+/** A text that is no JSON. The message is that of Go's encoding/json. */
+export class JsonSyntaxError extends Error {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = 'JsonSyntaxError';
+  }
+}
+
+/** All members of an object in the order of the text, repetitions included. */
+export type MemberList = readonly (readonly [name: string, value: unknown])[];
+
+export interface SlowRead {
+  readonly value: unknown;
+  /** Only objects in which a name repeats. */
+  readonly repeats: ReadonlyMap<object, MemberList>;
+}
+
+/** Reads a whole text. Numbers that do not print as they are written become {@link ExactNumber}. Throws JsonSyntaxError. */
+export function readJsonSlowly(text: string): SlowRead {
+  return runWhole(readJsonInSlices(text));
+}
+
+/** The same for a text that takes more than a moment: of a body of 3 MiB a tenth of a second. */
+export function readJsonInSlices(text: string): SlicedWork<SlowRead> {
+  return new Scanner(text).document();
+}
+
+/** What parseJson makes of a text of any length, in slices. Throws JsonSyntaxError. */
+export function* parseJsonInSlices(text: string): SlicedWork<unknown> {
+  const { value } = yield* new Scanner(text, 'characters', 'nearest').document();
+  return value;
+}
+
+/** What Go says of bytes that are no JSON, or undefined. It goes byte by byte, whatever their encoding. */
+export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
+  try {
+    runWhole(new Scanner(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''), 'bytes').document());
+    return undefined;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return error.message;
+    throw error;
+  }
+}
+
+const beginning = 'looking for beginning of value';
+const valuesPerSlice = 512;
+/** JSON.parse copies longer strings, where a slice would keep the whole text in memory, and is faster with escapes. */
+const shortString = 12;
+
+const whitespace = /[ \t\r\n]*/y;
+const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings end at control characters.
+const plainRun = /[^"\\\u0000-\u001f]*/y;
+const hex4 = /^[0-9a-fA-F]{4}$/;
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ['\\', '\\'],
+  ['/', '/'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+]);
+
+class Scanner {
+  readonly #text: string;
+  readonly #units: 'characters' | 'bytes';
+  /** 'nearest': a number that a double holds in all its digits is one, however it is written. */
+  readonly #numbers: 'as written' | 'nearest';
+  readonly #repeats = new Map<object, MemberList>();
+  #at = 0;
+  #depth = 0;
+  #values = 0;
+
+  constructor(
+    text: string,
+    units: 'characters' | 'bytes' = 'characters',
+    numbers: 'as written' | 'nearest' = 'as written',
+  ) {
+    this.#text = text;
+    this.#units = units;
+    this.#numbers = numbers;
+  }
+
+  *document(): SlicedWork<SlowRead> {
+    const value = yield* this.#value(beginning);
+    this.#skipWhitespace();
+    if (this.#at < this.#text.length) this.#refuse('after top-level value');
+    return { value, repeats: this.#repeats };
+  }
+
+  *#value(where: string): SlicedWork<unknown> {
+    this.#skipWhitespace();
+    const char = this.#text[this.#at];
+    if (char === '{') return yield* this.#nested(this.#object());
+    if (char === '[') return yield* this.#nested(this.#array());
+    return this.#scalar(char, where);
+  }
+
+  /** A member or an item: only those that hold others need a generator of their own. */
+  #isNested(): boolean {
+    this.#skipWhitespace();
+    const char = this.#text[this.#at];
+    return char === '{' || char === '[';
+  }
+
+  /** True after so many values that others should have their turn. */
+  #isLong(): boolean {
+    return ++this.#values % valuesPerSlice === 0;
+  }
+
+  #scalar(char: string | undefined, where: string): unknown {
+    switch (char) {
+      case '"':
+        return this.#string();
+      case 't':
+        return this.#literal('true', true);
+      case 'f':
+        return this.#literal('false', false);
+      case 'n':
+        return this.#literal('null', null);
+      default:
+        return char !== undefined && (char === '-' || isDigit(char)) ? this.#number() : this.#refuse(where);
+    }
+  }
+
+  *#nested<T>(reading: SlicedWork<T>): SlicedWork<T> {
+    if (++this.#depth > maxJsonDepth) this.#refuse('exceeded max depth');
+    this.#at++;
+    const value = yield* reading;
+    this.#depth--;
+    return value;
+  }
+
+  *#object(): SlicedWork<Record<string, unknown>> {
+    const object: Record<string, unknown> = {};
+    const members: [string, unknown][] = [];
+    let repeated = false;
+    this.#skipWhitespace();
+    if (this.#take('}')) return object;
+    for (;;) {
+      this.#skipWhitespace();
+      if (this.#text[this.#at] !== '"') this.#refuse('looking for beginning of object key string');
+      const name = this.#string();
+      this.#skipWhitespace();
+      if (!this.#take(':')) this.#refuse('after object key');
+      const value = this.#isNested() ? yield* this.#value(beginning) : this.#scalar(this.#text[this.#at], beginning);
+      if (this.#isLong()) yield;
+      repeated ||= Object.hasOwn(object, name);
+      members.push([name, value]);
+      setOwn(object, name, value);
+      this.#skipWhitespace();
+      if (this.#take('}')) break;
+      if (!this.#take(',')) this.#refuse('after object key:value pair');
+    }
+    if (repeated) this.#repeats.set(object, members);
+    rememberSize(object, members.length);
+    return object;
+  }
+
+  *#array(): SlicedWork<unknown[]> {
+    const items: unknown[] = [];
+    this.#skipWhitespace();
+    if (this.#take(']')) return items;
+    for (;;) {
+      items.push(this.#isNested() ? yield* this.#value(beginning) : this.#scalar(this.#text[this.#at], beginning));
+      if (this.#isLong()) yield;
+      this.#skipWhitespace();
+      if (this.#take(']')) return items;
+      if (!this.#take(',')) this.#refuse('after array element');
+    }
+  }
+
+  #string(): string {
+    const whole = this.#longString();
+    if (whole !== undefined) return whole;
+    let result = '';
+    let start = ++this.#at;
+    for (;;) {
+      plainRun.lastIndex = this.#at;
+      plainRun.test(this.#text);
+      this.#at = plainRun.lastIndex;
+      const char = this.#text[this.#at];
+      if (char === '"') break;
+      if (char !== '\\') this.#refuse('in string literal');
+      result += this.#text.slice(start, this.#at) + this.#escape();
+      start = this.#at;
+    }
+    return result + this.#text.slice(start, this.#at++);
+  }
+
+  /** A long string with escapes, if it is one that JSON.parse takes. */
+  #longString(): string | undefined {
+    const open = this.#at;
+    if (this.#units === 'bytes') return undefined;
+    const close = endOfJsonString(this.#text, open);
+    if (close - open < shortString || close === this.#text.length) return undefined;
+    try {
+      const text = JSON.parse(this.#text.slice(open, close + 1)) as string;
+      this.#at = close + 1;
+      return text;
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  #escape(): string {
+    const char = this.#text[++this.#at];
+    if (char !== 'u') {
+      const plain = char === undefined ? undefined : escapes.get(char);
+      if (plain === undefined) return this.#refuse('in string escape code');
+      this.#at++;
+      return plain;
+    }
+    const digits = this.#text.slice(this.#at + 1, this.#at + 5);
+    if (!hex4.test(digits)) {
+      this.#at += 1 + Math.max(0, digits.search(/[^0-9a-fA-F]|$/));
+      return this.#refuse('in \\u hexadecimal character escape');
+    }
+    this.#at += 5;
+    return String.fromCharCode(Number.parseInt(digits, 16));
+  }
+
+  #number(): number | ExactNumber {
+    numberToken.lastIndex = this.#at;
+    const token = numberToken.exec(this.#text)?.[0];
+    if (token === undefined) {
+      this.#at++;
+      return this.#refuse('in numeric literal');
+    }
+    this.#at += token.length;
+    this.#refuseBrokenNumber(token);
+    const value = Number(token);
+    const isKept = String(value) === token || (this.#numbers === 'nearest' && isExactAsDouble(token));
+    return isKept ? value : new ExactNumber(token);
+  }
+
+  #refuseBrokenNumber(token: string): void {
+    const next = this.#text[this.#at];
+    if (next === '.' && !/[.eE]/.test(token)) {
+      this.#at++;
+      this.#refuse('after decimal point in numeric literal');
+    }
+    if ((next === 'e' || next === 'E') && !/[eE]/.test(token)) {
+      const sign = this.#text[++this.#at];
+      if (sign === '+' || sign === '-') this.#at++;
+      this.#refuse('in exponent of numeric literal');
+    }
+  }
+
+  #literal<T>(word: string, value: T): T {
+    for (const expected of word) {
+      if (this.#text[this.#at] !== expected) this.#refuse(`in literal ${word} (expecting '${expected}')`);
+      this.#at++;
+    }
+    return value;
+  }
+
+  #skipWhitespace(): void {
+    whitespace.lastIndex = this.#at;
+    whitespace.test(this.#text);
+    this.#at = whitespace.lastIndex;
+  }
+
+  #take(char: string): boolean {
+    if (this.#text[this.#at] !== char) return false;
+    this.#at++;
+    return true;
+  }
+
+  #refuse(where: string): never {
+    const char = this.#text[this.#at];
+    if (char === undefined) throw new JsonSyntaxError('unexpected end of JSON input');
+    const byte = this.#units === 'bytes' ? char.charCodeAt(0) : (new TextEncoder().encode(char)[0] ?? 0);
+    throw new JsonSyntaxError(`invalid character ${quoteByte(byte)} ${where}`);
+  }
+}
+
+/** Index of the quote that closes the string opened at `open`, or the end of the text. */
+export function endOfJsonString(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  return close === -1 ? text.length : close;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1;
+  while (text.charCodeAt(at) === 0x5c) at--;
+  return (quote - at) % 2 === 0;
+}
+
+function isDigit(char: string): boolean {
+  return char >= '0' && char <= '9';
+}
+
+/** As Go's scanner quotes one byte: of a character beyond ASCII it sees the first byte of its UTF-8 form. */
+function quoteByte(byte: number): string {
+  const char = String.fromCharCode(byte);
+  if (char === "'") return "'\\''";
+  if (char === '"') return `'"'`;
+  if (byte >= 0x20 && byte < 0x7f) return char === '\\' ? "'\\\\'" : `'${char}'`;
+  const named = new Map([
+    [0x07, '\\a'],
+    [0x08, '\\b'],
+    [0x09, '\\t'],
+    [0x0a, '\\n'],
+    [0x0b, '\\v'],
+    [0x0c, '\\f'],
+    [0x0d, '\\r'],
+  ]).get(byte);
+  if (named !== undefined) return `'${named}'`;
+  if (byte < 0xa1) return byte < 0x80 ? `'\\x${byte.toString(16).padStart(2, '0')}'` : `'\\u00${byte.toString(16)}'`;
+  return `'${String.fromCharCode(byte)}'`;
+}

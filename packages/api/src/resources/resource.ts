@@ -1,0 +1,80 @@
+// Resources: a few strings that carry the static type of their objects, so that calls need no annotation.
+import { formatApiVersion, type GroupVersionResource } from '../objects/group-version.ts';
+import type { KubernetesObject, UnstructuredObject } from '../objects/kubernetes-object.ts';
+
+declare const objectType: unique symbol;
+
+/** Names one resource of the API and carries the type of its objects. Plain data: safe to share, compare by its strings. */
+export interface Resource<T extends KubernetesObject = KubernetesObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Lower case plural, as in URLs: "deployments". */
+  readonly plural: string;
+  readonly scope: 'Namespaced' | 'Cluster';
+  /** Exists for the compiler only. */
+  readonly [objectType]?: T;
+}
+
+/** A resource whose objects lie in namespaces. */
+export type NamespacedResource<T extends KubernetesObject = KubernetesObject> = Resource<T> & {
+  readonly scope: 'Namespaced';
+};
+
+/** The object type that a resource carries. */
+export type ObjectOf<R> = R extends Resource<infer T> ? T : never;
+
+export interface ResourceSpec {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Default: the kind in lower case with an "s" ("es" after s, x, ch, sh; "ies" for a consonant + y). */
+  readonly plural?: string;
+  /** Default 'Namespaced'. */
+  readonly scope?: 'Namespaced' | 'Cluster';
+}
+
+/** Makes a resource. The type is given by the caller: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */
+export function resource<T extends KubernetesObject = UnstructuredObject>(
+  spec: ResourceSpec & { readonly scope?: 'Namespaced' },
+): NamespacedResource<T>;
+export function resource<T extends KubernetesObject = UnstructuredObject>(spec: ResourceSpec): Resource<T>;
+export function resource<T extends KubernetesObject = UnstructuredObject>(spec: ResourceSpec): Resource<T> {
+  return {
+    group: spec.group,
+    version: spec.version,
+    kind: spec.kind,
+    plural: spec.plural ?? pluralOf(spec.kind),
+    scope: spec.scope ?? 'Namespaced',
+  };
+}
+
+export function apiVersionOf(resource: Resource): string {
+  return formatApiVersion(resource);
+}
+
+export function groupVersionResourceOf(resource: Resource): GroupVersionResource {
+  return { group: resource.group, version: resource.version, resource: resource.plural };
+}
+
+/** URL path of a resource, a namespace's part of it, or one object: "/apis/apps/v1/namespaces/default/deployments/web/status". */
+export function resourcePath(
+  resource: Resource,
+  target: { readonly namespace?: string; readonly name?: string; readonly subresource?: string } = {},
+): string {
+  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const scope =
+    resource.scope === 'Namespaced' && target.namespace ? `/namespaces/${encodeURIComponent(target.namespace)}` : '';
+  const name = target.name === undefined ? '' : `/${encodeURIComponent(target.name)}`;
+  const subresource = target.subresource === undefined ? '' : `/${target.subresource}`;
+  return `${root}${scope}/${resource.plural}${name}${subresource}`;
+}
+
+/** Source: apimachinery meta.UnsafeGuessKindToResource. */
+function pluralOf(kind: string): string {
+  const singular = kind.toLowerCase();
+  if (singular.endsWith('endpoints')) return singular;
+  if (/(?:s|x|ch|sh)$/.test(singular)) return `${singular}es`;
+  if (/[^aeiou]y$/.test(singular)) return `${singular.slice(0, -1)}ies`;
+  return `${singular}s`;
+}

@@ -1,0 +1,89 @@
+// What kinds of failure the list/watch machine tells apart, and the kind of an error that a ListerWatcher gave.
+import {
+  isExpired,
+  isInternalError,
+  isStatusError,
+  isTooLargeResourceVersion,
+  isTooManyRequests,
+} from '../errors/status-error.ts';
+
+/**
+ * - `expired`: the asked version is no longer in the history.
+ * - `tooLargeVersion`: the asked version lies in the future (a source restored from a backup, a lagging replica).
+ * - `broken`: the connection broke. What came over it counts: an open watch goes on from its last version.
+ * - `unreachable`: nobody listens. `overloaded`: the source asks to come back later. Both spare the list.
+ * - `internal`: the source failed inside.
+ * - `refused`: the request itself is wrong or not allowed; trying goes on, since permissions and resources come and go.
+ * - `other`: everything else.
+ */
+export type ListWatchFailureKind =
+  | 'expired'
+  | 'tooLargeVersion'
+  | 'broken'
+  | 'unreachable'
+  | 'overloaded'
+  | 'internal'
+  | 'refused'
+  | 'other';
+
+export interface ListWatchFailure {
+  readonly kind: ListWatchFailureKind;
+  /** What was thrown; goes into the status. */
+  readonly error: unknown;
+  /** The source did not answer: nobody listens, the connection broke before an answer, or a proxy says so. Default false. */
+  readonly isUnanswered?: boolean;
+}
+
+const refusedCodes: ReadonlySet<number> = new Set([400, 401, 403, 404]);
+
+/** Sorts an error of a `ListerWatcher`. Source: client-go tools/cache/reflector.go (list, watchList, handleAnyWatch). */
+export function listWatchFailureOf(error: unknown): ListWatchFailure {
+  const kind = kindOf(error);
+  return isUnanswered(kind, error) ? { kind, error, isUnanswered: true } : { kind, error };
+}
+
+/** Gateway errors are those of a proxy whose server is away. A version from the future is a 504 too, and an answer. */
+const gatewayCodes: ReadonlySet<number> = new Set([502, 503, 504]);
+
+function isUnanswered(kind: ListWatchFailureKind, error: unknown): boolean {
+  if (isStatusError(error)) return kind === 'other' && gatewayCodes.has(error.code);
+  return kind === 'unreachable' || kind === 'broken' || (kind === 'other' && hasCode(error, awayCodes));
+}
+
+function kindOf(error: unknown): ListWatchFailureKind {
+  if (isExpired(error)) return 'expired';
+  if (isTooLargeResourceVersion(error)) return 'tooLargeVersion';
+  if (isTooManyRequests(error)) return 'overloaded';
+  if (isInternalError(error)) return 'internal';
+  if (isStatusError(error)) return refusedCodes.has(error.code) ? 'refused' : 'other';
+  if (isConnectionRefused(error)) return 'unreachable';
+  return hasCode(error, brokenCodes) ? 'broken' : 'other';
+}
+
+const refusedConnection: ReadonlySet<unknown> = new Set(['ECONNREFUSED']);
+/** Source: apimachinery net.IsProbableEOF, net.IsTimeout. */
+const brokenCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+/** Further codes of a server that cannot be reached: its name or its network is away. */
+const awayCodes: ReadonlySet<unknown> = new Set([
+  'ECONNABORTED',
+  'EAI_AGAIN',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOTFOUND',
+]);
+
+/** ECONNREFUSED, also as a cause or inside the AggregateError of a host with several addresses. */
+export function isConnectionRefused(error: unknown): boolean {
+  return hasCode(error, refusedConnection);
+}
+
+function hasCode(error: unknown, codes: ReadonlySet<unknown>): boolean {
+  for (let current = error, depth = 0; typeof current === 'object' && current !== null && depth < 8; depth++) {
+    const { code, cause, errors } = current as { code?: unknown; cause?: unknown; errors?: unknown };
+    if (codes.has(code)) return true;
+    current = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  }
+  return false;
+}

@@ -1,0 +1,50 @@
+// Options of the list/watch machine, with client-go's numbers as defaults.
+import type { BackoffOptions } from '../time/backoff.ts';
+
+export interface ListWatchOptions {
+  /** Ask for the present state as a stream first and list only where that fails. Default true. */
+  readonly useWatchList?: boolean;
+  /** Items in one page of a list. 0 (default) = chosen as client-go does: 500, or no limit where that keeps a list in the server's cache. */
+  readonly pageSize?: number;
+  /** A watch asks to be ended after a random time between this and its double, in milliseconds. Values below the default, 300 000, count as it. */
+  readonly minWatchTimeoutMs?: number;
+  /** Silence after which a watch counts as dead and is reopened from the last version, in milliseconds. 0 = never. Default 90 000. */
+  readonly idleTimeoutMs?: number;
+  /** For this long after a first internal error of an open watch it is reopened at once instead of listing again, in milliseconds. 0 (default) = never. */
+  readonly internalErrorRetryMs?: number;
+  /** Pauses after failures. Default: 800 ms, doubled up to 30 s, jitter 1, starting anew every 2 min. */
+  readonly backoff?: BackoffOptions;
+}
+
+export type ResolvedListWatchOptions = Required<ListWatchOptions>;
+
+export const defaultListWatchOptions: ResolvedListWatchOptions = {
+  useWatchList: true,
+  pageSize: 0,
+  minWatchTimeoutMs: 300_000,
+  idleTimeoutMs: 90_000,
+  internalErrorRetryMs: 0,
+  backoff: { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 1, resetAfterMs: 120_000 },
+};
+
+/** Fills in the defaults. Throws TypeError on negative or non-finite numbers, and for a `useWatchList` that is neither true nor false. */
+export function resolveListWatchOptions(options: ListWatchOptions): ResolvedListWatchOptions {
+  const defaults = defaultListWatchOptions;
+  const resolved: ResolvedListWatchOptions = {
+    useWatchList: options.useWatchList ?? defaults.useWatchList,
+    pageSize: options.pageSize ?? defaults.pageSize,
+    minWatchTimeoutMs: Math.max(options.minWatchTimeoutMs ?? 0, defaults.minWatchTimeoutMs),
+    idleTimeoutMs: options.idleTimeoutMs ?? defaults.idleTimeoutMs,
+    internalErrorRetryMs: options.internalErrorRetryMs ?? defaults.internalErrorRetryMs,
+    backoff: options.backoff ?? defaults.backoff,
+  };
+  if (typeof resolved.useWatchList !== 'boolean')
+    throw new TypeError(`useWatchList must be true or false, not ${JSON.stringify(resolved.useWatchList)}`);
+  for (const name of ['pageSize', 'minWatchTimeoutMs', 'idleTimeoutMs', 'internalErrorRetryMs'] as const) {
+    const value = resolved[name];
+    if (!Number.isFinite(value) || value < 0)
+      throw new TypeError(`${name} must be a number of at least 0, got ${value}`);
+  }
+  if (!(resolved.backoff.initialMs > 0)) throw new TypeError('backoff.initialMs must be above 0');
+  return resolved;
+}

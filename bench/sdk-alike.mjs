@@ -7,9 +7,9 @@ import { measureClients } from './parts/sdk-client.mjs';
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
 const events = Number(process.env.KAPSTAN_BENCH_EVENTS ?? 100_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 3);
-const libraries = ['kapstan', 'kapstan-unshared', 'json-parse-kept', 'client-node'];
+const libraries = ['kapstan', 'kapstan-shared', 'json-parse-kept', 'client-node'];
 const names = [
-  ['kapstan-unshared', 'the same with sharesEqualParts: false'],
+  ['kapstan-shared', 'the same with sharesEqualParts: true'],
   ['json-parse-kept', 'http.get and JSON.parse, each object kept in a Map'],
   ['client-node', 'client-node 1.4'],
 ];

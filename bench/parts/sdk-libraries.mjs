@@ -14,8 +14,8 @@ export const hasFluent = peersFolder !== undefined;
 export const libraries = {
   kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
   'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods), { useWatchList: false }),
-  // The same client without sharing equal parts, which shows what sharing is worth.
-  'kapstan-unshared': (url) => kapstan(url, (factory, pods) => factory.informer(pods), {}, { sharesEqualParts: false }),
+  // The same client with equal parts shared, which shows what sharing is worth.
+  'kapstan-shared': (url) => kapstan(url, (factory, pods) => factory.informer(pods), {}, { sharesEqualParts: true }),
   'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
   'kapstan-metadata-list': (url) =>
     kapstan(url, (factory, pods) => factory.metadataInformer(pods), { useWatchList: false }),

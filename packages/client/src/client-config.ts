@@ -80,8 +80,9 @@ export interface ClientOptions {
   /** Items per page in `list()`. 0 = all at once. Default 500. */
   readonly pageSize?: number;
   /**
-   * Whether equal parts of the objects in a cache (`listerWatcher`, informers) become one shared, frozen value. This saves CPU and memory
-   * where controllers have many replicas. False: each object is parsed on its own. Default true. See decision 0016.
+   * Whether equal parts of the objects in a cache (`listerWatcher`, informers) become one shared, frozen value. This saves CPU and half
+   * of the memory where controllers have ten replicas and more each; on the pods of a usual cluster it saves a tenth. False: each object
+   * is parsed on its own. Default false. Source: docs/decisions/0016-equal-parts-are-shared.md.
    */
   readonly sharesEqualParts?: boolean;
 }
@@ -121,7 +122,7 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
   const resolved = {
     clock: systemClock,
     logger: processLogger,
-    sharesEqualParts: true,
+    sharesEqualParts: false,
     ...clientDefaults,
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;

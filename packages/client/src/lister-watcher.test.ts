@@ -31,8 +31,9 @@ describe('what lists and watches hold in common', () => {
     await server[Symbol.asyncDispose]();
   });
 
-  it('is one frozen value in all objects of a lister-watcher', async () => {
-    const source = client.listerWatcher(Pod);
+  it('is one frozen value in all objects of a lister-watcher, with sharesEqualParts', async () => {
+    await using sharing = new Client({ server: server.url }, { sharesEqualParts: true });
+    const source = sharing.listerWatcher(Pod);
     server.next(list([0, 1, 2, 3, 4]));
     const { items } = await source.list({});
     server.next(stream(event(5), event(6)));
@@ -42,6 +43,14 @@ describe('what lists and watches hold in common', () => {
     expect(new Set(objects.slice(3).map((object) => object?.spec)).size).toBe(1);
     expect(Object.isFrozen(objects[3]?.spec)).toBe(true);
     expect(Object.isFrozen(objects[3]?.metadata)).toBe(false);
+  });
+
+  it('is nothing without it: each object is its own, and nobody froze it', async () => {
+    const source = client.listerWatcher(Pod);
+    server.next(list([0, 1, 2, 3, 4]));
+    const { items } = await source.list({});
+    expect(new Set(items.map((object) => object.spec)).size).toBe(5);
+    expect(items.some((object) => Object.isFrozen(object.spec))).toBe(false);
   });
 
   it('is also the knowledge that the server answers again, whoever was answered', async () => {

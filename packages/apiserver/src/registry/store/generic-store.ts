@@ -8,7 +8,6 @@ import {
   DryRunStorage,
   normalizePrefix,
   type Storage,
-  type StorageEvent,
   type StorageWatch,
   type StorageWatchSink,
   type Stored,
@@ -28,6 +27,7 @@ import type {
   WatchRequest,
 } from '../definition/resource-store.ts';
 import type { AdmissionControl } from './admission-control.ts';
+import { AnsweringSink } from './answering-sink.ts';
 import { createObject } from './create-flow.ts';
 import { Decorator } from './decorator.ts';
 import { deleteCollection } from './delete-collection.ts';
@@ -66,8 +66,6 @@ export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHo
   /** What all keys begin with. Default "/registry". */
   readonly keyPrefix?: string;
 }
-
-type ObjectStorageEvent<T extends KubernetesObject> = Extract<StorageEvent<T>, { readonly stored: Stored<T> }>;
 
 /** Verbs of one resource. Stateless but for its storage: any number may share one. */
 export class GenericStore<T extends KubernetesObject = UnstructuredObject> implements ResourceStore<T> {
@@ -166,7 +164,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
     };
     try {
-      const watch = this.#parts.storage.watch(key, options, this.#answering(sink));
+      const watch = this.#parts.storage.watch(key, options, new AnsweringSink(sink, this.#parts, this.#decorator));
       return endedBy(watch, context.signal);
     } catch (error) {
       throw statusOf(this.#parts, error, { verb: 'watch', name: '' });
@@ -194,27 +192,6 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
 
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {
     return deleteCollection(this, context, { request, select, workers: this.#parts.deleteCollectionWorkers });
-  }
-
-  /** The very same event where the kind computes nothing on read. */
-  #decorated(event: ObjectStorageEvent<T>): ObjectStorageEvent<T> {
-    const stored = this.#decorator.of(event.stored);
-    return stored === event.stored ? event : { type: event.type, stored };
-  }
-
-  /** The same sink, told StatusErrors instead of StorageErrors. */
-  #answering(sink: StorageWatchSink<T>): StorageWatchSink<T> {
-    return {
-      onEvent: (event) => sink.onEvent(event.type === 'BOOKMARK' ? event : this.#decorated(event)),
-      get isFull() {
-        return sink.isFull ?? false;
-      },
-      set onRoom(callback: (() => void) | undefined) {
-        sink.onRoom = callback;
-      },
-      onEnd: (error) =>
-        sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' })),
-    };
   }
 }
 

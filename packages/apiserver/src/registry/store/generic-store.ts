@@ -28,16 +28,16 @@ import type {
 } from '../definition/resource-store.ts';
 import type { AdmissionControl } from './admission-control.ts';
 import { AnsweringSink } from './answering-sink.ts';
-import { createObject } from './create-flow.ts';
+import { CreateFlow } from './create-flow.ts';
 import { Decorator } from './decorator.ts';
 import { deleteCollection } from './delete-collection.ts';
-import { deleteObject } from './delete-flow.ts';
+import { DeleteFlow } from './delete-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
 import type { LargeValidation } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { selectionKeys, selectionPredicate } from './selection.ts';
 import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
-import { updateObject } from './update-flow.ts';
+import { UpdateFlow } from './update-flow.ts';
 
 /** Where the request goes through besides the store; the same for all resources of a server. */
 export interface StoreHooks {
@@ -99,7 +99,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async create(context: RequestContext, object: T): Promise<Stored<T>> {
-    return this.#decorator.of(await createObject(this.#parts, context, object));
+    return this.#decorator.of(await new CreateFlow(this.#parts, context, { object }).run());
   }
 
   async get(
@@ -172,7 +172,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
-    const { stored, created } = await updateObject(this.#parts, context, request);
+    const { stored, created } = await new UpdateFlow(this.#parts, context, request).run();
     return { stored: this.#decorator.of(stored), created };
   }
 
@@ -186,7 +186,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
-    const answer = await deleteObject(this.#parts, context, { name, request });
+    const answer = await new DeleteFlow(this.#parts, context, { name, request }).run();
     return answer.stored === undefined ? answer : { ...answer, stored: this.#decorator.of(answer.stored) };
   }
 

@@ -66,11 +66,11 @@ describe('test/mutants', () => {
   it('holds thirty mutants or more of the list/watch machine, informers and controllers, some of each part', () => {
     const parts = [
       'api/src/watch/list-watch-machine.ts',
-      'informers/src/reflector.ts',
+      'informers/src/reflector-driver.ts',
       'informers/src/delta-fifo.ts',
       'informers/src/in-order-fifo.ts',
       'informers/src/indexer.ts',
-      'informers/src/shared-informer.ts',
+      'informers/src/distributor.ts',
       'controller/src/workqueue/',
       'controller/src/reconcile-loop.ts',
       'controller/src/leader-election/',

@@ -1,10 +1,7 @@
 // CacheEntry is what the indexed store holds of one object. CacheEvent is what the ring holds of a ChangeEvent of the
 // storage.
 import type { KubernetesObject, Revision } from '@kapstan/api';
-import type { Attributes, StorageEvent, Stored } from '@kapstan/storage';
-
-/** A change of one object, as the storage reports it. */
-export type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
+import type { Attributes, ChangeEvent, Stored } from '@kapstan/storage';
 
 /** One object with its labels and fields, extracted once for all selectors. Never changed. */
 export interface CacheEntry<T extends KubernetesObject> {

@@ -1,5 +1,6 @@
 // Cacher is a Storage that answers reads and watches from memory, kept up to date by one watch on the Storage below.
-// The registry is above it. The walk of one event: feed.ts → watch-cache.ts → dispatcher.ts → cache-watcher.ts.
+// The registry is above it. The walk of one event: feed.ts → cache-updater.ts →
+// watch-cache.ts and dispatcher.ts → cache-watcher.ts.
 import { type Clock, type KubernetesObject, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import {
   type GetAttributes,
@@ -22,7 +23,7 @@ import {
   type UnreadableDeleteOptions,
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
-import type { CacheEntry, ChangeEvent } from './cache-entry.ts';
+import { CacheUpdater } from './cache-updater.ts';
 import { CacheWatcher } from './cache-watcher.ts';
 import type { CacherInspection } from './cacher-inspection.ts';
 import { ConsistencyChecker, type ConsistencyStatus, defaultConsistencyPeriodMs } from './consistency-checker.ts';
@@ -81,6 +82,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   readonly #storage: Storage<T>;
   readonly #logger: Logger;
   readonly #cache: WatchCache<T>;
+  readonly #updater: CacheUpdater<T>;
   readonly #feed: Feed<T>;
   readonly #dispatcher: Dispatcher<T>;
   readonly #bookmarks: Bookmarks<T>;
@@ -88,7 +90,6 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   readonly #readiness: Readiness;
   readonly #lists: ListReader<T>;
   readonly #checker: ConsistencyChecker<T>;
-  #eventsReceived = 0;
   #isStarted = false;
 
   /**
@@ -153,14 +154,13 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       isReady: () => this.#readiness.isReady,
       periodMs: options.consistencyPeriodMs ?? defaultConsistencyPeriodMs,
     });
-    this.#feed = new Feed<T>(feedOptions, {
-      onListed: (stored) => this.#cache.listed(stored),
-      onReplace: (entries, at) => this.#onReplace(entries, at),
-      onChange: (event) => this.#onChange(event),
-      onProgress: (at) => this.#onProgress(at),
-      onLost: () => this.#onLost(),
-      onError: (error) => this.#readiness.noteError(error),
+    this.#updater = new CacheUpdater<T>({
+      cache: this.#cache,
+      freshness: this.#freshness,
+      dispatcher: this.#dispatcher,
+      readiness: this.#readiness,
     });
+    this.#feed = new Feed<T>(feedOptions, this.#updater);
   }
 
   /** Begins to fill the cache. A second call, or one after close, does nothing. */
@@ -309,7 +309,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       bookmarked: this.#bookmarks.scheduled,
       lastError: this.#readiness.lastError,
       counters: {
-        eventsReceived: this.#eventsReceived,
+        eventsReceived: this.#updater.eventsReceived,
         eventsDispatched: dispatched,
         initEvents,
         initializations: this.#readiness.generation,
@@ -352,32 +352,6 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     watcher.begin(takeStart());
     this.#dispatcher.start(watcher);
     if (options.predicate.allowWatchBookmarks) this.#bookmarks.add(watcher, options.deadlineMs);
-  }
-
-  #onReplace(entries: readonly CacheEntry<T>[], revision: Revision): void {
-    this.#cache.replace(entries, revision);
-    this.#readiness.setReady();
-    this.#freshness.advanced();
-  }
-
-  // Atomic: the cache holds the change before a reader or a watcher hears of it (I2).
-  #onChange(event: ChangeEvent<T>): void {
-    this.#eventsReceived++;
-    this.#cache.apply(event);
-    this.#freshness.advanced();
-    this.#dispatcher.dispatch();
-  }
-
-  #onProgress(revision: Revision): void {
-    this.#cache.progress(revision);
-    this.#dispatcher.endOverrun();
-    this.#freshness.advanced();
-  }
-
-  /** Ends all watches, since the next list may hide events. Clients can start them again once it is complete. */
-  #onLost(): void {
-    this.#readiness.setPending();
-    this.#dispatcher.terminateAll('relist');
   }
 
   #hint(key: string): { readonly cachedExisting?: Stored<T> } {

@@ -1,5 +1,5 @@
 // Feed lists and watches the storage below and keeps at it. It is a driver of the list/watch machine of `api`, whose
-// other driver is the informers' reflector. A Storage is below it, cacher.ts above. Source: apiserver
+// other driver is the informers' reflector. A Storage is below it, cache-updater.ts above. Source: apiserver
 // storage/cacher/cacher.go (startCaching) and lister_watcher.go.
 import {
   type CancelTimer,
@@ -21,15 +21,17 @@ import {
   stepListWatch,
 } from '@kapstan/api/internal';
 import {
+  type ChangeEvent,
   isStorageError,
   type SelectionPredicate,
   type Storage,
   type StorageEvent,
   type StorageWatch,
+  type StorageWatchSink,
   type Stored,
   type StoredList,
 } from '@kapstan/storage';
-import type { CacheEntry, ChangeEvent } from './cache-entry.ts';
+import type { CacheEntry } from './cache-entry.ts';
 import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
@@ -65,7 +67,7 @@ export interface FeedOptions<T extends KubernetesObject> {
   readonly logger: Logger;
 }
 
-export class Feed<T extends KubernetesObject> {
+export class Feed<T extends KubernetesObject> implements StorageWatchSink<T> {
   /** Time from the first page of a list to the filled cache. */
   readonly initializations: DurationHistogram = new DurationHistogram(initializationBounds);
   readonly #options: FeedOptions<T>;
@@ -184,18 +186,16 @@ export class Feed<T extends KubernetesObject> {
     const predicate = { ...everything<T>(), allowWatchBookmarks: true };
     const options = { resourceVersion, predicate, recursive: true, progressNotify: true };
     try {
-      this.#watch = this.#options.storage.watch(this.#options.prefix, options, {
-        onEvent: (event) => this.#onEvent(event),
-        onEnd: (error) =>
-          this.#input(error === undefined ? { type: 'ended' } : { type: 'watchFailed', failure: failureOf(error) }),
-      });
+      this.#watch = this.#options.storage.watch(this.#options.prefix, options, this);
     } catch (error) {
       // Deferred, because the effects of the machine's last step are still being performed.
       queueMicrotask(() => this.#input({ type: 'watchFailed', failure: failureOf(error) }));
     }
   }
 
-  #onEvent(event: StorageEvent<T>): void {
+  // The storage calls the next two.
+
+  onEvent(event: StorageEvent<T>): void {
     if (event.type === 'BOOKMARK') {
       this.#sink.onProgress(event.revision);
       this.#input({ type: 'bookmark', resourceVersion: formatRevision(event.revision), initialEventsEnd: false });
@@ -204,6 +204,10 @@ export class Feed<T extends KubernetesObject> {
     this.#sink.onChange(event);
     const resourceVersion = formatRevision(event.stored.revision);
     this.#input({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion });
+  }
+
+  onEnd(error?: Error): void {
+    this.#input(error === undefined ? { type: 'ended' } : { type: 'watchFailed', failure: failureOf(error) });
   }
 
   #report(effect: Extract<ListWatchEffect, { type: 'status' }>): void {

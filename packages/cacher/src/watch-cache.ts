@@ -3,8 +3,8 @@
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import { expired, internalError } from '@kapstan/api/errors';
 import { deepFreeze } from '@kapstan/api/internal';
-import type { Attributes, GetAttributes, KeyRange, Stored } from '@kapstan/storage';
-import { type CacheEntry, CacheEvent, type ChangeEvent } from './cache-entry.ts';
+import type { Attributes, ChangeEvent, GetAttributes, KeyRange, Stored } from '@kapstan/storage';
+import { type CacheEntry, CacheEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
 import { IndexedStore } from './indexed-store.ts';
 import { UndoneHistory } from './undone-history.ts';

@@ -3,7 +3,7 @@ import type { KubernetesObject, WatchEvent } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
 import { Observable, type Subscriber } from 'rxjs';
-import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
+import type { HttpRequest } from './transport/http-request.ts';
 import { bodyChunks, type OpenStream, type Transport } from './transport/transport.ts';
 import { transportErrorFrom } from './transport/transport-error.ts';
 import { WatchDecoder } from './watch-decoder.ts';
@@ -34,7 +34,7 @@ export function observeWatch<T extends KubernetesObject>(call: WatchCall): Obser
       controller.abort();
     });
     openWatch({ ...call, signal: controller.signal }).then(
-      (stream) => pump(stream, { subscriber, decoder: new WatchDecoder<T>(call) }),
+      (stream) => new WatchPump(subscriber, new WatchDecoder<T>(call)).start(stream),
       (error) => subscriber.error(error),
     );
     return undefined;
@@ -100,48 +100,43 @@ async function openWatch({ transport, request, signal, timeoutMs, onOpen }: Watc
   throw internalError(`unexpected ${what}`);
 }
 
-interface PumpTarget<T extends KubernetesObject> {
-  readonly subscriber: Subscriber<WatchEvent<T>>;
-  readonly decoder: WatchDecoder<T>;
-}
+/** Pushes the events of a body to a subscriber, each in the turn in which its last byte comes. */
+class WatchPump<T extends KubernetesObject> {
+  readonly #subscriber: Subscriber<WatchEvent<T>>;
+  readonly #decoder: WatchDecoder<T>;
 
-function pump<T extends KubernetesObject>({ answer, scope }: OpenStream, target: PumpTarget<T>): void {
-  const { subscriber, decoder } = target;
-  subscriber.add(() => scope.abort());
-  const attempt = (step: () => void): void => {
+  constructor(subscriber: Subscriber<WatchEvent<T>>, decoder: WatchDecoder<T>) {
+    this.#subscriber = subscriber;
+    this.#decoder = decoder;
+  }
+
+  start({ answer, scope }: OpenStream): void {
+    this.#subscriber.add(() => scope.abort());
+    const { body, request } = answer;
+    // After unsubscription the body still emits the abort as its error; closed subscribers ignore it.
+    body.on('error', (error) => this.#subscriber.error(transportErrorFrom(error, request)));
+    body.on('end', () => this.#onEnd());
+    body.on('data', (chunk: Buffer) => this.#onData(chunk));
+  }
+
+  #onData(chunk: Buffer): void {
     try {
-      step();
+      for (const event of this.#decoder.decode(chunk)) {
+        this.#subscriber.next(event);
+        if (this.#subscriber.closed) return;
+      }
     } catch (error) {
-      subscriber.error(error);
+      this.#subscriber.error(error);
     }
-  };
-  onBody(answer, {
-    data: (chunk) =>
-      attempt(() => {
-        for (const event of decoder.decode(chunk)) {
-          subscriber.next(event);
-          if (subscriber.closed) return;
-        }
-      }),
-    end: () =>
-      attempt(() => {
-        const last = decoder.end();
-        if (last !== undefined) subscriber.next(last);
-        subscriber.complete();
-      }),
-    error: (error) => subscriber.error(error),
-  });
-}
+  }
 
-interface BodyHandlers {
-  readonly data: (chunk: Buffer) => void;
-  readonly end: () => void;
-  readonly error: (error: Error) => void;
-}
-
-function onBody({ body, request }: HttpAnswer, handlers: BodyHandlers): void {
-  // After unsubscription the body still emits the abort as its error; closed subscribers ignore it.
-  body.on('error', (error) => handlers.error(transportErrorFrom(error, request)));
-  body.on('end', handlers.end);
-  body.on('data', handlers.data);
+  #onEnd(): void {
+    try {
+      const last = this.#decoder.end();
+      if (last !== undefined) this.#subscriber.next(last);
+      this.#subscriber.complete();
+    } catch (error) {
+      this.#subscriber.error(error);
+    }
+  }
 }

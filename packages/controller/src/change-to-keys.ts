@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
 import { immediate } from '@kapstan/api/internal';
-import { isDeletedFinalStateUnknown, type ObjectChange, type ResourceEventHandler } from '@kapstan/informers';
+import type { ObjectChange } from '@kapstan/informers';
 import type { ReconcileKeys } from './controller-builder.ts';
 
 /** Source: controller-runtime handler.LowPriority. */
@@ -44,20 +44,4 @@ function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { read
 /** What an object of the reconciled kind makes necessary: itself. */
 export function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
   return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
-}
-
-/** A handler that is told of changes in one shape. */
-export function changeHandler(
-  next: (change: ObjectChange<KubernetesObject>) => void,
-): ResourceEventHandler<KubernetesObject> {
-  const keyOf = (object: DeepReadonly<KubernetesObject>) => objectKey(nameOf(object).namespace, nameOf(object).name);
-  return {
-    onAdd: (object, isInInitialList) => next({ type: 'added', key: keyOf(object), object, isInInitialList }),
-    onUpdate: (oldObject, object) => next({ type: 'updated', key: keyOf(object), object, oldObject }),
-    onDelete: (last) => {
-      if (!isDeletedFinalStateUnknown(last))
-        return next({ type: 'deleted', key: keyOf(last), object: last, isFinalStateUnknown: false });
-      next({ type: 'deleted', key: last.key, object: last.object, isFinalStateUnknown: true });
-    },
-  };
 }

@@ -1,36 +1,28 @@
-// ControllerRunner: one controller at work: its handlers on the shared informers, its queue, its reconcile loop. Wires what
-// controller-builder.ts describes out of the parts below (change-to-keys.ts, reconcile-loop.ts); started by the manager.
+// ControllerRunner: one controller at work: its sources, its queue, its reconcile loop. Wires what
+// controller-builder.ts describes out of the parts below (controller-sources.ts, reconcile-loop.ts); started by the manager.
 
-import {
-  type Clock,
-  type DeepReadonly,
-  type KubernetesObject,
-  type LogFields,
-  type Logger,
-  objectKey,
-  type Resource,
-  type ResourceClient,
-} from '@kapstan/api';
-import { guardedCall, immediate } from '@kapstan/api/internal';
-import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
-import { from, type Subscription } from 'rxjs';
-import { changeHandler, defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
-import type { Controller, ControllerSource, Reconciled, ReconcileKeys } from './controller-builder.ts';
+import type { Clock, DeepReadonly, KubernetesObject, LogFields, Logger, ResourceClient } from '@kapstan/api';
+import { guardedCall } from '@kapstan/api/internal';
+import type { Controller, Reconciled } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
+import { ControllerSources } from './controller-sources.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
-import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from './finalizer.ts';
+import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
 import type { InformerCache } from './informer-cache.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
-import { ownersOf } from './owners-of.ts';
-import { accepts, type Predicate } from './predicate.ts';
 import { WantedObjects } from './prune-children.ts';
-import { ReconcileLoop, type ReconcileRequest, type ReconcileResult, type SyncContext } from './reconcile-loop.ts';
+import {
+  ReconcileLoop,
+  type ReconcileRequest,
+  type ReconcileResult,
+  type SyncContext,
+  type SyncHandler,
+} from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
-import { requirePriority } from './workqueue/queue-order.ts';
 
 /** What the manager lends to each of its controllers. */
 export interface ControllerPorts {
@@ -46,24 +38,6 @@ export interface ControllerPorts {
 }
 
 const defaultSlowAfterMs = 60_000;
-/** Longest time that the objects of a cache may take in one turn, in milliseconds; the clock is looked at after so many. */
-const sliceMs = 10;
-const objectsPerLook = 64;
-
-/** Whose changes are heard, which of them, and what they make necessary. */
-interface Source {
-  readonly kind: Resource;
-  readonly when: Predicate<KubernetesObject>;
-  readonly keysOf: (object: DeepReadonly<KubernetesObject>) => ReconcileKeys;
-}
-
-/** Instead of the answer of a function that throws. */
-interface Fallback<R> {
-  readonly otherwise: R;
-  readonly problem: string;
-  readonly fields: LogFields;
-}
-
 interface FinalizeParts {
   readonly client: ResourceClient;
   readonly context: (object: DeepReadonly<KubernetesObject>) => ReconcilerContext<KubernetesObject>;
@@ -74,15 +48,10 @@ export class ControllerRunner {
   readonly #controller: Controller;
   readonly #ports: ControllerPorts;
   readonly #queue: RateLimitingQueue<string>;
-  readonly #registrations: EventHandlerRegistration[] = [];
-  readonly #sources: Source[] = [];
-  /** False before the work begins: a standby hears of nothing, as what happens is in the caches. Source: controller-runtime. */
-  #isWorking = false;
+  readonly #sources: ControllerSources;
   readonly #runs: RunsUnderWay;
   readonly #userLog: Logger;
   readonly #log: Logger;
-  /** What was wrong with keys that a map gave, each told once. */
-  readonly #wrongKeys = new Set<string>();
 
   /** Registers its handlers: the informers are started afterwards. Throws TypeError on bad settings. */
   constructor(controller: Controller, ports: ControllerPorts) {
@@ -107,16 +76,7 @@ export class ControllerRunner {
       ...(rateLimiter === undefined ? {} : { rateLimiter }),
     });
     ports.metrics.controllerAdded(name, workers);
-    const finalizers = controller.finalizers.map((finalizer) => finalizer.name);
-    this.#follow({
-      kind: controller.resource,
-      // The run that adds a finalizer goes on with it: reconciling once more would undo what a TerminalError asks for.
-      when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
-      keysOf: (object) => [nameOf(object)],
-    });
-    for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
-    for (const { resource: kind, name: index, valuesOf } of controller.indexes)
-      ports.cache.index(kind, index, valuesOf);
+    this.#sources = new ControllerSources(controller, { ...ports, queue: this.#queue, log: this.#log });
   }
 
   /** Which objects of this controller are being reconciled: "pod default/a". */
@@ -129,9 +89,9 @@ export class ControllerRunner {
     const { name, settings } = this.#controller;
     const { clock, metrics, gracePeriodMs } = this.#ports;
     const ends = AbortSignal.any([stop, lost]);
-    await settled(Promise.all(this.#registrations.map((registration) => registration.whenSynced())), ends);
-    await this.#begin(ends);
-    const triggers = this.#subscribe();
+    await settled(this.#sources.whenSynced(), ends);
+    await this.#sources.begin(ends);
+    const triggers = this.#sources.subscribe();
     try {
       await new ReconcileLoop({
         queue: this.#queue,
@@ -140,14 +100,14 @@ export class ControllerRunner {
         abort: lost,
         clock,
         logger: this.#userLog,
-        reconcile: (request, context) => this.#measured(request, context),
+        reconcile: this.#measured,
         onOutcome: (outcome) => {
           metrics.reconcileEnded(name, outcome);
           return settings.onOutcome?.(outcome);
         },
       }).run(stop);
     } finally {
-      this.#isWorking = false;
+      this.#sources.stop();
       for (const trigger of triggers)
         guardedCall(
           () => trigger.unsubscribe(),
@@ -156,111 +116,9 @@ export class ControllerRunner {
     }
   }
 
-  // ---- From changes to keys ----
-
-  #sourceOf(source: Exclude<ControllerSource, { readonly type: 'trigger' }>): Source {
-    const { resource: kind, when } = source;
-    if (source.type === 'owned')
-      return { kind, when, keysOf: ownersOf(this.#controller.resource, { isController: true }) };
-    const { cache } = this.#ports;
-    const caches = { cache: <X extends KubernetesObject>(other: Resource<X>) => cache.reader(other) };
-    return { kind, when, keysOf: (object) => source.map(object, caches) };
-  }
-
-  /** Hears changes from now on, and first of all objects that are there, in slices: there may be many. */
-  async #begin(ends: AbortSignal): Promise<void> {
-    const { cache, clock } = this.#ports;
-    this.#isWorking = true;
-    let untilMs = clock.monotonicNow() + sliceMs;
-    let heard = 0;
-    for (const source of this.#sources)
-      for (const object of cache.informers(source.kind).flatMap(({ indexer }) => indexer.list())) {
-        const { namespace, name } = nameOf(object);
-        this.#hear({ type: 'added', key: objectKey(namespace, name), object, isInInitialList: true }, source);
-        if (++heard % objectsPerLook !== 0 || clock.monotonicNow() < untilMs) continue;
-        await new Promise((resolve) => setImmediate(resolve));
-        if (ends.aborted) return;
-        untilMs = clock.monotonicNow() + sliceMs;
-      }
-  }
-
-  #follow(source: Source): void {
-    this.#sources.push(source);
-    const handler = changeHandler((change) => {
-      if (this.#isWorking) this.#hear(change, source);
-    });
-    for (const informer of this.#ports.cache.informers(source.kind)) {
-      this.#ports.ownWrites.follow(informer);
-      this.#registrations.push(informer.addEventHandler(handler));
-    }
-  }
-
-  #hear(change: ObjectChange<KubernetesObject>, { kind, when, keysOf }: Source): void {
-    const fields = { kind: kind.kind, key: change.key };
-    const heard = { otherwise: true, problem: 'A predicate failed; the change counts', fields };
-    if (!this.#ask(() => accepts(when, change), heard)) return;
-    const { priority = defaultPriority } = kind === this.#controller.resource ? this.#controller.settings : {};
-    const usual = {
-      otherwise: defaultPriority(change),
-      problem: 'The function for priorities failed; the default counts',
-      fields,
-    };
-    const none = { otherwise: [], problem: 'A change could not be mapped to objects; it is lost', fields };
-    // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
-    const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
-    const keys = objects.flatMap((object) =>
-      object === undefined ? [] : this.#ask(() => this.#matching(textsOf(keysOf(object))), none),
-    );
-    const urgency = this.#ask(() => {
-      const given = immediate(priority(change), 'a priority');
-      requirePriority(given);
-      return given;
-    }, usual);
-    for (const key of new Set(keys)) this.#queue.add(key, urgency);
-  }
-
-  /** Without those that can never name an object. */
-  #matching(keys: readonly string[]): readonly string[] {
-    return keys.filter((key) => {
-      const problem = keyProblem(key, this.#controller.resource);
-      if (problem === undefined) return true;
-      if (!this.#wrongKeys.has(problem))
-        this.#log.error('A key can never name an object; it is dropped, and others like it from now on', {
-          key,
-          problem,
-        });
-      this.#wrongKeys.add(problem);
-      return false;
-    });
-  }
-
-  /** What a function of the user answers. What it throws must not cost the change: it is told, and another answer counts. */
-  #ask<R>(question: () => R, { otherwise, problem, fields }: Fallback<R>): R {
-    try {
-      return question();
-    } catch (error) {
-      this.#log.error(problem, { ...fields, error });
-      return otherwise;
-    }
-  }
-
-  #subscribe(): readonly Subscription[] {
-    return this.#controller.sources.flatMap((source) => {
-      if (source.type !== 'trigger') return [];
-      const none = { otherwise: [], problem: 'A value could not be mapped to objects; it is lost', fields: {} };
-      const next = (value: unknown): void => {
-        const keys = this.#ask(() => this.#matching(textsOf(source.map(value))), none);
-        for (const key of new Set(keys)) this.#queue.add(key);
-      };
-      const error = (failure: unknown): void => this.#log.error('A trigger failed', { error: failure });
-      const complete = (): void => this.#log.info('A trigger has ended');
-      return [from(source.trigger).subscribe({ next, error, complete })];
-    });
-  }
-
   // ---- One run ----
 
-  async #measured(request: ReconcileRequest, context: SyncContext): Promise<ReconcileResult | undefined> {
+  readonly #measured: SyncHandler = async (request, context) => {
     const ended = this.#ports.metrics.reconcileStarted(this.#controller.name);
     const run = this.#runs.begin(request.key, context.signal);
     try {
@@ -269,7 +127,7 @@ export class ControllerRunner {
       run.end();
       ended();
     }
-  }
+  };
 
   async #reconcile(request: ReconcileRequest, { signal, attempt }: SyncContext): Promise<ReconcileResult | undefined> {
     const controller = this.#controller;

@@ -25,7 +25,7 @@ describe('HandlerListener', () => {
     const listener = new HandlerListener<TestPod>({
       handler: { onAdd: slowly, onUpdate: slowly },
       resync: new ResyncSchedule({ requestedMs: 0, checkMs: 0, nowMs: 0 }),
-      exclusively: (section) => section(),
+      gate: { hold: () => false, deliver: () => undefined },
       onError: (error) => {
         throw error;
       },

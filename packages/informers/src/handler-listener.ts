@@ -6,14 +6,15 @@ import { isPromiseLike } from '@kapstan/api/internal';
 import { ConflatingQueue } from './conflating-queue.ts';
 import { callHandler, type ResourceEventHandler } from './event-handler.ts';
 import type { ObjectChange } from './object-change.ts';
+import type { DeliveryGate } from './process-loop.ts';
 import type { ResyncSchedule } from './resync-schedule.ts';
 import { SyncSignal } from './sync-signal.ts';
 
 export interface HandlerListenerOptions<T extends KubernetesObject> {
   readonly handler: ResourceEventHandler<T>;
   readonly resync: ResyncSchedule;
-  /** Runs a section as a delivery of the informer, so that changes it causes are processed after it. */
-  readonly exclusively: (section: () => void) => void;
+  /** Holds other deliveries back while waiting changes are delivered. */
+  readonly gate: DeliveryGate;
   readonly onError: (error: unknown, change: ObjectChange<T>) => void;
 }
 
@@ -22,7 +23,7 @@ export class HandlerListener<T extends KubernetesObject> {
   /** Done when the informer has synced and every addition of the initial list was delivered without an error. */
   readonly synced: SyncSignal = new SyncSignal();
   readonly #handler: ResourceEventHandler<T>;
-  readonly #exclusively: (section: () => void) => void;
+  readonly #gate: DeliveryGate;
   readonly #onError: (error: unknown, change: ObjectChange<T>) => void;
   readonly #waiting = new ConflatingQueue<T>();
   #running: Promise<void> | undefined;
@@ -34,7 +35,7 @@ export class HandlerListener<T extends KubernetesObject> {
   constructor(options: HandlerListenerOptions<T>) {
     this.#handler = options.handler;
     this.resync = options.resync;
-    this.#exclusively = options.exclusively;
+    this.#gate = options.gate;
     this.#onError = options.onError;
   }
 
@@ -103,14 +104,17 @@ export class HandlerListener<T extends KubernetesObject> {
 
   /** Invariant: no delivery inside a delivery (I4). Waiting changes are delivered before those that these calls cause. */
   #next(): void {
-    this.#exclusively(() => {
+    const isOutermost = this.#gate.hold();
+    try {
       this.#running = undefined;
       for (let change = this.#waiting.shift(); change !== undefined; change = this.#waiting.shift()) {
         this.#call(change);
         // This call has turned out to be slow again.
         if (this.#running !== undefined) return;
       }
-    });
+    } finally {
+      if (isOutermost) this.#gate.deliver();
+    }
   }
 
   #delivered(change: ObjectChange<T>): void {

@@ -10,7 +10,7 @@ function registry(resyncCheckMs: number) {
     resyncCheckMs,
     clock: new VirtualClock(),
     warn: (text) => void warnings.push(text),
-    exclusively: (section) => section(),
+    gate: { hold: () => false, deliver: () => undefined },
     onError: (error) => {
       throw error;
     },

@@ -13,7 +13,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
   readonly #leaving = new Set<Promise<void>>();
   #resyncCheckMs: number;
   readonly #clock: Clock;
-  readonly #listening: Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>;
+  readonly #listening: Pick<HandlerListenerOptions<T>, 'gate' | 'onError'>;
   readonly #warn: (text: string) => void;
 
   constructor(
@@ -22,12 +22,12 @@ export class HandlerRegistry<T extends KubernetesObject> {
       readonly clock: Clock;
       /** Called when a handler does not get the resync period that it asks for. */
       readonly warn: (text: string) => void;
-    } & Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>,
+    } & Pick<HandlerListenerOptions<T>, 'gate' | 'onError'>,
   ) {
     this.#resyncCheckMs = options.resyncCheckMs;
     this.#clock = options.clock;
     this.#warn = options.warn;
-    this.#listening = { exclusively: options.exclusively, onError: options.onError };
+    this.#listening = { gate: options.gate, onError: options.onError };
   }
 
   get size(): number {

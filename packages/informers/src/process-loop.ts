@@ -1,4 +1,4 @@
-// Pops entries of a FIFO and applies them change by change, in slices. Between the FIFO and the shared informer.
+// ProcessLoop pops entries of a FIFO and applies them change by change, in slices. fifo-writer.ts runs it, distributor.ts is below it.
 // Source: client-go tools/cache/controller.go (processLoop).
 import type { CancelTimer, Clock, KubernetesObject, ObjectKey } from '@kapstan/api';
 import type { Delta, Deltas, Fifo, ProcessDeltas } from './fifo.ts';
@@ -9,14 +9,27 @@ const popsPerLook = 64;
 /** Pause before a failed change is tried again, in milliseconds. Source: the pause of client-go's loop after an abnormal end. */
 const retryMs = 1000;
 
+/** The receiver of the changes. */
+export interface DeltaSink<T extends KubernetesObject> {
+  /** Applies one change. When it throws, only this change has failed; the others are applied. */
+  apply(delta: Delta<T>, key: ObjectKey, isInInitialList: boolean): void;
+  onError(error: unknown): void;
+  /** Called when only failed changes are left. */
+  onDrained(): void;
+}
+
+/** Whoever queues changes or calls handlers does so in two steps: `hold`, and when that returned true, `deliver` at the end. */
+export interface DeliveryGate {
+  /** Holds deliveries back. Returns false when somebody does so already; that one will deliver. */
+  hold(): boolean;
+  /** Delivers what is queued, and what that causes, then opens the gate. Call it also after a failure, for what was queued before. */
+  deliver(): void;
+}
+
 export interface ProcessLoopOptions<T extends KubernetesObject> {
   readonly fifo: Fifo<T>;
   readonly clock: Clock;
-  /** Applies one change. When it throws, only this change has failed; the others are applied. */
-  readonly apply: (delta: Delta<T>, key: ObjectKey, isInInitialList: boolean) => void;
-  readonly onError: (error: unknown) => void;
-  /** Called when only failed changes are left. */
-  readonly onDrained: () => void;
+  readonly sink: DeltaSink<T>;
   /** Whether an object whose newest change failed is queued again. */
   readonly retryOnError: boolean;
 }
@@ -27,7 +40,7 @@ interface Retries {
   readonly resting: Set<ObjectKey>;
 }
 
-export class ProcessLoop<T extends KubernetesObject> {
+export class ProcessLoop<T extends KubernetesObject> implements DeliveryGate {
   readonly #options: ProcessLoopOptions<T>;
   readonly #fifo: Fifo<T>;
   // Invariant: no delivery inside a delivery (I4); changes that a delivery causes are processed after it.
@@ -56,18 +69,16 @@ export class ProcessLoop<T extends KubernetesObject> {
     return this.#popped === 0 && (this.#retries?.failed.size ?? 0) === 0;
   }
 
-  /** Runs a section, then applies what it queued; within another section, that one applies it. Returns the section's result. */
-  // Atomic: one change after the other.
-  exclusively<R>(section: () => R): R {
-    if (this.#isBusy) return section();
+  hold(): boolean {
+    if (this.#isBusy) return false;
     this.#isBusy = true;
-    try {
-      return section();
-    } finally {
-      // Entries queued before a failure are still delivered.
-      this.#drain();
-      this.#isBusy = false;
-    }
+    return true;
+  }
+
+  // Atomic: one change after the other.
+  deliver(): void {
+    this.#drain();
+    this.#isBusy = false;
   }
 
   /** Applies nothing more, not even the rest of a popped entry. */
@@ -78,7 +89,7 @@ export class ProcessLoop<T extends KubernetesObject> {
 
   /** Works in slices, because a relist of many objects must not block the event loop. */
   #drain(): void {
-    const { clock, onDrained } = this.#options;
+    const { clock, sink } = this.#options;
     const untilMs = clock.monotonicNow() + sliceMs;
     for (let pops = 1; this.#fifo.length > (this.#retries?.resting.size ?? 0) && !this.#isClosed; pops++) {
       this.#fifo.pop(this.#process);
@@ -87,7 +98,7 @@ export class ProcessLoop<T extends KubernetesObject> {
         return;
       }
     }
-    if (!this.#isClosed) onDrained();
+    if (!this.#isClosed) sink.onDrained();
   }
 
   #continueLater(): void {
@@ -95,7 +106,7 @@ export class ProcessLoop<T extends KubernetesObject> {
     this.#isContinuing = true;
     setImmediate(() => {
       this.#isContinuing = false;
-      if (!this.#isClosed) this.exclusively(() => undefined);
+      if (!this.#isClosed && this.hold()) this.deliver();
     });
   }
 
@@ -117,10 +128,10 @@ export class ProcessLoop<T extends KubernetesObject> {
 
   #apply(delta: Delta<T>, key: ObjectKey, isInInitialList: boolean): boolean {
     try {
-      this.#options.apply(delta, key, isInInitialList);
+      this.#options.sink.apply(delta, key, isInInitialList);
       return true;
     } catch (error) {
-      this.#options.onError(error);
+      this.#options.sink.onError(error);
       return false;
     }
   }
@@ -134,7 +145,7 @@ export class ProcessLoop<T extends KubernetesObject> {
     this.#cancelRetry ??= this.#options.clock.setBackgroundTimer(() => {
       this.#cancelRetry = undefined;
       resting.clear();
-      this.exclusively(() => undefined);
+      if (this.hold()) this.deliver();
     }, retryMs);
   }
 }

@@ -1,13 +1,8 @@
-// One list and watch for all consumers of a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
+// One list and watch for all consumers of a resource. The walk of one event, in one turn: reflector → fifo-writer.ts → FIFO →
+// process-loop.ts → distributor.ts → indexer, handlers and observables.
 // Source: client-go tools/cache/shared_informer.go.
 
-import {
-  type DeepReadonly,
-  type KubernetesObject,
-  type ListerWatcher,
-  type ObjectKey,
-  systemClock,
-} from '@kapstan/api';
+import { type KubernetesObject, type ListerWatcher, systemClock } from '@kapstan/api';
 import {
   boundCallbacks,
   guardedCall,
@@ -19,19 +14,19 @@ import {
 } from '@kapstan/api/internal';
 import { Observable } from 'rxjs';
 import { createFifo } from './create-fifo.ts';
-import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from './deleted-final-state-unknown.ts';
+import { Distributor } from './distributor.ts';
 import type { ResourceEventHandler } from './event-handler.ts';
-import type { Delta, Fifo, Transform } from './fifo.ts';
+import type { Fifo, Transform } from './fifo.ts';
+import { FifoWriter } from './fifo-writer.ts';
 import type { HandlerListener } from './handler-listener.ts';
-import { HandlerRegistry, registrationOf } from './handler-registry.ts';
+import { registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, withNamespaceIndex } from './indexer.ts';
 import { informerCallbacks, requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
-import { type InformerObserver, informerEvents } from './informer-events.ts';
+import { informerEvents } from './informer-events.ts';
 import { requireOptionNames } from './informer-option-names.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
-import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
-import { ProcessLoop } from './process-loop.ts';
+import type { InformerEvent, ObjectChange } from './object-change.ts';
 import { errorText, type Warn, warningTo } from './process-warning.ts';
 import { Reflector } from './reflector.ts';
 import { expectedOf, sourceName } from './reflector-events.ts';
@@ -42,10 +37,7 @@ import type {
   EventHandlerRegistration,
   SharedInformerOptions,
 } from './shared-informer-options.ts';
-import { type Syncable, SyncSignal } from './sync-signal.ts';
-
-/** An object that exists: new, changed, or only repeated. */
-type Present<T extends KubernetesObject> = Omit<AddedChange<T>, 'type'> & { readonly isResync: boolean };
+import type { Syncable } from './sync-signal.ts';
 
 /** A cache of one resource, kept up to date, with its readers. Starts with {@link start} and ends with {@link close}, once. */
 export class SharedInformer<T extends KubernetesObject> implements Syncable {
@@ -69,13 +61,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly #name: string;
   readonly #warn: Warn;
   readonly #fifo: Fifo<T>;
-  readonly #loop: ProcessLoop<T>;
+  readonly #distributor: Distributor<T>;
   readonly #reflector: Reflector<T>;
-  readonly #handlers: HandlerRegistry<T>;
   readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
-  // Invariant: replaced, never changed, so that an observer added during a delivery does not get that change twice.
-  #observers: readonly InformerObserver<T>[] = [];
-  readonly #synced = new SyncSignal();
   readonly #detector: MutationDetector;
   #transform: Transform<T> | undefined;
   #phase: 'new' | 'started' | 'stopped' = 'new';
@@ -103,31 +91,26 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       knownObjects: this.indexer,
       transform: (object) => (this.#transform === undefined ? object : this.#transform(object)),
     });
-    this.#loop = new ProcessLoop<T>({
-      fifo: this.#fifo,
-      clock: this.#clock,
-      apply: (delta, key, isInInitialList) => this.#apply(delta, key, isInInitialList),
-      onError: report,
-      onDrained: () => this.#onDrained(),
-      retryOnError,
-    });
-    this.#handlers = new HandlerRegistry<T>({
-      resyncCheckMs: options.resyncMs ?? 0,
-      clock: this.#clock,
-      warn: (text) => this.#warn(`${this.#name}: ${text}`),
-      exclusively: (section) => this.#loop.exclusively(section),
-      onError: report,
-    });
     this.#detector = new MutationDetector({
       name: this.#name,
       mode: options.mutationDetection ?? 'off',
       clock: this.#clock,
       onMutation: report,
     });
+    this.#distributor = new Distributor<T>({
+      fifo: this.#fifo,
+      indexer: this.indexer,
+      detector: this.#detector,
+      clock: this.#clock,
+      resyncMs: options.resyncMs ?? 0,
+      retryOnError,
+      warn: (text) => this.#warn(`${this.#name}: ${text}`),
+      report,
+    });
     this.#reflector = this.#createReflector(listerWatcher, expectedOf(resource));
     this.status$ = this.#reflector.status$;
     this.events$ = new Observable((subscriber) =>
-      this.#observe({ next: (event) => subscriber.next(event), end: () => subscriber.complete() }),
+      this.#distributor.observe({ next: (event) => subscriber.next(event), end: () => subscriber.complete() }),
     );
   }
 
@@ -145,12 +128,12 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /** True once the whole first list is in the cache. Registrations of handlers have their own `hasSynced`. */
   get hasSynced(): boolean {
-    return this.#synced.isDone;
+    return this.#distributor.synced.isDone;
   }
 
   /** Resolves to true when it has synced, to false when it was closed first. Never rejects. */
   whenSynced(): Promise<boolean> {
-    return this.#synced.promise;
+    return this.#distributor.synced.promise;
   }
 
   /** The newest value of {@link status$}; after {@link close} the last one. */
@@ -165,7 +148,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /** Number of handlers, subscribers of `events$` and loops over `watchEvents()` at this moment. Readers of the cache are not counted. */
   get consumers(): number {
-    return this.#handlers.size + this.#observers.length;
+    return this.#distributor.consumers;
   }
 
   /** Number of failed calls of handlers, index functions and the transform so far. */
@@ -181,7 +164,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     if (this.#phase === 'started') return;
     this.#phase = 'started';
     this.#detector.start();
-    this.#reflector.start({ resyncMs: this.#handlers.resyncCheckMs });
+    this.#reflector.start({ resyncMs: this.#distributor.handlers.resyncCheckMs });
   }
 
   /**
@@ -191,15 +174,14 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   async close(reason?: Error): Promise<void> {
     if (this.#phase !== 'stopped') {
       this.#phase = 'stopped';
-      this.#synced.giveUp();
       this.#fifo.close();
-      this.#loop.close();
+      this.#distributor.stop();
       this.#detector.close();
       await this.#reflector.close(reason);
-      for (const observer of this.#observers) observer.end();
+      this.#distributor.endObservers();
     }
     // Every caller waits for all handlers, whichever call came first.
-    await this.#handlers.close();
+    await this.#distributor.handlers.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -239,14 +221,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     requireKnownOptions(options, { resyncMs: true }, 'a handler');
     const resyncMs = options.resyncMs ?? this.#options.resyncMs ?? 0;
     requireNotNegative(resyncMs, 'resyncMs');
-    // Atomic: replay and registration belong together, so that no change is missed or delivered twice.
-    const listener = this.#loop.exclusively(() => {
-      const added = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
-      for (const change of this.#presentObjects()) added.deliver(change);
-      added.noteUpstream(this.hasSynced);
-      return added;
-    });
-    const registration = registrationOf(listener, this.#handlers);
+    const listener = this.#distributor.addHandler(handler, { resyncMs, isStarted: this.isStarted });
+    const registration = registrationOf(listener, this.#distributor.handlers);
     this.#registrations.set(registration, listener);
     return registration;
   }
@@ -254,7 +230,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   /** Ends a registration of this informer; others are ignored. Running calls continue, see {@link EventHandlerRegistration.close}. */
   removeEventHandler(registration: EventHandlerRegistration): void {
     const listener = this.#registrations.get(registration);
-    if (listener !== undefined) void this.#handlers.remove(listener);
+    if (listener !== undefined) void this.#distributor.handlers.remove(listener);
   }
 
   /**
@@ -265,117 +241,22 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     requireObject(options, 'options of watchEvents()');
     requireKnownOptions(options, { signal: true }, 'watchEvents()');
     requireSignal(options.signal);
-    return informerEvents((observer) => this.#observe(observer), options.signal);
+    return informerEvents((observer) => this.#distributor.observe(observer), options.signal);
   }
 
-  #observe({ next, end }: InformerObserver<T>): () => void {
-    if (this.isStopped) {
-      end();
-      return () => undefined;
-    }
-    let isOver = false;
-    const observer: InformerObserver<T> = { next: (event) => isOver || next(event), end };
-    // Atomic: replay and subscription belong together, as for handlers.
-    this.#loop.exclusively(() => {
-      this.#observers = [...this.#observers, observer];
-      for (const change of this.#presentObjects()) observer.next(change);
-      if (this.hasSynced) observer.next({ type: 'synced' });
-    });
-    return () => {
-      isOver = true;
-      this.#observers = this.#observers.filter((other) => other !== observer);
-    };
-  }
-
-  *#presentObjects(): Iterable<ObjectChange<T>> {
-    for (const object of this.indexer.list()) {
-      // The receiver of the previous object may have closed the informer.
-      if (this.isStopped) return;
-      yield { type: 'added', key: deletionHandlingKey(object), object, isInInitialList: true };
-    }
-  }
-
-  // ---- The walk of one event ----
+  // ---- Parts ----
 
   #createReflector(listerWatcher: ListerWatcher<T>, expected: Pick<ReflectorOptions, 'expected'>): Reflector<T> {
-    const queue = (section: () => void): void => this.#loop.exclusively(section);
-    const store = {
-      add: (object: DeepReadonly<T>) => queue(() => this.#fifo.add(object)),
-      update: (object: DeepReadonly<T>) => queue(() => this.#fifo.update(object)),
-      delete: (object: DeepReadonly<T>) => queue(() => this.#fifo.delete(object)),
-      replace: (objects: Iterable<DeepReadonly<T>>, resourceVersion: string) =>
-        queue(() => this.#fifo.replace(objects, resourceVersion)),
-      bookmark: (resourceVersion: string) => queue(() => this.#fifo.bookmark(resourceVersion)),
-      resync: () => queue(() => this.#fifo.resync()),
-    };
+    const store = new FifoWriter(this.#fifo, this.#distributor.gate);
     return new Reflector(listerWatcher, store, {
       ...this.#options,
       ...expected,
       name: this.#name,
       onWatchError: this.#options.onWatchError ?? watchErrorWarning(this.#name, this.#warn),
       onWarning: this.#warn,
-      shouldResync: () => this.#handlers.shouldResync(),
+      shouldResync: () => this.#distributor.handlers.shouldResync(),
       onStoreError: (error) => this.#reportError(error),
     });
-  }
-
-  // Invariant: cache first, then consumers.
-  #apply({ type, object }: Delta<T>, key: ObjectKey, isInInitialList: boolean): void {
-    // Invariant: the cache holds everything up to its version, and the version never goes back within a watch.
-    const { resourceVersion } = this.#loop.isUpToDate ? this.#fifo : this.indexer;
-    if (type === 'Deleted') this.#remove(key, object, resourceVersion);
-    else {
-      const present = { key, object: object as DeepReadonly<T>, isInInitialList, isResync: type === 'Sync' };
-      this.#store(present, resourceVersion);
-    }
-  }
-
-  #onDrained(): void {
-    // A bookmark, an empty list or the deletion of an unknown object leaves no entry to pop.
-    if (this.#loop.isUpToDate) this.indexer.bookmark(this.#fifo.resourceVersion);
-    if (this.#fifo.hasSynced && !this.#synced.isDone) {
-      this.#synced.finish();
-      this.#handlers.noteSynced();
-      this.#tell(this.#observers, { type: 'synced' });
-    }
-  }
-
-  /** Stores an object. An addition of a cached object is an update, and an update of an object that is not cached is an addition. */
-  #store({ key, object, isInInitialList, isResync }: Present<T>, resourceVersion: string): void {
-    this.#detector.watch(object);
-    const oldObject = this.indexer.put(key, object, resourceVersion);
-    if (oldObject === undefined) {
-      this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
-      return;
-    }
-    // An unchanged version comes from a relist in which nothing happened to this object. Where a transform drops the version, this cannot
-    // be told.
-    const version = object.metadata?.resourceVersion;
-    const isSame = version !== undefined && version !== '' && version === oldObject.metadata?.resourceVersion;
-    this.#distribute({ type: 'updated', key, object, oldObject }, isResync || isSame ? 'resync' : 'all');
-  }
-
-  #remove(key: ObjectKey, object: Delta<T>['object'], resourceVersion: string): void {
-    this.indexer.delete(object, resourceVersion);
-    const isFinalStateUnknown = isDeletedFinalStateUnknown<T>(object);
-    this.#distribute({ type: 'deleted', key, object: lastStateOf<T>(object), isFinalStateUnknown }, 'all');
-  }
-
-  #distribute(change: ObjectChange<T>, audience: 'all' | 'resync'): void {
-    // We take the list of observers first: one that a handler adds meanwhile receives this change through its replay.
-    const observers = audience === 'all' ? this.#observers : [];
-    this.#handlers.deliver(change, audience);
-    this.#tell(observers, change);
-  }
-
-  #tell(observers: readonly InformerObserver<T>[], event: InformerEvent<T>): void {
-    for (const observer of observers) {
-      try {
-        observer.next(event);
-      } catch (error) {
-        this.#reportError(error);
-      }
-    }
   }
 
   #reportError(error: unknown, change?: ObjectChange<T>): void {

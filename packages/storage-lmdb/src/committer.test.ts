@@ -27,7 +27,7 @@ beforeEach(async () => {
     dataDir,
     quotaBytes: 2 ** 30,
     hasLease: (lease) => lease === 1,
-    onDurable: (durable) => events.push(...durable),
+    feed: { deliver: (durable) => events.push(...durable) },
     onFatal: (error) => failures.push(error),
   });
 });

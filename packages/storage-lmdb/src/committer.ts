@@ -1,10 +1,16 @@
 // Group commit: commits that arrive while one transaction is being written share the next one. lmdb-engine.ts is above
-// it, environment.ts below; it tells watch-feed.ts which events became durable.
+// it, environment.ts below; watch-feed.ts receives the events that became durable.
 import type { Logger, Revision } from '@kapstan/api';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
 import { Batch, type BatchContext } from './commit-batch.ts';
 import { freeBytes, isOutOfSpace } from './disk-space.ts';
 import type { Environment } from './environment.ts';
+
+/** The receiver of durable events. */
+export interface DurableSink {
+  /** Called in the turn in which the revisions became durable, before their commits resolve. */
+  deliver(events: readonly EngineEvent[], revision: Revision): void;
+}
 
 export interface CommitterOptions extends BatchContext {
   readonly env: Environment;
@@ -13,8 +19,7 @@ export interface CommitterOptions extends BatchContext {
   readonly quotaBytes: number;
   /** Default: nothing is logged. */
   readonly logger?: Logger;
-  /** Called in the turn in which revisions became durable, before their commits resolve. */
-  readonly onDurable: (events: readonly EngineEvent[], revision: Revision) => void;
+  readonly feed: DurableSink;
   /** Called once, when a transaction has failed: nothing can be written any more. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -136,7 +141,7 @@ export class Committer {
     if (batch.writes.operations.length > 0) this.#noteRoom();
     this.#usedBytes += batch.writes.bytes * treeOverhead;
     this.#revision = batch.revision;
-    if (batch.events.length > 0) this.#options.onDurable(batch.events, batch.revision);
+    if (batch.events.length > 0) this.#options.feed.deliver(batch.events, batch.revision);
     for (const resolve of done) resolve();
     this.#goOn();
   }

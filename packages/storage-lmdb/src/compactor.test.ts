@@ -27,7 +27,7 @@ beforeEach(async () => {
     dataDir,
     quotaBytes: 2 ** 30,
     hasLease: () => false,
-    onDurable: () => undefined,
+    feed: { deliver: () => undefined },
     onFatal: failIf,
   });
 });

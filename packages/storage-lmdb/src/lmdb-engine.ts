@@ -159,27 +159,27 @@ export class LmdbEngine implements Engine {
     this.#options = options;
     const { clock, logger } = options;
     this.#leases = new LeaseBook({ env, clock, logger });
+    const compactRevision = (): Revision => this.#compactor.revision;
+    const turns = this.#turns;
+    this.#feed = new WatchFeed({
+      env,
+      turns,
+      clock,
+      compactRevision,
+      revision: env.snapshotRevision(),
+      onSinkError: (error) => logger.error('a watch ended because its sink threw', { error }),
+    });
     this.#committer = new Committer({
       env,
       dataDir: options.dataDir,
       quotaBytes: options.quotaBytes,
       logger,
       hasLease: (lease) => this.#leases.has(lease),
-      onDurable: (events, revision) => this.#feed.deliver(events, revision),
+      feed: this.#feed,
       onFatal: (error) => this.#stop(error),
     });
     this.#compactor = new Compactor(env, this.#committer, clock);
-    const compactRevision = (): Revision => this.#compactor.revision;
-    const turns = this.#turns;
     this.#reader = new RangeReader({ env, turns, clock, revision: () => this.#committer.revision, compactRevision });
-    this.#feed = new WatchFeed({
-      env,
-      turns,
-      clock,
-      compactRevision,
-      revision: this.#committer.revision,
-      onSinkError: (error) => logger.error('a watch ended because its sink threw', { error }),
-    });
     this.#leases.start(this.#committer);
     this.#compactor.resume((error) => logger.error('compaction failed', { error }));
   }

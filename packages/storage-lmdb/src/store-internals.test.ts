@@ -29,12 +29,13 @@ afterEach(async () => {
 });
 
 function newCommitter(
-  onDurable: (events: readonly EngineEvent[], revision: Revision) => void = () => undefined,
+  deliver: (events: readonly EngineEvent[], revision: Revision) => void = () => undefined,
 ): Committer {
   const onFatal = (error: unknown): never => {
     throw error;
   };
-  return new Committer({ env, dataDir, quotaBytes: 2 ** 30, hasLease: (lease) => lease === 1, onDurable, onFatal });
+  const feed = { deliver };
+  return new Committer({ env, dataDir, quotaBytes: 2 ** 30, hasLease: (lease) => lease === 1, feed, onFatal });
 }
 
 const put = (committer: Committer, key: string, after = 0, lease = 0) =>

@@ -1,5 +1,5 @@
 // WatchFeed serves all watches of an engine: it replays the event log, then delivers live events, in one order and
-// without gap or duplicate. committer.ts feeds it through lmdb-engine.ts; it reads history through version-reader.ts.
+// without gap or duplicate. committer.ts feeds it; it reads history through version-reader.ts.
 import type { Clock, Revision } from '@kapstan/api';
 import {
   commonPrefix,
@@ -11,6 +11,7 @@ import {
   type KeyRange,
   StorageError,
 } from '@kapstan/storage';
+import type { DurableSink } from './committer.ts';
 import type { Environment } from './environment.ts';
 import { decodeNumber, decodeVersion, encodeNumber, toKeyValue, type VersionRow } from './row-codec.ts';
 import type { TurnQueue } from './turn-queue.ts';
@@ -44,7 +45,7 @@ const sliceBytes = 4 * 1024 * 1024;
 const sliceMs = 5;
 const rowsAtOnce = 50;
 
-export class WatchFeed {
+export class WatchFeed implements DurableSink {
   readonly #options: WatchFeedOptions;
   readonly #watchers: Set<Watcher> = new Set();
   #revision: Revision;

@@ -34,6 +34,7 @@ export {
   type SelectionPredicate,
 } from './selection-predicate.ts';
 export type {
+  ChangeEvent,
   GuaranteedUpdateOptions,
   ResponseMeta,
   Storage,

@@ -2,6 +2,7 @@ import type { Revision } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LeaseManager } from './lease-manager.ts';
+import { PutCommitter } from './put-committer.ts';
 import { StorageError } from './storage-error.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
 
@@ -39,7 +40,8 @@ afterEach(() => engine.close());
 async function lease(ttlSeconds?: number): Promise<number | undefined> {
   keys += 1;
   const key = `/${keys}`;
-  await manager.put({ key, expectedRevision: 0 as Revision, value: new Uint8Array(1), ttlSeconds });
+  const put = { key, expectedRevision: 0 as Revision, value: new Uint8Array(1), ttlSeconds };
+  await new PutCommitter(engine, manager).commit(put);
   return (await engine.get(key)).kv?.lease;
 }
 

@@ -1,10 +1,8 @@
-// LeaseManager writes keys that expire; keys with similar lifetimes share a lease, as in etcd3/lease_manager.go. Part
-// of object-store.ts: each store has one manager above the engine, which grants a new lease whenever it is asked.
-import type { Clock, Revision } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
-import type { CommitResult, Engine } from './engine.ts';
+// LeaseManager finds leases for keys that expire; keys with similar lifetimes share one, as in etcd3/lease_manager.go.
+// put-committer.ts asks it. The engine below grants a new lease whenever it is asked.
+import type { Clock } from '@kapstan/api';
+import type { Engine } from './engine.ts';
 import type { Histogram } from './histogram.ts';
-import { isStorageError } from './storage-error.ts';
 
 export interface LeaseManagerOptions {
   readonly engine: Engine;
@@ -20,18 +18,10 @@ export interface LeaseManagerOptions {
   readonly objectCounts?: Histogram;
 }
 
-export interface ExpiringPut {
-  readonly key: string;
-  readonly expectedRevision: Revision;
-  readonly value: Uint8Array;
-  /** Least lifetime of the key in seconds. 0 or absent = for ever. */
-  readonly ttlSeconds?: number | undefined;
-  readonly signal?: CallSignal;
-}
-
-interface SharedLease {
+export interface SharedLease {
   readonly id: number;
   readonly expiresAtMs: number;
+  /** Number of keys that were given this lease. */
   attempts: number;
 }
 
@@ -44,28 +34,16 @@ export class LeaseManager {
     this.#options = options;
   }
 
-  /** Commits the put, bound to a lease when it has a lifetime. */
-  async put({ ttlSeconds = 0, value, ...put }: ExpiringPut): Promise<CommitResult> {
-    const { engine } = this.#options;
-    if (ttlSeconds === 0) return engine.commit({ ...put, change: { type: 'put', value } });
-    for (;;) {
-      const { id, attempts } = await this.#leaseFor(ttlSeconds);
-      try {
-        return await engine.commit({ ...put, change: { type: 'put', value, lease: id } });
-      } catch (error) {
-        // The engine does not know the lease: it was revoked, or the engine's clock runs ahead of ours.
-        if (!isStorageError(error, 'InvalidObject')) throw error;
-        if (this.#shared?.id === id) this.#shared = undefined;
-        if (attempts === 1) throw error;
-      }
-    }
-  }
-
-  /** Serves callers one after the other, so that those who wait find the lease of the first. */
-  #leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
+  /** Returns a lease of at least this lifetime. Callers are served in turn, so that those who wait find the first one's lease. */
+  leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
     const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds));
     this.#granting = granted.catch(() => undefined);
     return granted;
+  }
+
+  /** Stops sharing a lease that the engine does not know. */
+  forget(id: number): void {
+    if (this.#shared?.id === id) this.#shared = undefined;
   }
 
   async #shareOrGrant(ttlSeconds: number): Promise<Readonly<SharedLease>> {

@@ -20,6 +20,7 @@ import { DeleteLoop, deleteUnreadable } from './object-delete.ts';
 import { listOne, listPrefix } from './object-list.ts';
 import { UpdateLoop } from './object-update.ts';
 import { ObjectWatch } from './object-watch.ts';
+import { PutCommitter } from './put-committer.ts';
 import type {
   GuaranteedUpdateOptions,
   Storage,
@@ -104,7 +105,7 @@ interface ReadingContext<T extends KubernetesObject> {
 export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly keys: KeySpace;
   readonly #engine: Engine;
-  readonly #leases: LeaseManager;
+  readonly #puts: PutCommitter;
   readonly #coder: ObjectCoder<T>;
   readonly #counters: StoreCounters;
   readonly #tracer: StoreTracer;
@@ -127,13 +128,14 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     this.#kind = options.kind ?? '';
     this.keys = new KeySpace({ keyPrefix, resourcePrefix });
     this.#engine = options.engine;
-    this.#leases = new LeaseManager({
+    const leases = new LeaseManager({
       engine: options.engine,
       clock,
       reuseSeconds: options.leaseReuseSeconds ?? 60,
       maxObjects: options.leaseMaxObjects ?? 1_000,
       objectCounts: counters.leaseObjects,
     });
+    this.#puts = new PutCommitter(options.engine, leases);
     this.#resource = options.groupResource;
     this.#random = options.random ?? Math.random;
     this.#coder = new ObjectCoder({
@@ -218,7 +220,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const call = { name: 'GuaranteedUpdate etcd3', attributes: () => this.#attributes(key, options) };
     return this.#tracer.run(call, (trace) => {
       this.#open(this.keys.single(key));
-      const context = { ...this.#reading, leases: this.#leases, trace };
+      const context = { ...this.#reading, puts: this.#puts, trace };
       return new UpdateLoop(context, { key, tryUpdate, options }).run();
     });
   }
@@ -286,7 +288,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     options.signal?.throwIfAborted();
     const { ttlSeconds, signal } = options;
     const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds, ...(signal && { signal }) };
-    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#leases.put(put));
+    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#puts.commit(put));
     const outcome = await this.#counters.request('create', send);
     trace.step('Txn call succeeded');
     if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });

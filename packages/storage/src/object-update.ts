@@ -2,9 +2,9 @@
 import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
 import { copyInSlices } from '@kapstan/api/internal';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
-import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
+import type { PutCommitter } from './put-committer.ts';
 import { surelyDiffer } from './same-content.ts';
 import type { GuaranteedUpdateOptions, TryUpdate, UpdateResult } from './storage.ts';
 import { StorageError } from './storage-error.ts';
@@ -17,7 +17,7 @@ import type { WriteTurns } from './write-turns.ts';
 
 export interface UpdateContext<T extends KubernetesObject> {
   readonly engine: Engine;
-  readonly leases: LeaseManager;
+  readonly puts: PutCommitter;
   readonly coder: ObjectCoder<T>;
   readonly counters: StoreCounters;
   readonly trace: StoreTrace;
@@ -33,7 +33,7 @@ export interface ObjectUpdate<T extends KubernetesObject> {
 /** One update from its first read to its write. */
 export class UpdateLoop<T extends KubernetesObject> {
   readonly #engine: Engine;
-  readonly #leases: LeaseManager;
+  readonly #puts: PutCommitter;
   readonly #coder: ObjectCoder<T>;
   readonly #counters: StoreCounters;
   readonly #trace: StoreTrace;
@@ -43,9 +43,9 @@ export class UpdateLoop<T extends KubernetesObject> {
   /** False while the state comes from a cache and may be out of date. */
   #isCurrent: boolean;
 
-  constructor({ engine, leases, coder, counters, trace, turns }: UpdateContext<T>, update: ObjectUpdate<T>) {
+  constructor({ engine, puts, coder, counters, trace, turns }: UpdateContext<T>, update: ObjectUpdate<T>) {
     this.#engine = engine;
-    this.#leases = leases;
+    this.#puts = puts;
     this.#coder = coder;
     this.#counters = counters;
     this.#trace = trace;
@@ -149,7 +149,7 @@ export class UpdateLoop<T extends KubernetesObject> {
     const expectedRevision = this.#state.revision;
     const put = { key, expectedRevision, value, ttlSeconds, ...(signal && { signal }) };
     this.#trace.step('Transaction prepared');
-    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#leases.put(put));
+    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#puts.commit(put));
     const outcome = await this.#counters.request('update', send);
     this.#trace.step('Txn call completed');
     if (!outcome.succeeded) {

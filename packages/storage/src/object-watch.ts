@@ -3,7 +3,7 @@
 import { type GroupResource, type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { expired, internalError, tooLargeResourceVersion } from '@kapstan/api/errors';
 import { formatGroupResource } from '@kapstan/api/internal';
-import type { Engine, EngineEvent, EngineWatch, KeyRange, KeyValue } from './engine.ts';
+import type { Engine, EngineEvent, EngineWatch, EngineWatchSink, KeyRange, KeyValue } from './engine.ts';
 import { keyAfter } from './key-range.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { OrderedSteps } from './ordered-steps.ts';
@@ -33,7 +33,7 @@ export interface ObjectWatchCall<T extends KubernetesObject> {
 }
 
 /** One watch. It ends once, with one error, or without one when it is closed. */
-export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
+export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, EngineWatchSink {
   readonly #context: ObjectWatchContext<T>;
   readonly #call: ObjectWatchCall<T>;
   readonly #everything: boolean;
@@ -113,25 +113,26 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     if (this.#isClosed) return;
     const { range, options } = this.#call;
     const progressNotify = options.progressNotify === true;
-    const { counters, engine } = this.#context;
-    this.#engineWatch = engine.watch(
-      range,
-      { after, progressNotify },
-      {
-        onEvents: (events) => {
-          counters.eventsReceived += events.length;
-          this.#steps.run(this.#needs(events), () => this.#onEvents(events));
-        },
-        onProgress: (revision) => {
-          counters.bookmarks++;
-          if (!progressNotify) return;
-          this.#steps.run(undefined, () => this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false }));
-        },
-        onError: (error) => this.#steps.run(undefined, () => this.#fail(error)),
-      },
-    );
+    this.#engineWatch = this.#context.engine.watch(range, { after, progressNotify }, this);
     // The sink may have closed the watch while the engine delivered its first events.
     if (this.#isClosed) this.#engineWatch.close();
+  }
+
+  // The engine calls the next three.
+
+  onEvents(events: readonly EngineEvent[]): void {
+    this.#context.counters.eventsReceived += events.length;
+    this.#steps.run(this.#needs(events), () => this.#readEvents(events));
+  }
+
+  onProgress(revision: Revision): void {
+    this.#context.counters.bookmarks++;
+    if (this.#call.options.progressNotify !== true) return;
+    this.#steps.run(undefined, () => this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false }));
+  }
+
+  onError(error: Error): void {
+    this.#steps.run(undefined, () => this.#fail(error));
   }
 
   /** Fetches what is needed to read these events. Undefined when nothing is. */
@@ -148,15 +149,15 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     return needs.length === 0 ? undefined : Promise.all(needs);
   }
 
-  #onEvents(events: readonly EngineEvent[]): void {
+  #readEvents(events: readonly EngineEvent[]): void {
     try {
-      for (const event of events) this.#onEngineEvent(event);
+      for (const event of events) this.#readEvent(event);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #onEngineEvent(event: EngineEvent): void {
+  #readEvent(event: EngineEvent): void {
     if (this.#isClosed) return;
     if (event.type === 'delete') {
       this.#emitIf('DELETED', this.#lastState(event));

@@ -122,9 +122,15 @@ export interface StorageWatchOptions<T extends KubernetesObject> {
   readonly deadlineMs?: number;
 }
 
-/** A change reported by a watch. A DELETED event carries the last matching state at the revision of the change. */
+/** A change of one object. A DELETED event carries the last matching state at the revision of the change. */
+export interface ChangeEvent<T extends KubernetesObject> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly stored: Stored<T>;
+}
+
+/** An event of a watch. */
 export type StorageEvent<T extends KubernetesObject> =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly stored: Stored<T> }
+  | ChangeEvent<T>
   | { readonly type: 'BOOKMARK'; readonly revision: Revision; readonly initialEventsEnd: boolean };
 
 /**

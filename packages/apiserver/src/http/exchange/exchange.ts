@@ -12,8 +12,8 @@ import {
   abortResponse,
   type NodeRequest,
   type NodeResponse,
+  NodeResponseStream,
   type ResponseStream,
-  responseStream,
 } from './response-stream.ts';
 import { dropRest, endAndCut, isRestComing, isRestLong } from './unread-body.ts';
 
@@ -258,7 +258,7 @@ export class Exchange {
     const flushHead = (): void => {
       if ('flushHeaders' in response) response.flushHeaders();
     };
-    const stream = responseStream(response, {
+    const stream = new NodeResponseStream(response, {
       whenMayEnd: (end) => this.#whenRecorded(end),
       onWrite: (bytes) => {
         this.#answerBytes += bytes;

@@ -2,13 +2,13 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { type ResponseStream, responseStream } from './response-stream.ts';
+import { NodeResponseStream, type ResponseStream } from './response-stream.ts';
 
 const bytes = (value: string): Uint8Array => Buffer.from(value);
 
 /** What a client gets on its connection for one request, as it comes: head and body. */
 async function answerOf(version: string, answer: (stream: ResponseStream, response: ServerResponse) => void) {
-  const server = createServer((_request, response) => answer(responseStream(response), response));
+  const server = createServer((_request, response) => answer(new NodeResponseStream(response), response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -23,7 +23,7 @@ const chunk = `11\r\n${frame}\r\n`;
 it('sends what readers share as a chunk a write', async () => {
   const told: number[] = [];
   const { body } = await answerOf('1.1', (_stream, response) => {
-    const stream = responseStream(response, { onWrite: (length) => told.push(length) });
+    const stream = new NodeResponseStream(response, { onWrite: (length) => told.push(length) });
     response.flushHeaders();
     stream.writeShared([frame]);
     stream.writeShared([bytes('second\n'), frame]);

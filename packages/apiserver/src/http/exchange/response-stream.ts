@@ -40,49 +40,72 @@ export interface ResponseStreamOptions {
   readonly onWrite?: (bytes: number) => void;
 }
 
-export function responseStream(
-  response: NodeResponse,
-  { whenMayEnd = (end) => end(), onWrite }: ResponseStreamOptions = {},
-): ResponseStream {
-  const sink = 'stream' in response ? response.stream : response;
-  let closed = false;
-  sink.once('close', () => {
-    closed = true;
-  });
-  // A peer that resets the stream is told by "close"; without a listener the error would end the process.
-  sink.on('error', () => {
-    closed = true;
-  });
-  const isClosed = (): boolean => closed || sink.destroyed || sink.writableEnded;
-  return {
-    write: (bytes, onTaken) => {
-      if (isClosed()) return true;
-      onWrite?.(bytes.length);
-      return onTaken === undefined ? sink.write(bytes) : sink.write(bytes, unlessFailed(onTaken));
-    },
-    writeShared: (frames) => {
-      const length = lengthOf(frames);
-      if (isClosed() || length === 0) return true;
-      onWrite?.(length);
-      return 'stream' in response ? response.stream.write(joined(frames)) : writeChunk(response, frames);
-    },
-    takesPieces: true,
-    drained: () => waitForDrain(sink, isClosed),
-    get bufferedBytes() {
-      return sink.writableLength;
-    },
-    get isClosed() {
-      return isClosed();
-    },
-    cork: () => sink.cork(),
-    uncork: () => sink.uncork(),
-    end: () => {
-      if (isClosed()) return;
-      closed = true;
-      whenMayEnd(() => void sink.end());
-    },
-    abort: () => abortResponse(response),
-  };
+/** The body of an answer of Node's HTTP servers. */
+export class NodeResponseStream implements ResponseStream {
+  readonly takesPieces = true;
+  readonly #response: NodeResponse;
+  /** The stream of HTTP/2, or the response of HTTP/1.1. */
+  readonly #sink: ServerResponse | Http2ServerResponse['stream'];
+  readonly #options: ResponseStreamOptions;
+  #isClosed = false;
+
+  constructor(response: NodeResponse, options: ResponseStreamOptions = {}) {
+    this.#response = response;
+    this.#options = options;
+    this.#sink = 'stream' in response ? response.stream : response;
+    const close = (): void => {
+      this.#isClosed = true;
+    };
+    this.#sink.once('close', close);
+    // A peer that resets the stream is told by "close"; without a listener the error would end the process.
+    this.#sink.on('error', close);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed || this.#sink.destroyed || this.#sink.writableEnded;
+  }
+
+  get bufferedBytes(): number {
+    return this.#sink.writableLength;
+  }
+
+  write(bytes: Uint8Array, onTaken?: () => void): boolean {
+    if (this.isClosed) return true;
+    this.#options.onWrite?.(bytes.length);
+    return onTaken === undefined ? this.#sink.write(bytes) : this.#sink.write(bytes, unlessFailed(onTaken));
+  }
+
+  writeShared(frames: readonly Uint8Array[]): boolean {
+    const length = lengthOf(frames);
+    if (this.isClosed || length === 0) return true;
+    this.#options.onWrite?.(length);
+    const response = this.#response;
+    return 'stream' in response ? response.stream.write(joined(frames)) : writeChunk(response, frames);
+  }
+
+  drained(): Promise<void> {
+    return waitForDrain(this.#sink, () => this.isClosed);
+  }
+
+  cork(): void {
+    this.#sink.cork();
+  }
+
+  uncork(): void {
+    this.#sink.uncork();
+  }
+
+  end(): void {
+    if (this.isClosed) return;
+    this.#isClosed = true;
+    const { whenMayEnd } = this.#options;
+    if (whenMayEnd === undefined) this.#sink.end();
+    else whenMayEnd(() => void this.#sink.end());
+  }
+
+  abort(): void {
+    abortResponse(this.#response);
+  }
 }
 
 /** For the callbacks of Node's streams. */

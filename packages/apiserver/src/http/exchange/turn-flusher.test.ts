@@ -7,7 +7,7 @@ describe('TurnFlusher', () => {
   it('runs what was scheduled once, in order, after the turn', async () => {
     const flusher = new TurnFlusher();
     const ran: number[] = [];
-    for (let i = 0; i < 3; i++) flusher.schedule(() => ran.push(i));
+    for (let i = 0; i < 3; i++) flusher.schedule({ flush: () => ran.push(i) });
     await Promise.resolve();
     expect(ran).toEqual([]);
     await nextTurn();
@@ -19,7 +19,7 @@ describe('TurnFlusher', () => {
   it('lets the event loop turn between the flushes of many sockets', async () => {
     const flusher = new TurnFlusher();
     const ran: number[] = [];
-    for (let i = 0; i < 1_000; i++) flusher.schedule(() => ran.push(i));
+    for (let i = 0; i < 1_000; i++) flusher.schedule({ flush: () => ran.push(i) });
     await nextTurn();
     expect(ran.length).toBeGreaterThan(0);
     expect(ran.length).toBeLessThanOrEqual(100);
@@ -30,11 +30,13 @@ describe('TurnFlusher', () => {
   it('puts what a flush schedules behind what waits already', async () => {
     const flusher = new TurnFlusher();
     const ran: string[] = [];
-    flusher.schedule(() => {
-      ran.push('first');
-      flusher.schedule(() => ran.push('again'));
+    flusher.schedule({
+      flush: () => {
+        ran.push('first');
+        flusher.schedule({ flush: () => ran.push('again') });
+      },
     });
-    flusher.schedule(() => ran.push('second'));
+    flusher.schedule({ flush: () => ran.push('second') });
     while (ran.length < 3) await nextTurn();
     expect(ran).toEqual(['first', 'second', 'again']);
   });

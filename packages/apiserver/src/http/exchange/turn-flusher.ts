@@ -4,13 +4,17 @@
 /** Encrypting and writing one event takes some 40 us a socket: this is a few milliseconds. */
 const flushesPerTurn = 64;
 
+export interface Flushable {
+  flush(): void;
+}
+
 export class TurnFlusher {
-  readonly #pending: (() => void)[] = [];
+  readonly #pending: Flushable[] = [];
   #isScheduled = false;
 
-  /** Runs `flush` once, soon, after everything that happens in this turn. Many of them take several turns, in order. */
-  schedule(flush: () => void): void {
-    this.#pending.push(flush);
+  /** Flushes once, soon, after everything that happens in this turn. Many of them take several turns, in order. */
+  schedule(waiting: Flushable): void {
+    this.#pending.push(waiting);
     this.#scheduleRun();
   }
 
@@ -21,9 +25,9 @@ export class TurnFlusher {
   }
 
   #run(): void {
-    const flushes = this.#pending.splice(0, flushesPerTurn);
+    const due = this.#pending.splice(0, flushesPerTurn);
     this.#isScheduled = false;
     if (this.#pending.length > 0) this.#scheduleRun();
-    for (const flush of flushes) flush();
+    for (const waiting of due) waiting.flush();
   }
 }

@@ -4,7 +4,8 @@ import { type Clock, delay, type GroupResource } from '@kapstan/api';
 import { formatGroupResource, type GroupVersionResource } from '@kapstan/api/internal';
 import { DurationHistogram, Histogram, type MetricFamily } from '@kapstan/storage';
 import type { RequestScope } from '../exchange/request-labels.ts';
-import type { OverflowReason, WatchResponse } from './watch-response.ts';
+import type { WatchResponse } from './watch-response.ts';
+import type { OverflowReason } from './watch-response-options.ts';
 
 interface Overflows extends GroupResource {
   readonly count: number;

@@ -1,42 +1,18 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind.
 // Source: apiserver endpoints/handlers/watch.go.
-import type { Clock, UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
-import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { StoredObject } from '../answer/encodings.ts';
 import type { ResponseStream } from '../exchange/response-stream.ts';
-import type { TurnFlusher } from '../exchange/turn-flusher.ts';
+import type { Flushable } from '../exchange/turn-flusher.ts';
 import { pieceBytes, piecesOf } from './frame-pieces.ts';
-import type { InitialSlice, InitialSlices } from './initial-slices.ts';
-import type { BudgetedWatch, BudgetReason, WatchAccount, WatchBudget } from './watch-budget.ts';
-import type { WatchFrames, WatchItem } from './watch-frames.ts';
-
-/** Why a watch was too slow: its socket took nothing; too much waits in it; or in all watches of its user or of the server. */
-export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
-
-export interface WatchResponseOptions {
-  readonly frames: WatchFrames;
-  readonly initialSlices: InitialSlices;
-  readonly allowBookmarks: boolean;
-  /** Bytes of live events that may wait for the peer; the initial events do not count. */
-  readonly maxBufferedBytes: number;
-  readonly budget: WatchBudget;
-  /** Whose watch it is. */
-  readonly userName: string;
-  readonly flusher: TurnFlusher;
-  readonly clock: Clock;
-  /** Told the bytes of each event that is written. */
-  readonly sizes: Pick<Histogram, 'observe'>;
-  /** The bookmark that ends the initial events goes out. Called once, where bookmarks are allowed. */
-  onInitialEventsSent(): void;
-  /** The peer was too slow and its watch is ended. */
-  onOverflow(reason: OverflowReason): void;
-  /** No more events are taken; what waits is still sent. Called once, before `onEnd`. */
-  onEnding(): void;
-  /** The stream is over, for whatever reason. Called once. */
-  onEnd(): void;
-}
+import type { InitialSlice } from './initial-slices.ts';
+import { ReaderPace } from './reader-pace.ts';
+import type { BudgetedWatch, BudgetReason, WatchAccount } from './watch-budget.ts';
+import type { WatchItem } from './watch-frames.ts';
+import type { OverflowReason, WatchResponseOptions } from './watch-response-options.ts';
 
 /** Live events as bytes, which are shared; initial ones as they came, to be encoded when the socket has room. */
 type Pending = WatchItem | Uint8Array;
@@ -50,23 +26,20 @@ const sliceBytes = 32 * 1024;
 /** From here on initial events wait in the cache, where they cost nothing: so many of them, or so many bytes of encoded ones. */
 const fullEvents = 500;
 const fullBytes = 1_048_576;
-/** What may wait for a reader that goes on reading, in bounds of one that does not. */
-const boundsInAll = 8;
-/** A socket that has taken nothing for so long is stuck. A burst within one turn says nothing about its reader. */
-const stuckMs = 500;
 
 /**
  * Events wait as references until the socket takes them, so the initial events of a large list cost no copy. Live
  * events are bounded in bytes, and there are two ways to be too slow:
- * - stuck: for {@link stuckMs} the socket took nothing, and more than `maxBufferedBytes` came meanwhile. The stream is
+ * - stuck: for half a second the socket took nothing, and more than `maxBufferedBytes` came meanwhile. The stream is
  *   aborted: bytes in a full socket can never be ended in peace, and the client has to see that they are not whole.
  * - behind: the socket takes bytes, but several bounds of them wait. No more events are taken, what waits is sent, then
  *   the stream ends in peace, as when kube-apiserver's cache terminates a watcher. The client has got further, so a
  *   resume from its last version makes progress however much there is to replay.
  * What waits also counts in the budget of all watches, which aborts the greediest of them.
  */
-export class WatchResponse implements StorageWatchSink<UnstructuredObject>, BudgetedWatch {
+export class WatchResponse implements StorageWatchSink<UnstructuredObject>, BudgetedWatch, Flushable {
   readonly #options: WatchResponseOptions;
+  readonly #pace: ReaderPace;
   #stream: ResponseStream | undefined;
   #queue: Pending[] = [];
   #head = 0;
@@ -80,21 +53,16 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   #isAccounted = false;
   /** Size of the live events in the queue. */
   #waitingBytes = 0;
-  /** The socket has had no room since the last flush. */
-  #isBlocked = false;
-  #blockedSinceMs = 0;
-  /** What came since it was last seen to take bytes. */
-  #bytesWhileBlocked = 0;
   #isInitial = true;
   #isScheduled = false;
   #isEnding = false;
   #isEnded = false;
   #hasBegun = false;
   onRoom: (() => void) | undefined;
-  readonly #flushLater = (): void => this.#flush();
 
   constructor(options: WatchResponseOptions) {
     this.#options = options;
+    this.#pace = new ReaderPace(options);
   }
 
   get isFull(): boolean {
@@ -155,28 +123,16 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     if (bytes === undefined) return this.finish();
     this.#queue.push(bytes);
     this.#waitingBytes += bytes.length;
-    if (this.#isBlocked) this.#bytesWhileBlocked += bytes.length;
+    this.#pace.noteWaiting(bytes.length);
     if (this.#isAccounted) this.#account?.hold(bytes);
     if (this.#isInitial || this.#isEnding) return;
-    if (this.#isStuck()) this.#overflow('stuck', () => this.abort());
-    else if (this.#isBehind()) this.#overflow('behind', () => this.finish());
+    if (this.#pace.isStuck) this.#overflow('stuck', () => this.abort());
+    else if (this.#pace.isBehind(this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0)))
+      this.#overflow('behind', () => this.finish());
   }
 
   endForBudget(reason: BudgetReason): void {
     this.#overflow(reason, () => this.abort());
-  }
-
-  #isStuck(): boolean {
-    const { clock, maxBufferedBytes } = this.#options;
-    if (!this.#isBlocked || this.#bytesWhileBlocked <= maxBufferedBytes) return false;
-    return clock.monotonicNow() - this.#blockedSinceMs >= stuckMs;
-  }
-
-  /** Not before the socket was tried: what comes in one turn, as the replay of a resume may, was not slow to be read. */
-  #isBehind(): boolean {
-    if (!this.#isBlocked) return false;
-    const buffered = this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0);
-    return buffered > this.#options.maxBufferedBytes * boundsInAll;
   }
 
   #overflow(reason: OverflowReason, end: () => void): void {
@@ -244,10 +200,11 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   #schedule(): void {
     if (this.#isScheduled || this.#stream === undefined || this.#isEnded) return;
     this.#isScheduled = true;
-    this.#options.flusher.schedule(this.#flushLater);
+    this.#options.flusher.schedule(this);
   }
 
-  #flush(): void {
+  /** Writes what waits, as much as the socket takes. Called by the flusher, at the end of the turn. */
+  flush(): void {
     this.#isScheduled = false;
     const stream = this.#stream;
     if (stream === undefined || this.#isEnded) return;
@@ -284,13 +241,11 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   /** Keeps `#isScheduled` set, so that events that come meanwhile only queue up. */
   #resumeWhenDrained(stream: ResponseStream): void {
     this.#isScheduled = true;
-    this.#isBlocked = true;
-    this.#blockedSinceMs = this.#options.clock.monotonicNow();
-    this.#bytesWhileBlocked = 0;
+    this.#pace.block();
     void stream.drained().then(() => {
-      this.#isBlocked = false;
+      this.#pace.unblock();
       this.#account?.holdOwn(0);
-      this.#flush();
+      this.flush();
     });
     this.#accountFor(stream);
   }

@@ -82,7 +82,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
     const namespace = this.#namespace(asked);
     const found = store('watch', namespace);
     requireListOptions({ ...options, ...initialEvents(options) }, 'watch');
-    const watch = found.watch(contextFor(namespace, undefined), request, sinkOf(subscriber));
+    const watch = found.watch(contextFor(namespace, undefined), request, new SubscriberSink(subscriber));
     onOpen?.();
     const cancelTimer = durationMs > 0 ? clock.setBackgroundTimer(() => subscriber.complete(), durationMs) : undefined;
     const abort = (): void => subscriber.error(signal?.reason);
@@ -136,13 +136,22 @@ function initialEvents(options: WatchOptions): Pick<WatchOptions, 'sendInitialEv
   return isUnsaid ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {};
 }
 
-function sinkOf<T extends KubernetesObject>(
-  subscriber: Subscriber<WatchEvent<T>>,
-): StorageWatchSink<UnstructuredObject> {
-  return {
-    onEvent: (event) => subscriber.next(eventOf<T>(event)),
-    onEnd: (error) => (error === undefined ? subscriber.complete() : subscriber.error(error)),
-  };
+/** Passes a watch of the store on to a subscriber, each event in the turn in which it comes. */
+class SubscriberSink<T extends KubernetesObject> implements StorageWatchSink<UnstructuredObject> {
+  readonly #subscriber: Subscriber<WatchEvent<T>>;
+
+  constructor(subscriber: Subscriber<WatchEvent<T>>) {
+    this.#subscriber = subscriber;
+  }
+
+  onEvent(event: StorageEvent<UnstructuredObject>): void {
+    this.#subscriber.next(eventOf<T>(event));
+  }
+
+  onEnd(error?: Error): void {
+    if (error === undefined) this.#subscriber.complete();
+    else this.#subscriber.error(error);
+  }
 }
 
 function eventOf<T extends KubernetesObject>(event: StorageEvent<UnstructuredObject>): WatchEvent<T> {

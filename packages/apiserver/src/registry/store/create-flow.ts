@@ -1,4 +1,4 @@
-// Create: from a decoded object to the stored one.
+// CreateFlow: from a decoded object to the stored one. Called by generic-store.ts, and by update-flow.ts where an update creates.
 // Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
 
 import {
@@ -21,6 +21,7 @@ import {
   metaOf,
   wipeSystemMetadata,
 } from '../meta/object-meta.ts';
+import type { AdmissionAttributes } from './admission-control.ts';
 import { objectKeyOf } from './key-functions.ts';
 import {
   admissionAttributes,
@@ -35,74 +36,159 @@ import {
   validatorOf,
 } from './store-parts.ts';
 
-/** Creates the object, which is taken over and changed. */
-export async function createObject<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  object: T,
-): Promise<Stored<T>> {
-  wipeSystemMetadata(metaOf(object));
-  ensureNamespace(metaOf(object), requestNamespace(parts, context));
-  dedupeOwners(object, context, '');
-  await admitCreate(parts, context, { object, subresource: '', managedFields: 'tracked' });
-  try {
-    return await createNamed(parts, context, object);
-  } catch (error) {
-    // Managed fields can be what makes an object too large. Source: the create handler.
-    if (!isTooLarge(error) || metaOf(object).managedFields === undefined) throw answer(error);
-    delete metaOf(object).managedFields;
-    return await createNamed(parts, context, object).catch((again: unknown) => {
-      throw answer(again);
-    });
-  }
-
-  function answer(error: unknown): Error {
-    return statusOf(parts, error, { verb: 'create', name: metaOf(object).name ?? '' });
-  }
-}
-
-export interface CreateAdmission<T extends KubernetesObject> {
+export interface CreateRequest<T extends KubernetesObject> {
+  /** The flow takes it over and changes it. */
   readonly object: T;
-  readonly subresource: string;
-  readonly managedFields: 'tracked' | 'given';
+  /** Name of the subresource through which it is created. Default: none. */
+  readonly subresource?: string;
+  /** 'given': the object has the managedFields that it is to have. Default 'tracked'. */
+  readonly managedFields?: 'tracked' | 'given';
 }
 
-/** What the handler does before the store sees the object: fields tracked, admission may change it, owners deduplicated. */
-export async function admitCreate<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  { object, subresource, managedFields }: CreateAdmission<T>,
-): Promise<void> {
-  if (managedFields === 'tracked') {
-    const definition = parts.definition as unknown as ResourceDefinition<UnstructuredObject>;
-    const tracking = parts.managedFields?.onCreate(object, { context, definition, subresource });
-    if (tracking !== undefined) await tracking;
-  }
-  await context.nextTurn?.();
-  if (parts.admission !== undefined) {
-    const { name = '', managedFields: entries } = object.metadata ?? {};
-    const attributes = admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object });
-    await parts.admission.admit(attributes);
-    const checking = parts.managedFields?.afterAdmission(object, entries, context);
-    if (checking !== undefined) await checking;
-  }
-  dedupeOwners(object, context, afterAdmission);
-}
+/** One create, over all attempts to find a name. */
+export class CreateFlow<T extends KubernetesObject> {
+  readonly #parts: StoreParts<T>;
+  readonly #context: RequestContext;
+  readonly #object: T;
+  readonly #subresource: string;
+  readonly #managedFields: 'tracked' | 'given';
 
-/** Tries up to eight names when the name is to be generated. */
-async function createNamed<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  object: T,
-): Promise<Stored<T>> {
-  const meta = metaOf(object);
-  if (meta.name || !meta.generateName) return createOnce(parts, context, object);
-  for (let attempt = 1; ; attempt++) {
+  constructor(parts: StoreParts<T>, context: RequestContext, request: CreateRequest<T>) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#object = request.object;
+    this.#subresource = request.subresource ?? '';
+    this.#managedFields = request.managedFields ?? 'tracked';
+  }
+
+  async run(): Promise<Stored<T>> {
+    const object = this.#object;
+    wipeSystemMetadata(metaOf(object));
+    ensureNamespace(metaOf(object), requestNamespace(this.#parts, this.#context));
+    dedupeOwners(object, this.#context, '');
+    await this.admit();
     try {
-      return await createOnce(parts, context, await copyFor(context, object));
+      return await this.#createNamed();
     } catch (error) {
-      if (!isAlreadyExists(error) || attempt >= maxNameAttempts) throw error;
+      // Managed fields can be what makes an object too large. Source: the create handler.
+      if (!isTooLarge(error) || metaOf(object).managedFields === undefined) throw this.#answer(error);
+      delete metaOf(object).managedFields;
+      return await this.#createNamed().catch((again: unknown) => {
+        throw this.#answer(again);
+      });
     }
+  }
+
+  /** Does what precedes the store: fields are tracked, admission may change the object, owners are deduplicated. */
+  async admit(): Promise<void> {
+    const [parts, context, object] = [this.#parts, this.#context, this.#object];
+    if (this.#managedFields === 'tracked') {
+      const definition = parts.definition as unknown as ResourceDefinition<UnstructuredObject>;
+      const tracking = parts.managedFields?.onCreate(object, { context, definition, subresource: this.#subresource });
+      if (tracking !== undefined) await tracking;
+    }
+    await context.nextTurn?.();
+    if (parts.admission !== undefined) {
+      const { managedFields: entries } = object.metadata ?? {};
+      await parts.admission.admit(this.#attributes(object));
+      const checking = parts.managedFields?.afterAdmission(object, entries, context);
+      if (checking !== undefined) await checking;
+    }
+    dedupeOwners(object, context, afterAdmission);
+  }
+
+  /** Tries up to eight names when the name is to be generated. */
+  async #createNamed(): Promise<Stored<T>> {
+    const meta = metaOf(this.#object);
+    if (meta.name || !meta.generateName) return this.#createOnce(this.#object);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#createOnce(await copyFor(this.#context, this.#object));
+      } catch (error) {
+        if (!isAlreadyExists(error) || attempt >= maxNameAttempts) throw error;
+      }
+    }
+  }
+
+  async #createOnce(object: T): Promise<Stored<T>> {
+    const finish = await this.reserve(object);
+    let committed = false;
+    try {
+      await this.prepare(object);
+      const stored = await this.#write(object);
+      committed = !this.#context.dryRun;
+      return stored;
+    } finally {
+      await finish?.(committed);
+    }
+  }
+
+  /** Source: registry.Store BeginCreate: the first thing that happens to the named object. */
+  async reserve(object: T): Promise<FinishReservation | undefined> {
+    this.#fillNames(object);
+    return this.#parts.definition.allocation?.create(this.#parts.store, this.#context, object);
+  }
+
+  #fillNames(object: T): void {
+    const { newUid, clock, random } = this.#parts;
+    const meta = metaOf(object);
+    fillSystemMetadata(meta, { uid: newUid(), nowMs: clock.now() });
+    if (!meta.name && meta.generateName) meta.name = generateName(meta.generateName, random);
+  }
+
+  /** Strategy, validation, warnings, canonical form, validating admission. Source: rest.BeforeCreate. */
+  async prepare(object: T): Promise<void> {
+    const [parts, context] = [this.#parts, this.#context];
+    const { strategy } = parts.definition;
+    ensureNamespace(metaOf(object), requestNamespace(parts, context));
+    const slices = context.nextTurn === undefined ? undefined : strategy.prepareForCreateInSlices?.(object, context);
+    if (slices === undefined) strategy.prepareForCreate(object, context);
+    else await runInTurns(slices, context.signal);
+    const meta = metaOf(object);
+    delete meta.deletionTimestamp;
+    delete meta.deletionGracePeriodSeconds;
+    dropEmptyMetadata(meta);
+    const view = object as DeepReadonly<T>;
+    const validating = requireValid(parts, { strategy, context, object: view }, '');
+    if (validating !== undefined) await validating;
+    if (validating !== undefined || context.nextTurn !== undefined) await this.#requireCreatable(object);
+    strategy.canonicalize?.(object);
+    await context.nextTurn?.();
+    await context.authorizeCreate?.();
+    const validator = validatorOf(parts);
+    if (validator !== undefined) await validator.validate(this.#attributes(object));
+  }
+
+  /** Seconds may lie between admission and the end of a large object's validation: its namespace or definition may have gone meanwhile. */
+  async #requireCreatable(object: T): Promise<void> {
+    this.#parts.definition.strategy.requireCreatable?.(object as DeepReadonly<T>);
+    await this.#parts.admission?.recheck?.(this.#attributes(object));
+  }
+
+  #attributes(object: T): AdmissionAttributes {
+    const name = object.metadata?.name ?? '';
+    const call = { context: this.#context, operation: 'CREATE', subresource: this.#subresource, name, object } as const;
+    return admissionAttributes(this.#parts, call);
+  }
+
+  async #write(object: T): Promise<Stored<T>> {
+    const [parts, context] = [this.#parts, this.#context];
+    const name = object.metadata?.name ?? '';
+    const key = objectKeyOf(parts.keys, context.namespace, name);
+    forgiveVersion(object, context);
+    const ttl = ttlOf(parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false));
+    const hints = { ...ttl, ...signalOf(context), isLarge: context.nextTurn !== undefined };
+    try {
+      return await storageFor(parts, context).create(key, object, hints);
+    } catch (error) {
+      if (isTooLarge(error)) throw error;
+      const status = statusOf(parts, error, { verb: 'create', name });
+      throw isAlreadyExists(status) ? await existsAnswer(parts, { key, object, status }) : status;
+    }
+  }
+
+  #answer(error: unknown): Error {
+    return statusOf(this.#parts, error, { verb: 'create', name: metaOf(this.#object).name ?? '' });
   }
 }
 
@@ -113,104 +199,9 @@ export async function copyFor<T extends object>(context: RequestContext, object:
   ) as T;
 }
 
-async function createOnce<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  object: T,
-): Promise<Stored<T>> {
-  const finish = await reserveForCreate(parts, context, object);
-  let committed = false;
-  try {
-    await prepareCreate(parts, context, { object, subresource: '' });
-    const stored = await write(parts, context, object);
-    committed = !context.dryRun;
-    return stored;
-  } finally {
-    await finish?.(committed);
-  }
-}
-
-/** Source: registry.Store BeginCreate: the first thing that happens to the named object. */
-export async function reserveForCreate<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  object: T,
-): Promise<FinishReservation | undefined> {
-  fillNames(parts, object);
-  return parts.definition.allocation?.create(parts.store, context, object);
-}
-
-function fillNames<T extends KubernetesObject>(parts: StoreParts<T>, object: T): void {
-  const meta = metaOf(object);
-  fillSystemMetadata(meta, { uid: parts.newUid(), nowMs: parts.clock.now() });
-  if (!meta.name && meta.generateName) meta.name = generateName(meta.generateName, parts.random);
-}
-
-/** Strategy, validation, warnings, canonical form, validating admission. Source: rest.BeforeCreate. */
-export async function prepareCreate<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  { object, subresource }: { readonly object: T; readonly subresource: string },
-): Promise<void> {
-  const { strategy } = parts.definition;
-  ensureNamespace(metaOf(object), requestNamespace(parts, context));
-  const slices = context.nextTurn === undefined ? undefined : strategy.prepareForCreateInSlices?.(object, context);
-  if (slices === undefined) strategy.prepareForCreate(object, context);
-  else await runInTurns(slices, context.signal);
-  const meta = metaOf(object);
-  delete meta.deletionTimestamp;
-  delete meta.deletionGracePeriodSeconds;
-  dropEmptyMetadata(meta);
-  const view = object as DeepReadonly<T>;
-  const validating = requireValid(parts, { strategy, context, object: view }, '');
-  if (validating !== undefined) await validating;
-  if (validating !== undefined || context.nextTurn !== undefined) {
-    await requireCreatable(parts, context, { object, subresource });
-  }
-  strategy.canonicalize?.(object);
-  await context.nextTurn?.();
-  await context.authorizeCreate?.();
-  const validator = validatorOf(parts);
-  if (validator === undefined) return;
-  const name = meta.name ?? '';
-  const call = { context, operation: 'CREATE', subresource, name, object } as const;
-  await validator.validate(admissionAttributes(parts, call));
-}
-
-/** Seconds may lie between admission and the end of a large object's validation: its namespace or definition may have gone meanwhile. */
-async function requireCreatable<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  { object, subresource }: { readonly object: T; readonly subresource: string },
-): Promise<void> {
-  parts.definition.strategy.requireCreatable?.(object as DeepReadonly<T>);
-  const name = object.metadata?.name ?? '';
-  const call = { context, operation: 'CREATE', subresource, name, object } as const;
-  await parts.admission?.recheck?.(admissionAttributes(parts, call));
-}
-
 /** Namespace that an object of this request lies in. Source: rest.ExpectedNamespaceForResource. */
 export function requestNamespace<T extends KubernetesObject>(parts: StoreParts<T>, context: RequestContext): string {
   return parts.definition.namespaced ? context.namespace : '';
-}
-
-async function write<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  object: T,
-): Promise<Stored<T>> {
-  const name = object.metadata?.name ?? '';
-  const key = objectKeyOf(parts.keys, context.namespace, name);
-  forgiveVersion(object, context);
-  const ttl = ttlOf(parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false));
-  const hints = { ...ttl, ...signalOf(context), isLarge: context.nextTurn !== undefined };
-  try {
-    return await storageFor(parts, context).create(key, object, hints);
-  } catch (error) {
-    if (isTooLarge(error)) throw error;
-    const status = statusOf(parts, error, { verb: 'create', name });
-    throw isAlreadyExists(status) ? await existsAnswer(parts, { key, object, status }) : status;
-  }
 }
 
 /** Kubernetes takes no offence at a version that is no number, nor at any in a dry run: they are dropped. */

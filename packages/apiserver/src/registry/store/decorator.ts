@@ -1,6 +1,6 @@
 // Decorator: fills in what a kind computes on read, once for each stored object. registry.Store.Decorator of the Go library.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
-import { Stored, TurnBudget } from '@kapstan/storage';
+import { type ChangeEvent, Stored, TurnBudget } from '@kapstan/storage';
 
 /** Gives each Stored its decorated twin, always the same one, so that its bytes are shared by all readers and watchers. */
 export class Decorator<T extends KubernetesObject> {
@@ -22,6 +22,11 @@ export class Decorator<T extends KubernetesObject> {
     twin.storedBytes = stored.storedBytes;
     this.#twins.set(stored, twin);
     return twin;
+  }
+
+  ofEvent(event: ChangeEvent<T>): ChangeEvent<T> {
+    const stored = this.of(event.stored);
+    return stored === event.stored ? event : { type: event.type, stored };
   }
 
   /** The twins of a list, which may be long: others get their turn in between. */

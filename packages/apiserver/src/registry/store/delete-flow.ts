@@ -1,4 +1,4 @@
-// Delete: graceful, with finalizers, or at once.
+// DeleteFlow: graceful, with finalizers, or at once. Called by generic-store.ts.
 // Source: apiserver registry/generic/registry/store.go (Delete).
 
 import { type DeepReadonly, deepCopy, formatTime, isNotFound, type KubernetesObject } from '@kapstan/api';
@@ -18,14 +18,6 @@ export interface DeleteCall {
   readonly request: DeleteRequest;
 }
 
-export async function deleteObject<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  call: DeleteCall,
-): Promise<DeleteAnswer<T>> {
-  return new Deletion(parts, context, call).run();
-}
-
 type NextStep = 'delete' | 'pending' | 'again';
 
 /** What a pass over the live object asks for instead of what it was made for, thrown out of the loop of the storage. */
@@ -39,7 +31,7 @@ class LeaveLoop extends Error {
 }
 
 /** One deletion from its first read to its answer. */
-class Deletion<T extends KubernetesObject> {
+export class DeleteFlow<T extends KubernetesObject> {
   readonly #parts: StoreParts<T>;
   readonly #context: RequestContext;
   readonly #name: string;

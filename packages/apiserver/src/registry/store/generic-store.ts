@@ -8,7 +8,6 @@ import {
   DryRunStorage,
   normalizePrefix,
   type Storage,
-  type StorageEvent,
   type StorageWatch,
   type StorageWatchSink,
   type Stored,
@@ -28,16 +27,17 @@ import type {
   WatchRequest,
 } from '../definition/resource-store.ts';
 import type { AdmissionControl } from './admission-control.ts';
-import { createObject } from './create-flow.ts';
+import { AnsweringSink } from './answering-sink.ts';
+import { CreateFlow } from './create-flow.ts';
 import { Decorator } from './decorator.ts';
 import { deleteCollection } from './delete-collection.ts';
-import { deleteObject } from './delete-flow.ts';
+import { DeleteFlow } from './delete-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
 import type { LargeValidation } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { selectionKeys, selectionPredicate } from './selection.ts';
 import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
-import { updateObject } from './update-flow.ts';
+import { UpdateFlow } from './update-flow.ts';
 
 /** Where the request goes through besides the store; the same for all resources of a server. */
 export interface StoreHooks {
@@ -66,8 +66,6 @@ export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHo
   /** What all keys begin with. Default "/registry". */
   readonly keyPrefix?: string;
 }
-
-type ObjectStorageEvent<T extends KubernetesObject> = Extract<StorageEvent<T>, { readonly stored: Stored<T> }>;
 
 /** Verbs of one resource. Stateless but for its storage: any number may share one. */
 export class GenericStore<T extends KubernetesObject = UnstructuredObject> implements ResourceStore<T> {
@@ -101,7 +99,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async create(context: RequestContext, object: T): Promise<Stored<T>> {
-    return this.#decorator.of(await createObject(this.#parts, context, object));
+    return this.#decorator.of(await new CreateFlow(this.#parts, context, { object }).run());
   }
 
   async get(
@@ -166,7 +164,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
     };
     try {
-      const watch = this.#parts.storage.watch(key, options, this.#answering(sink));
+      const watch = this.#parts.storage.watch(key, options, new AnsweringSink(sink, this.#parts, this.#decorator));
       return endedBy(watch, context.signal);
     } catch (error) {
       throw statusOf(this.#parts, error, { verb: 'watch', name: '' });
@@ -174,7 +172,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
-    const { stored, created } = await updateObject(this.#parts, context, request);
+    const { stored, created } = await new UpdateFlow(this.#parts, context, request).run();
     return { stored: this.#decorator.of(stored), created };
   }
 
@@ -188,33 +186,12 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
-    const answer = await deleteObject(this.#parts, context, { name, request });
+    const answer = await new DeleteFlow(this.#parts, context, { name, request }).run();
     return answer.stored === undefined ? answer : { ...answer, stored: this.#decorator.of(answer.stored) };
   }
 
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {
     return deleteCollection(this, context, { request, select, workers: this.#parts.deleteCollectionWorkers });
-  }
-
-  /** The very same event where the kind computes nothing on read. */
-  #decorated(event: ObjectStorageEvent<T>): ObjectStorageEvent<T> {
-    const stored = this.#decorator.of(event.stored);
-    return stored === event.stored ? event : { type: event.type, stored };
-  }
-
-  /** The same sink, told StatusErrors instead of StorageErrors. */
-  #answering(sink: StorageWatchSink<T>): StorageWatchSink<T> {
-    return {
-      onEvent: (event) => sink.onEvent(event.type === 'BOOKMARK' ? event : this.#decorated(event)),
-      get isFull() {
-        return sink.isFull ?? false;
-      },
-      set onRoom(callback: (() => void) | undefined) {
-        sink.onRoom = callback;
-      },
-      onEnd: (error) =>
-        sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' })),
-    };
   }
 }
 

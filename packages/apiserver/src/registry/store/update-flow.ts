@@ -1,4 +1,4 @@
-// Update: PUT, PATCH, apply and status alike, as one compare-and-set loop.
+// UpdateFlow: PUT, PATCH, apply and status alike, as one compare-and-set loop. Called by generic-store.ts.
 // Source: apiserver registry/generic/registry/store.go (Update).
 
 import {
@@ -30,7 +30,7 @@ import {
   metaOf,
   wipeSystemMetadata,
 } from '../meta/object-meta.ts';
-import { admitCreate, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
+import { CreateFlow, requestNamespace } from './create-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import {
@@ -51,14 +51,6 @@ import {
 const optimisticLockText =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-export async function updateObject<T extends KubernetesObject>(
-  parts: StoreParts<T>,
-  context: RequestContext,
-  request: UpdateRequest<T>,
-): Promise<UpdateAnswer<T>> {
-  return new Update(parts, context, request).run();
-}
-
 /** The last finalizer of an object that is being deleted was removed: it goes away instead of being written. */
 class EmptiedFinalizers<T extends KubernetesObject> extends Error {
   readonly object: T;
@@ -72,7 +64,7 @@ class EmptiedFinalizers<T extends KubernetesObject> extends Error {
 }
 
 /** One update, over all attempts of its compare-and-set loop. */
-class Update<T extends KubernetesObject> {
+export class UpdateFlow<T extends KubernetesObject> {
   readonly #parts: StoreParts<T>;
   readonly #context: RequestContext;
   readonly #request: UpdateRequest<T>;
@@ -271,12 +263,17 @@ class Update<T extends KubernetesObject> {
     const object = await this.#request.transform(undefined, this.#trackPart);
     metaOf(object).name ??= this.#request.name;
     const managedFields = this.#request.managedFields ?? 'tracked';
-    await admitCreate(this.#parts, this.#context, { object, subresource: this.#subresource, managedFields });
+    const create = new CreateFlow(this.#parts, this.#context, {
+      object,
+      subresource: this.#subresource,
+      managedFields,
+    });
+    await create.admit();
     sentRevision(object);
     wipeSystemMetadata(metaOf(object));
     delete metaOf(object).resourceVersion;
-    this.#finish = await reserveForCreate(this.#parts, this.#context, object);
-    await prepareCreate(this.#parts, this.#context, { object, subresource: this.#subresource });
+    this.#finish = await create.reserve(object);
+    await create.prepare(object);
     const isLarge = this.#context.nextTurn !== undefined;
     return {
       object,

@@ -1,0 +1,52 @@
+// SourceHandler hears the changes of one source of a controller, in one shape. Called by the source's informer; controller-sources.ts is
+// above it.
+import { type DeepReadonly, type KubernetesObject, type ObjectKey, objectKey, type Resource } from '@kapstan/api';
+import {
+  type DeletedFinalStateUnknown,
+  isDeletedFinalStateUnknown,
+  type ObjectChange,
+  type ResourceEventHandler,
+} from '@kapstan/informers';
+import { nameOf } from './change-to-keys.ts';
+import type { ReconcileKeys } from './controller-builder.ts';
+import type { Predicate } from './predicate.ts';
+
+/** Whose changes are heard, which of them, and what they make necessary. */
+export interface Source {
+  readonly kind: Resource;
+  readonly when: Predicate<KubernetesObject>;
+  readonly keysOf: (object: DeepReadonly<KubernetesObject>) => ReconcileKeys;
+}
+
+export interface ChangeSink {
+  onChange(change: ObjectChange<KubernetesObject>, source: Source): void;
+}
+
+export class SourceHandler implements ResourceEventHandler<KubernetesObject> {
+  readonly #sink: ChangeSink;
+  readonly #source: Source;
+
+  constructor(sink: ChangeSink, source: Source) {
+    this.#sink = sink;
+    this.#source = source;
+  }
+
+  onAdd(object: DeepReadonly<KubernetesObject>, isInInitialList: boolean): void {
+    this.#sink.onChange({ type: 'added', key: keyOf(object), object, isInInitialList }, this.#source);
+  }
+
+  onUpdate(oldObject: DeepReadonly<KubernetesObject>, object: DeepReadonly<KubernetesObject>): void {
+    this.#sink.onChange({ type: 'updated', key: keyOf(object), object, oldObject }, this.#source);
+  }
+
+  onDelete(last: DeepReadonly<KubernetesObject> | DeletedFinalStateUnknown<KubernetesObject>): void {
+    const isFinalStateUnknown = isDeletedFinalStateUnknown(last);
+    const { key, object } = isFinalStateUnknown ? last : { key: keyOf(last), object: last };
+    this.#sink.onChange({ type: 'deleted', key, object, isFinalStateUnknown }, this.#source);
+  }
+}
+
+function keyOf(object: DeepReadonly<KubernetesObject>): ObjectKey {
+  const { namespace, name } = nameOf(object);
+  return objectKey(namespace, name);
+}

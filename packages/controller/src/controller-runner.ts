@@ -11,7 +11,7 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
-import { guardedCall, immediate } from '@kapstan/api/internal';
+import { guardedCall, immediate, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { changeHandler, defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
@@ -46,9 +46,6 @@ export interface ControllerPorts {
 }
 
 const defaultSlowAfterMs = 60_000;
-/** Longest time that the objects of a cache may take in one turn, in milliseconds; the clock is looked at after so many. */
-const sliceMs = 10;
-const objectsPerLook = 64;
 
 /** Whose changes are heard, which of them, and what they make necessary. */
 interface Source {
@@ -171,16 +168,14 @@ export class ControllerRunner {
   async #begin(ends: AbortSignal): Promise<void> {
     const { cache, clock } = this.#ports;
     this.#isWorking = true;
-    let untilMs = clock.monotonicNow() + sliceMs;
-    let heard = 0;
+    const slice = new TurnSlice({ clock });
     for (const source of this.#sources)
       for (const object of cache.informers(source.kind).flatMap(({ indexer }) => indexer.list())) {
         const { namespace, name } = nameOf(object);
         this.#hear({ type: 'added', key: objectKey(namespace, name), object, isInInitialList: true }, source);
-        if (++heard % objectsPerLook !== 0 || clock.monotonicNow() < untilMs) continue;
-        await new Promise((resolve) => setImmediate(resolve));
+        if (!slice.endsHere()) continue;
+        await slice.nextTurn();
         if (ends.aborted) return;
-        untilMs = clock.monotonicNow() + sliceMs;
       }
   }
 

@@ -77,6 +77,7 @@ export {
   type SlicedWork,
 } from './time/sliced-work.ts';
 export { TokenBucket, type TokenBucketOptions } from './time/token-bucket.ts';
+export { nextTurn, onNextTurn, sliceMs, TurnShare, TurnSlice, turnMs } from './time/turn.ts';
 export { listWatchFailureOf } from './watch/list-watch-failure.ts';
 export { createListWatchState, stepListWatch } from './watch/list-watch-machine.ts';
 export type { ListWatchOptions } from './watch/list-watch-options.ts';

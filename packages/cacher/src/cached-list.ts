@@ -1,7 +1,7 @@
 // Answers a list from the watch cache: takes the candidates in one turn and filters them in slices. Used by
 // list-reader.ts. Source: apiserver storage/cacher/cacher.go (GetList).
 import type { KubernetesObject, Revision } from '@kapstan/api';
-import { formatRevision } from '@kapstan/api/internal';
+import { formatRevision, TurnSlice } from '@kapstan/api/internal';
 import {
   isEverything,
   matchesAttributes,
@@ -14,9 +14,6 @@ import {
 } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
 import type { WatchCache } from './watch-cache.ts';
-
-// A selector costs up to a microsecond per object, so a slice takes a few milliseconds at most.
-const entriesPerTurn = 5_000;
 
 export interface CachedListCall<T extends KubernetesObject> {
   /** A checked key; a prefix with a slash at its end when the list is recursive. */
@@ -109,8 +106,9 @@ async function take<T extends KubernetesObject>(
     return { items, looked: end, hasMore: end < length, lastKey: candidates[end - 1]?.key ?? '' };
   }
   const items: Stored<T>[] = [];
+  const slice = new TurnSlice();
   for (const [index, entry] of candidates.entries()) {
-    if (index > 0 && index % entriesPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (slice.endsHere()) await slice.nextTurn();
     if (!matchesAttributes(predicate, entry.attributes)) continue;
     items.push(entry.stored);
     if (items.length === limit) return { items, looked: index + 1, hasMore: index < length - 1, lastKey: entry.key };

@@ -10,7 +10,7 @@ import {
   type KubernetesObject,
   type Logger,
 } from '@kapstan/api';
-import { formatRevision } from '@kapstan/api/internal';
+import { formatRevision, TurnSlice } from '@kapstan/api/internal';
 import { rangeOf, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
 import { FnvHash } from './fnv-hash.ts';
 import type { WatchCache } from './watch-cache.ts';
@@ -18,7 +18,6 @@ import type { WatchCache } from './watch-cache.ts';
 export const defaultConsistencyPeriodMs = 300_000;
 const jitter = 0.5;
 const pageSize = 10_000;
-const objectsPerTurn = 2_000;
 
 export type ConsistencyStatus = 'success' | 'failure' | 'error';
 
@@ -126,8 +125,9 @@ export class ConsistencyChecker<T extends KubernetesObject> {
   }
 
   async #put(digest: FnvHash, items: readonly Stored<T>[]): Promise<void> {
-    for (const [index, { key, revision }] of items.entries()) {
-      if (index > 0 && index % objectsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+    const slice = new TurnSlice();
+    for (const { key, revision } of items) {
+      if (slice.endsHere()) await slice.nextTurn();
       digest.put(`${key}/${revision}`);
     }
   }

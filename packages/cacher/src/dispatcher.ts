@@ -1,16 +1,12 @@
 // Dispatcher delivers each event to the watchers that it concerns, and lets new watchers catch up in slices. It stands
 // between watch-cache.ts and cache-watcher.ts. Source: apiserver storage/cacher/cacher.go (dispatchEvents).
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
+import { onNextTurn, turnMs } from '@kapstan/api/internal';
 import type { CacheWatcher, EndReason } from './cache-watcher.ts';
 import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';
 import type { HistoryRing } from './history-ring.ts';
 import { scopeOf, WatcherIndex } from './watcher-index.ts';
 
-/**
- * Time that one turn of the event loop spends on the live watchers, and again on those that catch up. The rest waits in
- * the ring for the next turns.
- */
-const turnBudgetMs = 10;
 const eventsPerSlice = 100;
 /** A watch that takes longer to catch up is logged. Source: cache_watcher.go initProcessThreshold. */
 const slowStartMs = 500;
@@ -148,7 +144,7 @@ export class Dispatcher<T extends KubernetesObject> {
       return;
     }
     this.#openTurn();
-    if (this.#spentMs < turnBudgetMs) this.#deliver(turnBudgetMs - this.#spentMs);
+    if (this.#spentMs < turnMs) this.#deliver(turnMs - this.#spentMs);
     // The next event would push out one that live watchers have not been offered yet (I3).
     else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
   }
@@ -200,7 +196,7 @@ export class Dispatcher<T extends KubernetesObject> {
     if (this.#isTurnOpen) return;
     this.#isTurnOpen = true;
     this.#spentMs = 0;
-    setImmediate(() => this.#onNextTurn());
+    onNextTurn(() => this.#onNextTurn());
   }
 
   #onNextTurn(): void {
@@ -208,7 +204,7 @@ export class Dispatcher<T extends KubernetesObject> {
     this.endOverrun();
     if (this.backlog === 0 && this.#catchingUp.size === 0) return;
     this.#openTurn();
-    if (this.backlog > 0 && !this.#isDelivering) this.#deliver(turnBudgetMs);
+    if (this.backlog > 0 && !this.#isDelivering) this.#deliver(turnMs);
     this.#pump();
   }
 
@@ -226,7 +222,7 @@ export class Dispatcher<T extends KubernetesObject> {
       if (watcher.isLive) this.#goLive(watcher, startedMs);
       else if (watcher.isHeldBack) this.#holdBack(watcher, startedMs);
       else if (!watcher.isClosed) this.#catchingUp.set(watcher, startedMs);
-      if (this.#clock.monotonicNow() - begin >= turnBudgetMs) return;
+      if (this.#clock.monotonicNow() - begin >= turnMs) return;
     }
   }
 

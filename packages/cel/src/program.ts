@@ -1,8 +1,8 @@
 // Program: evaluates an expression, at once or with pauses. Evaluation is pure, so one that takes long is given up and done again
 // in the slower form that can pause.
 
-import { type Clock, delay, systemClock } from '@kapstan/api';
-import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
+import { type Clock, systemClock } from '@kapstan/api';
+import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
 import type { Environment } from './environment.ts';
 import { DecisionPending } from './libraries/authorizer.ts';
 import { type Code, runSlices } from './plan/code.ts';
@@ -17,9 +17,6 @@ export const perCallLimit = 1_000_000;
 
 /** Cost after which an attempt without pauses is given up: a few milliseconds. */
 const giveUpCost = 50_000;
-
-/** Longest stretch of an evaluation in one turn of the event loop, in milliseconds. */
-const turnMs = 5;
 
 /** Values of variables by name; undefined for one that has no value. */
 export type Activation = Readonly<Record<string, unknown>> | VariableSource;
@@ -101,13 +98,13 @@ async function inTurns(
   clock: Clock,
   signal: CallSignal | undefined,
 ): Promise<Evaluation> {
+  const slice = new TurnSlice({ clock, itemsPerLook: 1 });
   for (;;) {
-    const endMs = clock.monotonicNow() + turnMs;
-    do {
-      const step = work.next();
-      if (step.done === true) return step.value;
-    } while (clock.monotonicNow() < endMs);
-    await delay(clock, 0, signal);
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (!slice.endsHere()) continue;
+    await slice.nextTurn();
+    signal?.throwIfAborted?.();
   }
 }
 

@@ -1,7 +1,7 @@
 // ControllerSources turns changes of a controller's sources, and values of its triggers, into keys of its queue. Informers call it through
 // source-handler.ts; controller-runner.ts is above it, the queue below.
 import { type Clock, type KubernetesObject, type LogFields, type Logger, objectKey, type Resource } from '@kapstan/api';
-import { immediate } from '@kapstan/api/internal';
+import { immediate, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
@@ -14,10 +14,6 @@ import { accepts } from './predicate.ts';
 import { type ChangeSink, type Source, SourceHandler } from './source-handler.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 import { requirePriority } from './workqueue/queue-order.ts';
-
-/** Longest time that the objects of a cache may take in one turn, in milliseconds; the clock is looked at after so many. */
-const sliceMs = 10;
-const objectsPerLook = 64;
 
 /** Instead of the answer of a function that throws. */
 interface Fallback<R> {
@@ -87,16 +83,14 @@ export class ControllerSources implements ChangeSink {
   async begin(ends: AbortSignal): Promise<void> {
     const { cache, clock } = this.#ports;
     this.#isWorking = true;
-    let untilMs = clock.monotonicNow() + sliceMs;
-    let heard = 0;
+    const slice = new TurnSlice({ clock });
     for (const source of this.#sources)
       for (const object of cache.informers(source.kind).flatMap(({ indexer }) => indexer.list())) {
         const { namespace, name } = nameOf(object);
         this.#hear({ type: 'added', key: objectKey(namespace, name), object, isInInitialList: true }, source);
-        if (++heard % objectsPerLook !== 0 || clock.monotonicNow() < untilMs) continue;
-        await new Promise((resolve) => setImmediate(resolve));
+        if (!slice.endsHere()) continue;
+        await slice.nextTurn();
         if (ends.aborted) return;
-        untilMs = clock.monotonicNow() + sliceMs;
       }
   }
 

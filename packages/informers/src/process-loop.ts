@@ -1,11 +1,9 @@
 // ProcessLoop pops entries of a FIFO and applies them change by change, in slices. fifo-writer.ts runs it, distributor.ts is below it.
 // Source: client-go tools/cache/controller.go (processLoop).
 import type { CancelTimer, Clock, KubernetesObject, ObjectKey } from '@kapstan/api';
+import { onNextTurn, TurnSlice } from '@kapstan/api/internal';
 import type { Delta, Deltas, Fifo, ProcessDeltas } from './fifo.ts';
 
-/** Maximum time in one turn of the event loop, in milliseconds; the clock is read after every `popsPerLook` pops. */
-const sliceMs = 10;
-const popsPerLook = 64;
 /** Pause before a failed change is tried again, in milliseconds. Source: the pause of client-go's loop after an abnormal end. */
 const retryMs = 1000;
 
@@ -43,6 +41,7 @@ interface Retries {
 export class ProcessLoop<T extends KubernetesObject> implements DeliveryGate {
   readonly #options: ProcessLoopOptions<T>;
   readonly #fifo: Fifo<T>;
+  readonly #slice: TurnSlice;
   // Invariant: no delivery inside a delivery (I4); changes that a delivery causes are processed after it.
   #isBusy = false;
   #isContinuing = false;
@@ -61,6 +60,7 @@ export class ProcessLoop<T extends KubernetesObject> implements DeliveryGate {
       );
     this.#options = options;
     this.#fifo = options.fifo;
+    this.#slice = new TurnSlice({ clock: options.clock });
     this.#retries = options.retryOnError ? { failed: new Set(), resting: new Set() } : undefined;
   }
 
@@ -89,22 +89,21 @@ export class ProcessLoop<T extends KubernetesObject> implements DeliveryGate {
 
   /** Works in slices, because a relist of many objects must not block the event loop. */
   #drain(): void {
-    const { clock, sink } = this.#options;
-    const untilMs = clock.monotonicNow() + sliceMs;
-    for (let pops = 1; this.#fifo.length > (this.#retries?.resting.size ?? 0) && !this.#isClosed; pops++) {
+    this.#slice.begin();
+    while (this.#fifo.length > (this.#retries?.resting.size ?? 0) && !this.#isClosed) {
       this.#fifo.pop(this.#process);
-      if (pops % popsPerLook === 0 && clock.monotonicNow() > untilMs) {
+      if (this.#slice.endsHere()) {
         this.#continueLater();
         return;
       }
     }
-    if (!this.#isClosed) sink.onDrained();
+    if (!this.#isClosed) this.#options.sink.onDrained();
   }
 
   #continueLater(): void {
     if (this.#isContinuing) return;
     this.#isContinuing = true;
-    setImmediate(() => {
+    onNextTurn(() => {
       this.#isContinuing = false;
       if (!this.#isClosed && this.hold()) this.deliver();
     });

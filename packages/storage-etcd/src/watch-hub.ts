@@ -2,6 +2,7 @@
 // continue on a new one where they were. Part of etcd-engine.ts; watch-stream.ts is the stream, etcd-watch.ts one
 // watch.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
+import { onNextTurn } from '@kapstan/api/internal';
 import {
   type EngineWatch,
   type EngineWatchOptions,
@@ -74,7 +75,7 @@ export class WatchHub {
     const isAsked = this.#asksLeft === mostAsks;
     this.#asksLeft = mostAsks;
     // Requests of one turn are sent as one.
-    if (!isAsked) setImmediate(() => this.#ask());
+    if (!isAsked) onNextTurn(() => this.#ask());
   }
 
   /** Ends every watch with the error. */

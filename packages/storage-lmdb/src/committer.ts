@@ -1,6 +1,7 @@
 // Group commit: commits that arrive while one transaction is being written share the next one. lmdb-engine.ts is above
 // it, environment.ts below; watch-feed.ts receives the events that became durable.
 import type { Logger, Revision } from '@kapstan/api';
+import { onNextTurn } from '@kapstan/api/internal';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
 import { Batch, type BatchContext } from './commit-batch.ts';
 import { freeBytes, isOutOfSpace } from './disk-space.ts';
@@ -176,7 +177,7 @@ export class Committer {
     if (work === undefined && !hasCommits) return this.#rest();
     this.#isRunning = true;
     // Start one turn later, so that all commits of this turn share the transaction.
-    if (work === undefined) setImmediate(() => void this.#run());
+    if (work === undefined) onNextTurn(() => void this.#run());
     else void work.run().then(() => this.#goOn());
   }
 

@@ -1,6 +1,7 @@
 // Drops history below a revision. It first records on disk that nobody will read that history, then drops the rows in
 // batches so small that writers hardly wait. Writes through committer.ts; started by lmdb-engine.ts.
 import type { Clock, Revision } from '@kapstan/api';
+import { sliceMs } from '@kapstan/api/internal';
 import { isStorageError, StorageError } from '@kapstan/storage';
 import type { Committer } from './committer.ts';
 import type { Environment, WriteSet } from './environment.ts';
@@ -9,7 +10,6 @@ import { decodeNumber, decodeVersion, encodeIndexKey, encodeNumber, type Version
 // Limits of a batch, which is read in one turn: a row of 1 MiB costs about 0.2 ms, one of 1 kB about 5 µs.
 const rowsAtOnce = 500;
 const bytesAtOnce = 4 * 1024 * 1024;
-const msAtOnce = 5;
 
 export class Compactor {
   readonly #env: Environment;
@@ -93,7 +93,7 @@ export class Compactor {
       rows += 1;
       bytes += value.length;
       const isFull = rows >= rowsAtOnce || bytes >= bytesAtOnce;
-      if (isFull || this.#clock.monotonicNow() - startedMs >= msAtOnce) {
+      if (isFull || this.#clock.monotonicNow() - startedMs >= sliceMs) {
         through = revision;
         break;
       }

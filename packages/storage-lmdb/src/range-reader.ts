@@ -1,7 +1,7 @@
 // Reads keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice: later
 // slices find the same revision through the index. lmdb-engine.ts is above it, version-reader.ts below.
 import type { Clock, Revision } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
+import { type CallSignal, sliceMs } from '@kapstan/api/internal';
 import {
   compareKeys,
   type EngineRead,
@@ -35,13 +35,11 @@ export interface RangeReaderOptions {
 
 /**
  * Limits that keep a slice to about 5 ms: an entry with its value costs about 3 µs, without it 1 µs, a native count
- * 0.04 µs.
+ * 0.04 µs. Pages that are not in memory take as long as the disk does, so {@link sliceMs} holds too.
  */
 const firstSliceEntries = 200;
 const sliceEntries = 500;
 const sliceBytes = 4 * 1024 * 1024;
-/** Time limit of a slice, because pages that are not in memory take as long as the disk does. */
-const sliceMs = 5;
 const countChunk = 100_000;
 /** Cost of an entry that is only counted, in entries. */
 const countedEntry = 0.25;

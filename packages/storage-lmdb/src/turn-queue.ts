@@ -1,5 +1,6 @@
 // TurnQueue splits long work into short steps, one step per turn of the event loop; all callers take turns.
 // range-reader.ts, watch-feed.ts and check.ts share one, so that together they never block longer than a step.
+import { onNextTurn } from '@kapstan/api/internal';
 
 /** One slice of work, some milliseconds at most. Returns true when nothing is left to do. */
 export type Step = () => boolean;
@@ -33,7 +34,7 @@ export class TurnQueue {
   #pump(): void {
     if (this.#isPumping || this.#tasks.length === 0) return;
     this.#isPumping = true;
-    setImmediate(() => {
+    onNextTurn(() => {
       this.#isPumping = false;
       const task = this.#tasks.shift();
       if (task !== undefined) this.#runOnce(task);

@@ -1,6 +1,7 @@
 // WatchFeed serves all watches of an engine: it replays the event log, then delivers live events, in one order and
 // without gap or duplicate. committer.ts feeds it; it reads history through version-reader.ts.
 import type { Clock, Revision } from '@kapstan/api';
+import { onNextTurn, sliceMs } from '@kapstan/api/internal';
 import {
   commonPrefix,
   type EngineEvent,
@@ -42,7 +43,6 @@ interface Watcher {
 // Limits of a slice of history. Sinks take longer than reading does, so the time is checked too, after every few rows.
 const sliceRows = 500;
 const sliceBytes = 4 * 1024 * 1024;
-const sliceMs = 5;
 const rowsAtOnce = 50;
 
 export class WatchFeed implements DurableSink {
@@ -98,7 +98,7 @@ export class WatchFeed implements DurableSink {
   requestProgress(): void {
     if (this.#isProgressAsked) return;
     this.#isProgressAsked = true;
-    setImmediate(() => {
+    onNextTurn(() => {
       this.#isProgressAsked = false;
       for (const watcher of this.#watchers) this.#sendProgress(watcher);
     });

@@ -74,6 +74,5 @@ export type { KeyService, KeyServiceStatus, SealedKey } from './transform/key-se
 export { type PrefixEntry, prefixTransformer } from './transform/prefix-transformer.ts';
 export { secretboxTransformer } from './transform/secretbox-transformer.ts';
 export { identityTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
-export { TurnBudget } from './turn-budget.ts';
 export { parseResourceVersion } from './versioner.ts';
 export { largeObjectBytes, runInTurns, WorkTurns } from './work-turns.ts';

@@ -1,6 +1,6 @@
 // ObjectCoder combines codec and transformer. It stands between object-store.ts and the bytes of its engine.
 import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
-import { deepFreeze } from '@kapstan/api/internal';
+import { deepFreeze, onNextTurn } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
 
 import type { KeyValue } from './engine.ts';
@@ -90,7 +90,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     if (decoding === undefined) {
       decoding = this.#decodeInTurns(key, revision, plain);
       this.#decoding.set(id, decoding);
-      void decoding.then(() => setImmediate(() => this.#decoding.delete(id)));
+      void decoding.then(() => onNextTurn(() => this.#decoding.delete(id)));
     }
     return decoding;
   }
@@ -119,7 +119,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     const fresh = this.#fresh.get(kv.modRevision);
     if (fresh?.key === kv.key) return fresh;
     const stored = this.read(kv);
-    if (this.#fresh.size === 0) setImmediate(() => this.#fresh.clear());
+    if (this.#fresh.size === 0) onNextTurn(() => this.#fresh.clear());
     this.#fresh.set(kv.modRevision, stored);
     return stored;
   }

@@ -3,7 +3,7 @@
 
 import type { GroupResource, KubernetesObject, Revision } from '@kapstan/api';
 import { tooLargeResourceVersion } from '@kapstan/api/errors';
-import type { CallSignal } from '@kapstan/api/internal';
+import { type CallSignal, TurnSlice } from '@kapstan/api/internal';
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';
 import type { Engine, KeyValue, RangeResult } from './engine.ts';
@@ -16,7 +16,6 @@ import { isStorageError, StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
-import { TurnBudget } from './turn-budget.ts';
 import { listVersion, plainNumber, requireNotOlder } from './versioner.ts';
 
 /** Most keys requested from an engine at once, unless a client asks for more. Source: etcd3/store.go maxLimit. */
@@ -86,7 +85,7 @@ class PrefixList<T extends KubernetesObject> {
   readonly #limit: number;
   readonly #items: Stored<T>[] = [];
   readonly #corrupt: CorruptObjects;
-  readonly #budget = new TurnBudget();
+  readonly #slice = new TurnSlice();
   #lastKey = '';
   #fetched = 0;
   #evaluated = 0;
@@ -151,9 +150,8 @@ class PrefixList<T extends KubernetesObject> {
       const preparing = this.#context.coder.prepare(kv);
       if (preparing !== undefined) await preparing;
       this.#takeOne(kv);
-      this.#budget.spend(kv.value.length);
-      if (this.#budget.isSpent) {
-        await this.#budget.nextTurn();
+      if (this.#slice.endsHere()) {
+        await this.#slice.nextTurn();
         throwIfAborted(this.#options.signal);
       }
     }

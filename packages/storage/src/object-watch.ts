@@ -2,7 +2,7 @@
 // apiserver storage/etcd3/watcher.go.
 import { type GroupResource, type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { expired, internalError, tooLargeResourceVersion } from '@kapstan/api/errors';
-import { formatGroupResource } from '@kapstan/api/internal';
+import { formatGroupResource, TurnSlice } from '@kapstan/api/internal';
 import type { Engine, EngineEvent, EngineWatch, EngineWatchSink, KeyRange, KeyValue } from './engine.ts';
 import { keyAfter } from './key-range.ts';
 import type { ObjectCoder } from './object-coder.ts';
@@ -12,7 +12,6 @@ import type { StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink 
 import { isStorageError, type StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { Stored } from './stored.ts';
-import { TurnBudget } from './turn-budget.ts';
 
 const pageSize = 10_000;
 
@@ -84,13 +83,13 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
   async #sendState(): Promise<Revision> {
     const { counters, engine, random } = this.#context;
     const { range, after } = this.#call;
-    const budget = new TurnBudget();
+    const slice = new TurnSlice();
     let page = await counters.request('list', () => engine.range(range, { limit: pageSize }));
     const { revision } = page;
     // kube-apiserver spreads the retries over 1 to 4 seconds.
     if (after > revision) throw tooLargeResourceVersion(after, revision, 1 + Math.floor(random() * 4));
     for (;;) {
-      await this.#sendPage(page.kvs, budget);
+      await this.#sendPage(page.kvs, slice);
       const last = page.kvs.at(-1);
       if (this.#isClosed || !page.more || last === undefined) return revision;
       const rest = { start: keyAfter(last.key), end: range.end };
@@ -98,14 +97,13 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
     }
   }
 
-  async #sendPage(kvs: readonly KeyValue[], budget: TurnBudget): Promise<void> {
+  async #sendPage(kvs: readonly KeyValue[], slice: TurnSlice): Promise<void> {
     for (const kv of kvs) {
       const preparing = this.#context.coder.prepare(kv);
       if (preparing !== undefined) await preparing;
       if (this.#isClosed) return;
       this.#emitIf('ADDED', this.#context.coder.read(kv));
-      budget.spend(kv.value.length);
-      if (budget.isSpent) await budget.nextTurn();
+      if (slice.endsHere()) await slice.nextTurn();
     }
   }
 

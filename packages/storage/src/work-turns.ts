@@ -1,10 +1,7 @@
 // WorkTurns runs SlicedWork in turns of the event loop. All work shares the few milliseconds that a turn has for it, so
 // a hundred large objects hold up the loop no longer than one. Used by object-store.ts and throughout apiserver.
 import { type Clock, systemClock } from '@kapstan/api';
-import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
-
-/** Longest stretch of sliced work in one turn, in milliseconds. The turn's other work comes on top. */
-const turnMs = 8;
+import { type CallSignal, type SlicedWork, TurnShare, turnMs } from '@kapstan/api/internal';
 
 interface Waiting {
   readonly work: SlicedWork<unknown>;
@@ -15,15 +12,14 @@ interface Waiting {
 }
 
 export class WorkTurns {
-  readonly #clock: Clock;
   /** Work that many wait for: events on their way into a cache, objects being read. */
   readonly #first: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  /** Start of the first work in this turn that took longer than one slice; undefined before. */
-  #beganMs: number | undefined;
+  /** Begins with the first work in a turn that takes longer than one slice. The turn's other work comes on top. */
+  readonly #share: TurnShare;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#share = new TurnShare(clock, turnMs, () => this.#onNextTurn());
   }
 
   /**
@@ -49,7 +45,7 @@ export class WorkTurns {
   ): T | Promise<T> {
     const first = work.next();
     if (first.done === true) return first.value;
-    while (this.#first.length === 0 && queue.length === 0 && this.#hasTime()) {
+    while (this.#first.length === 0 && queue.length === 0 && this.#share.hasTime()) {
       const step = work.next();
       if (step.done === true) return step.value;
     }
@@ -58,19 +54,10 @@ export class WorkTurns {
     });
   }
 
-  #hasTime(shareMs: number = turnMs): boolean {
-    const nowMs = this.#clock.monotonicNow();
-    if (this.#beganMs !== undefined) return nowMs - this.#beganMs < shareMs;
-    this.#beganMs = nowMs;
-    setImmediate(() => this.#onNextTurn());
-    return true;
-  }
-
   #onNextTurn(): void {
-    this.#beganMs = undefined;
     const shareMs = this.#others.length > 0 ? turnMs / 2 : turnMs;
-    while (this.#first.length > 0 && this.#hasTime(shareMs)) this.#advance(this.#first, shareMs);
-    while (this.#others.length > 0 && this.#hasTime()) this.#advance(this.#others, turnMs);
+    while (this.#first.length > 0 && this.#share.hasTime(shareMs)) this.#advance(this.#first, shareMs);
+    while (this.#others.length > 0 && this.#share.hasTime()) this.#advance(this.#others, turnMs);
   }
 
   /**
@@ -85,7 +72,7 @@ export class WorkTurns {
       do {
         const step = longest.work.next();
         if (step.done === true) return longest.resolve(step.value);
-      } while (this.#hasTime(shareMs));
+      } while (this.#share.hasTime(shareMs));
       queue.push(longest);
     } catch (error) {
       longest.reject(error);

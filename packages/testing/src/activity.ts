@@ -1,6 +1,7 @@
 // Activity tracks whether anything happens in a test cluster. Its engine, proxy, server and clients report to it; its
 // settle() waits on it.
 import { type Clock, systemClock } from '@kapstan/api';
+import { nextTurn } from '@kapstan/api/internal';
 
 // A turn of the event loop polls the sockets once. A byte on the loopback needs one turn; an informer's slice or a queue's next item
 // another.
@@ -52,7 +53,7 @@ export class Activity {
     let seen = this.#moves;
     let stillSinceMs = this.#clock.monotonicNow();
     for (let quiet = 0; quiet < quietTurns; quiet++) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
       const hasMoved = this.#moves !== seen || this.#operations > 0;
       if (hasMoved) {
         seen = this.#moves;

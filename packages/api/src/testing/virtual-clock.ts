@@ -1,5 +1,6 @@
 // Time that moves only when a test says so. Used in place of systemClock by every package's tests.
 import type { CancelTimer, Clock } from '../time/clock.ts';
+import { nextTurn } from '../time/turn.ts';
 
 interface Timer {
   readonly dueMs: number;
@@ -12,7 +13,7 @@ export interface VirtualClockOptions {
 }
 
 const defaultStartMs = 1_767_225_600_000;
-// A promise chain settles within one turn of the event loop; the further turns are for code that itself yields through setImmediate.
+// A promise chain settles within one turn of the event loop; the further turns are for code that itself yields through turn.ts.
 const turnsToSettle = 4;
 
 /**
@@ -92,5 +93,5 @@ export class VirtualClock implements Clock {
 
 /** Resolves when all microtasks, and the immediates that they set, have run. Moves no clock. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < turnsToSettle; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < turnsToSettle; turn++) await nextTurn();
 }

@@ -12,6 +12,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
+import { nextTurn } from '@kapstan/api/internal';
 import type {
   RequestContext,
   ResourceCatalog,
@@ -42,8 +43,6 @@ export interface DefinitionControllerOptions {
 }
 
 const retryMs = 1000;
-/** Definitions may have hundreds of kilobytes: to look at one takes milliseconds, and so does each step of writing it. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const resource = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' };
 
 export class DefinitionController {

@@ -1,6 +1,7 @@
 // AuditLog: where audit events go: a file or the standard output. A request waits for its events, or does not; the server never
 // does. Whatever happens there, requests go on, unless it is asked otherwise. Source: apiserver plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import { nextTurn } from '@kapstan/api/internal';
 import { Counter, Registry } from 'prom-client';
 import { type AuditEvent, formatJsonEvent, formatLegacyEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-policy.ts';
@@ -157,7 +158,7 @@ export class AuditLog {
 
   async #writeWaiting(): Promise<void> {
     // What comes in the same turn goes along.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#waiting.length > 0) {
       await this.#append(this.#takeBatch());
     }

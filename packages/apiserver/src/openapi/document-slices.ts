@@ -1,18 +1,16 @@
 // Makes the pieces of a large document a few at a time, so that others get their turn in between. Used by openapi-documents.ts and
 // swagger-documents.ts.
-import { setImmediate } from 'node:timers/promises';
-
-/** Paths or definitions that are made in one turn. */
-const sliceItems = 16;
+import { TurnSlice } from '@kapstan/api/internal';
 
 export async function inSlices<T>(
   items: readonly T[],
   make: (item: T, index: number) => Uint8Array,
 ): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
+  const slice = new TurnSlice();
   for (const [index, item] of items.entries()) {
     pieces.push(make(item, index));
-    if (index % sliceItems === sliceItems - 1) await setImmediate();
+    if (slice.endsHere()) await slice.nextTurn();
   }
   return pieces;
 }

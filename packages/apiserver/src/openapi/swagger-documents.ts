@@ -2,8 +2,8 @@
 // others get their turn, and kept until the resources change. Beside openapi-documents.ts, which serves v3; kubectl reads
 // this one for files of kind List, and clients before 1.27 for everything. Source: kube-openapi handler.
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { stringifyJson } from '@kapstan/api';
+import { TurnSlice } from '@kapstan/api/internal';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import { inSlices } from './document-slices.ts';
@@ -58,9 +58,10 @@ async function makeDocument(catalog: ResourceCatalog, form: SwaggerForm): Promis
 async function describeAll(catalog: ResourceCatalog): Promise<Content> {
   const schemas = new ComponentSchemas(shownTypes(catalog));
   const paths: [string, Json][] = [];
+  const slice = new TurnSlice({ itemsPerLook: 1 });
   for (const { definition } of catalog.all()) {
     for (const [path, item] of Object.entries(describeResource(definition, schemas))) paths.push([path, item as Json]);
-    await setImmediate();
+    if (slice.endsHere()) await slice.nextTurn();
   }
   addSharedSchemas(schemas);
   paths.sort(([a], [b]) => (a < b ? -1 : 1));

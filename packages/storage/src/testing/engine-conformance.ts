@@ -1,4 +1,5 @@
 // The rules of the Engine port as tests. Every engine must pass them; a test file beside each engine runs them.
+import { nextTurn } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { commitConformance } from './engine-conformance-commits.ts';
@@ -143,7 +144,7 @@ function readConformance(bench: EngineBench): void {
       expect(Math.max(0, ...kvs.map((kv) => kv.modRevision))).toBeLessThanOrEqual(revision);
       expect(await bench.engine.currentRevision()).toBeGreaterThanOrEqual(revision);
       // An engine may answer reads within one turn; the writers need the event loop.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
     await writing;
   });

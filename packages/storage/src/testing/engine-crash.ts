@@ -1,6 +1,7 @@
 // Kills an engine while commits are on their way. Every acknowledged commit must be there afterwards; of the others,
 // any first part may be. A step of engine-programs.ts. It shows what a dead process leaves; crash images show what a
 // dead machine leaves.
+import { nextTurn } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Commit, CommitResult } from '../engine.ts';
@@ -119,5 +120,5 @@ function nextCommit(model: EngineModel, { key, value, isDelete }: CrashWrite): C
 }
 
 async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }

@@ -2,6 +2,7 @@
 // with backpressure and, where the client takes it, gzip. Source of the threshold and level: apiserver responsewriters.
 import { createGzip } from 'node:zlib';
 import type { Clock } from '@kapstan/api';
+import { TurnSlice } from '@kapstan/api/internal';
 import type { Exchange } from './exchange.ts';
 import { type ResponseStream, unlessFailed } from './response-stream.ts';
 
@@ -10,8 +11,6 @@ const streamThresholdBytes = 128 * 1024;
 const pieceBytes = 256 * 1024;
 /** What a piece mostly has room in: it ends behind an item. */
 const roomBytes = pieceBytes + 64 * 1024;
-/** Longest stretch of encoding before others get their turn, in milliseconds. */
-const sliceMs = 8;
 
 interface BodySink {
   write(bytes: Uint8Array, onTaken?: () => void): boolean;
@@ -22,20 +21,18 @@ interface BodySink {
 export class BodyWriter {
   readonly #exchange: Exchange;
   readonly #status: number;
-  readonly #clock: Clock;
+  readonly #slice: TurnSlice;
   #parts: Uint8Array[] = [];
   #size = 0;
   /** Buffers of which the sink took all bytes. */
   readonly #free: Buffer[] = [];
   #sink: BodySink | undefined;
   #stream: ResponseStream | undefined;
-  #sliceStartMs: number;
 
   constructor(exchange: Exchange, answer: { readonly status: number; readonly clock: Clock }) {
     this.#exchange = exchange;
     this.#status = answer.status;
-    this.#clock = answer.clock;
-    this.#sliceStartMs = answer.clock.monotonicNow();
+    this.#slice = new TurnSlice({ clock: answer.clock, itemsPerLook: 1 });
   }
 
   /** Takes bytes without waiting; they must not change. Call {@link BodyWriter.breathe} now and then. */
@@ -46,15 +43,14 @@ export class BodyWriter {
 
   /** True when {@link BodyWriter.breathe} has something to do. */
   get needsBreath(): boolean {
-    return this.#size >= pieceBytes || this.#clock.monotonicNow() - this.#sliceStartMs >= sliceMs;
+    return this.#size >= pieceBytes || this.#slice.endsHere();
   }
 
   /** Sends what is there, waits for a slow peer, lets others run. False when the peer is gone. */
   async breathe(): Promise<boolean> {
     if (this.#size > streamThresholdBytes) this.#flush();
     await this.#sink?.drained();
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    this.#sliceStartMs = this.#clock.monotonicNow();
+    await this.#slice.nextTurn();
     return !this.#exchange.signal.aborted && this.#stream?.isClosed !== true;
   }
 

@@ -1,5 +1,6 @@
 // TurnFlusher: work that is put off to the end of this turn of the event loop, so that several events written to one
-// socket become one write. One setImmediate serves all sockets.
+// socket become one write. One call of the next turn serves all sockets.
+import { onNextTurn } from '@kapstan/api/internal';
 
 /** Encrypting and writing one event takes some 40 us a socket: this is a few milliseconds. */
 const flushesPerTurn = 64;
@@ -21,7 +22,7 @@ export class TurnFlusher {
   #scheduleRun(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => this.#run());
+    onNextTurn(() => this.#run());
   }
 
   #run(): void {

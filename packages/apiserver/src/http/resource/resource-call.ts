@@ -2,7 +2,7 @@
 
 import { type Clock, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
-import { copyInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
+import { copyInSlices, nextTurn, type SlicedWork, stringifyInSlices, type TurnShare } from '@kapstan/api/internal';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../../authz/authorizer.ts';
 import { readEnvelope } from '../../codec/protobuf-envelope.ts';
@@ -24,7 +24,6 @@ import type { TurnFlusher } from '../exchange/turn-flusher.ts';
 import type { WarningRecorder } from '../exchange/warning-recorder.ts';
 import { managerOrUserAgent, type WriteOptions } from '../exchange/write-options.ts';
 import { attributesOf } from '../request/request-access.ts';
-import type { RequestTurns } from '../request/request-turns.ts';
 import type { YamlBodies } from '../request/yaml-bodies.ts';
 import type { TunnelRegistry } from '../tunnel/tunnel-registry.ts';
 import type { TunnelTransport } from '../tunnel/tunnel-transport.ts';
@@ -43,7 +42,7 @@ export interface HandlerPorts {
   readonly maxWatchBufferBytes: number;
   readonly patching: ObjectPatching;
   readonly flusher: TurnFlusher;
-  readonly turns: RequestTurns;
+  readonly turns: TurnShare;
   readonly yamlBodies: YamlBodies;
   readonly watches: WatchRegistry;
   readonly watchBudget: WatchBudget;
@@ -72,8 +71,6 @@ export interface ResourceCall {
 export type ResourceHandler = (call: ResourceCall) => Promise<void> | void;
 
 const readOptions: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: false };
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** `bodyBytes`: length of what is written, for writes. */
 export function contextOf(

@@ -1,6 +1,7 @@
 // A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
 import { isExpired } from '@kapstan/api';
 import { methodNotSupported } from '@kapstan/api/errors';
+import { nextTurn } from '@kapstan/api/internal';
 import { parseIncludeObject } from '../answer/table-response.ts';
 import { parseListOptions, watchRequestOf } from '../exchange/list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from '../exchange/negotiation.ts';
@@ -59,7 +60,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const watch = served.store.watch(contextOf(call), asked, response);
   try {
     // A time that was over from the start leaves room for a refusal, and for nothing else.
-    if (timeoutMs < 0) await new Promise((resolve) => setImmediate(resolve));
+    if (timeoutMs < 0) await nextTurn();
     refuseEarly(response);
     const isOver = timeoutMs < 0 && response.earlyError === undefined;
     exchange.setHeader('Content-Type', streamMediaType(form));

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, isStatusError, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { timeout, unauthorized } from '@kapstan/api/errors';
-import { formatGroupResource } from '@kapstan/api/internal';
+import { formatGroupResource, TurnShare } from '@kapstan/api/internal';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from '../exchange/request-info.ts';
@@ -16,7 +16,6 @@ import { InflightLimit } from '../request/inflight-limit.ts';
 import { RequestAccess, sendInternalError } from '../request/request-access.ts';
 import { endAudit, RequestAudit } from '../request/request-audit.ts';
 import { requestTimeoutMs } from '../request/request-deadline.ts';
-import { RequestTurns } from '../request/request-turns.ts';
 import { YamlBodies } from '../request/yaml-bodies.ts';
 import { isConnectUrl } from '../resource/connect-handler.ts';
 import type { HandlerPorts, ResourceCall } from '../resource/resource-call.ts';
@@ -36,6 +35,8 @@ const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
 /** Longest wait for a place among the requests in flight. Source: flowcontrol's request wait limit. */
 const maxWaitMs = 60_000;
+/** Time for reading and admitting bodies in one turn, in milliseconds. Sixty bodies that arrive at once would else share one. */
+const bodiesMs = 20;
 
 export interface ApiServer {
   readonly url: string;
@@ -279,7 +280,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
     patching: options.patching,
     flusher: new TurnFlusher(),
-    turns: new RequestTurns(clock),
+    turns: new TurnShare(clock, bodiesMs),
     yamlBodies: new YamlBodies(systemClock),
     watches: new WatchRegistry(),
     watchBudget: new WatchBudget({

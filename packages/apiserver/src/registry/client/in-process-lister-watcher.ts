@@ -13,8 +13,8 @@ import type {
   WatchOptions,
 } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
-import { callChecks, formatRevision } from '@kapstan/api/internal';
-import { type StorageEvent, type StorageWatchSink, type Stored, TurnBudget } from '@kapstan/storage';
+import { callChecks, formatRevision, TurnSlice } from '@kapstan/api/internal';
+import type { StorageEvent, StorageWatchSink, Stored } from '@kapstan/storage';
 import { Observable, type Subscriber } from 'rxjs';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceStore, WatchRequest } from '../definition/resource-store.ts';
@@ -109,12 +109,11 @@ async function objectsOf(
   signal: AbortSignal | undefined,
 ): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
   const objects: DeepReadonly<UnstructuredObject>[] = [];
-  const budget = new TurnBudget();
+  const slice = new TurnSlice();
   for (const item of items) {
     objects.push(item.view((object) => object));
-    budget.spend(item.storedBytes);
-    if (!budget.isSpent) continue;
-    await budget.nextTurn();
+    if (!slice.endsHere()) continue;
+    await slice.nextTurn();
     signal?.throwIfAborted();
   }
   return objects;

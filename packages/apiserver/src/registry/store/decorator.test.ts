@@ -5,10 +5,15 @@ import { Decorator } from './decorator.ts';
 
 const count = 1000;
 
+/** Takes as long as a kind that computes much. */
+function work(): void {
+  const endMs = performance.now() + 0.1;
+  while (performance.now() < endMs);
+}
+
 function items(): readonly Stored<UnstructuredObject>[] {
   return Array.from({ length: count }, (_, i) => {
     const stored = new Stored<UnstructuredObject>(`/o${i}`, 1 as Revision, { metadata: { name: `o${i}` } });
-    stored.storedBytes = 2000;
     return stored;
   });
 }
@@ -18,6 +23,7 @@ describe('Decorator', () => {
     let decorated = 0;
     const decorator = new Decorator<UnstructuredObject>((object) => {
       decorated++;
+      work();
       object.computed = true;
     });
     const plain = items();

@@ -1,6 +1,7 @@
 // Decorator: fills in what a kind computes on read, once for each stored object. registry.Store.Decorator of the Go library.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
-import { type ChangeEvent, Stored, TurnBudget } from '@kapstan/storage';
+import { TurnSlice } from '@kapstan/api/internal';
+import { type ChangeEvent, Stored } from '@kapstan/storage';
 
 /** Gives each Stored its decorated twin, always the same one, so that its bytes are shared by all readers and watchers. */
 export class Decorator<T extends KubernetesObject> {
@@ -33,11 +34,10 @@ export class Decorator<T extends KubernetesObject> {
   async ofAll(items: readonly Stored<T>[]): Promise<readonly Stored<T>[]> {
     if (this.#decorate === undefined) return items;
     const twins: Stored<T>[] = [];
-    const budget = new TurnBudget();
+    const slice = new TurnSlice();
     for (const item of items) {
       twins.push(this.of(item));
-      budget.spend(item.storedBytes);
-      if (budget.isSpent) await budget.nextTurn();
+      if (slice.endsHere()) await slice.nextTurn();
     }
     return twins;
   }

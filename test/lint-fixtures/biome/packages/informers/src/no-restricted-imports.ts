@@ -1,0 +1,3 @@
+import { setImmediate } from 'node:timers/promises';
+
+export const later = (): Promise<void> => setImmediate();

@@ -1,14 +1,14 @@
-// TurnFlusher: work that is put off to the end of this turn of the event loop, so that several events written to one
-// socket become one write. One setImmediate serves all sockets.
+// TurnFlusher puts writes off to the end of this turn of the event loop, so that several events for one socket become
+// one write. One setImmediate serves all sockets.
 
-/** Encrypting and writing one event takes some 40 us a socket: this is a few milliseconds. */
+/** Encrypting and writing one event takes some 40 us per socket, so this many take a few milliseconds. */
 const flushesPerTurn = 64;
 
 export class TurnFlusher {
   readonly #pending: (() => void)[] = [];
   #isScheduled = false;
 
-  /** Runs `flush` once, soon, after everything that happens in this turn. Many of them take several turns, in order. */
+  /** Runs `flush` once, after everything else that happens in this turn. A long queue takes several turns, in order. */
   schedule(flush: () => void): void {
     this.#pending.push(flush);
     this.#scheduleRun();

@@ -1,8 +1,8 @@
-// RequestTurns: how much work on bodies fits into one turn of the event loop. Sixty bodies that arrive at once would else be decoded,
-// validated and admitted in one. Used by resource-call.ts and patch-handler.ts, when a body has come.
+// RequestTurns limits the work on bodies in one turn of the event loop. Otherwise sixty bodies that arrive at once
+// would be decoded, validated and admitted in one turn. Used by resource-call.ts and patch-handler.ts for each body.
 import type { Clock } from '@kapstan/api';
 
-/** With what else is done in a turn it stays well below 50 ms. */
+/** Budget in milliseconds: with the other work of a turn it stays well below 50 ms. */
 const turnMs = 20;
 
 export class RequestTurns {
@@ -24,7 +24,8 @@ export class RequestTurns {
     if (this.#hasBegun) return nowMs - this.#beganMs < turnMs;
     this.#hasBegun = true;
     this.#beganMs = nowMs;
-    // Before those of the calls that wait from now on, so they find a new turn, and calls of its end find it spent.
+    // Runs before the calls queued from now on. They start with a fresh budget; calls made at the end of this turn see
+    // it used up.
     setImmediate(() => {
       this.#hasBegun = false;
     });

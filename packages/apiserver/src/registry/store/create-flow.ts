@@ -1,5 +1,5 @@
-// Create: from a decoded object to the stored one.
-// Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
+// Create leads from a decoded object to the stored one. Source: apiserver registry/generic/registry/store.go (Create)
+// and endpoints/handlers/create.go.
 
 import {
   type DeepReadonly,
@@ -35,7 +35,7 @@ import {
   validatorOf,
 } from './store-parts.ts';
 
-/** Creates the object, which is taken over and changed. */
+/** Creates the object, which it takes over and changes. */
 export async function createObject<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
@@ -48,7 +48,7 @@ export async function createObject<T extends KubernetesObject>(
   try {
     return await createNamed(parts, context, object);
   } catch (error) {
-    // Managed fields can be what makes an object too large. Source: the create handler.
+    // Managed fields may be what makes the object too large, so it is tried without them. Source: the create handler.
     if (!isTooLarge(error) || metaOf(object).managedFields === undefined) throw answer(error);
     delete metaOf(object).managedFields;
     return await createNamed(parts, context, object).catch((again: unknown) => {
@@ -67,7 +67,9 @@ export interface CreateAdmission<T extends KubernetesObject> {
   readonly managedFields: 'tracked' | 'given';
 }
 
-/** What the handler does before the store sees the object: fields tracked, admission may change it, owners deduplicated. */
+/**
+ * Does what the handler does before the store sees the object: tracks fields, runs mutating admission, dedupes owners.
+ */
 export async function admitCreate<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
@@ -89,7 +91,7 @@ export async function admitCreate<T extends KubernetesObject>(
   dedupeOwners(object, context, afterAdmission);
 }
 
-/** Tries up to eight names when the name is to be generated. */
+/** Tries up to eight names if the name is generated. */
 async function createNamed<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
@@ -106,7 +108,7 @@ async function createNamed<T extends KubernetesObject>(
   }
 }
 
-/** A copy to be changed; of a large object in several turns. */
+/** Returns a copy that may be changed; a large object is copied in several turns. */
 export async function copyFor<T extends object>(context: RequestContext, object: T): Promise<T> {
   return (
     context.nextTurn === undefined ? deepCopy(object) : await runInTurns(copyInSlices(object), context.signal)
@@ -130,7 +132,7 @@ async function createOnce<T extends KubernetesObject>(
   }
 }
 
-/** Source: registry.Store BeginCreate: the first thing that happens to the named object. */
+/** Reserves values for the named object, before anything else happens to it. Source: registry.Store BeginCreate. */
 export async function reserveForCreate<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
@@ -146,7 +148,7 @@ function fillNames<T extends KubernetesObject>(parts: StoreParts<T>, object: T):
   if (!meta.name && meta.generateName) meta.name = generateName(meta.generateName, parts.random);
 }
 
-/** Strategy, validation, warnings, canonical form, validating admission. Source: rest.BeforeCreate. */
+/** Runs strategy, validation, warnings, canonical form and validating admission. Source: rest.BeforeCreate. */
 export async function prepareCreate<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
@@ -177,7 +179,9 @@ export async function prepareCreate<T extends KubernetesObject>(
   await validator.validate(admissionAttributes(parts, call));
 }
 
-/** Seconds may lie between admission and the end of a large object's validation: its namespace or definition may have gone meanwhile. */
+/**
+ * Validating a large object may take seconds after its admission: its namespace or definition may have gone meanwhile.
+ */
 async function requireCreatable<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
@@ -189,7 +193,7 @@ async function requireCreatable<T extends KubernetesObject>(
   await parts.admission?.recheck?.(admissionAttributes(parts, call));
 }
 
-/** Namespace that an object of this request lies in. Source: rest.ExpectedNamespaceForResource. */
+/** Returns the namespace of the object of this request. Source: rest.ExpectedNamespaceForResource. */
 export function requestNamespace<T extends KubernetesObject>(parts: StoreParts<T>, context: RequestContext): string {
   return parts.definition.namespaced ? context.namespace : '';
 }
@@ -213,14 +217,14 @@ async function write<T extends KubernetesObject>(
   }
 }
 
-/** Kubernetes takes no offence at a version that is no number, nor at any in a dry run: they are dropped. */
+/** Kubernetes accepts a version that is no number, and any version in a dry run, so both are dropped. */
 function forgiveVersion(object: KubernetesObject, context: RequestContext): void {
   const { metadata } = object;
   if (metadata?.resourceVersion === undefined) return;
   if (context.dryRun || !parseRevision(metadata.resourceVersion)) delete metadata.resourceVersion;
 }
 
-/** The 409 with what Kubernetes adds: for a generated name, and for an object that is on its way out. */
+/** Returns the 409 with Kubernetes' additions for a generated name and for an object that is being deleted. */
 async function existsAnswer<T extends KubernetesObject>(
   parts: StoreParts<T>,
   failure: { readonly key: string; readonly object: T; readonly status: StatusError },
@@ -229,7 +233,7 @@ async function existsAnswer<T extends KubernetesObject>(
   const isGenerated = Boolean(failure.object.metadata?.generateName);
   let message = status.message ?? '';
   if (isGenerated) message += ', the server was not able to generate a unique name for the object';
-  // Only the words depend on it: a read that fails leaves them as they are. Source: registry.Store.Create.
+  // The read affects only the text, so the text stays as it is when the read fails. Source: registry.Store.Create.
   const existing = await parts.storage.get(failure.key).catch(() => undefined);
   if (existing?.object.metadata?.deletionTimestamp !== undefined) message = `object is being deleted: ${message}`;
   const details = { ...status.details, ...(isGenerated ? { retryAfterSeconds: 1 } : {}) };

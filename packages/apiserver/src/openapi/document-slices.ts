@@ -1,8 +1,8 @@
-// Makes the pieces of a large document a few at a time, so that others get their turn in between. Used by openapi-documents.ts and
-// swagger-documents.ts.
+// Makes the pieces of a large document a few per turn, so that other requests are served in between. Used by
+// openapi-documents.ts and swagger-documents.ts.
 import { setImmediate } from 'node:timers/promises';
 
-/** Paths or definitions that are made in one turn. */
+/** Number of paths or definitions made in one turn. */
 const sliceItems = 16;
 
 export async function inSlices<T>(

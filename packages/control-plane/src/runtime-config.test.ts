@@ -75,7 +75,7 @@ describe('--runtime-config', () => {
 
   it('is warned of where it changes nothing', () => {
     const flags = parseServeFlags(['--runtime-config=apps/v1/deploymentz=false']);
-    expect(flagWarnings(flags)).toEqual(['--runtime-config: "apps/v1/deploymentz" is no built-in resource']);
+    expect(flagWarnings(flags)).toEqual(['--runtime-config: "apps/v1/deploymentz" is not a built-in resource']);
   });
 
   it('names the option where it is given to startControlPlane', async () => {

@@ -1,16 +1,16 @@
-// The maker of built-in definitions in the thread that validates large objects.
+// Makes built-in definitions in the thread that validates large objects.
 import { parseJson } from '@kapstan/api';
 import type { DefinitionMaker, ResourceDefinition } from '@kapstan/apiserver';
 import type { ValidationPolicy } from '@kapstan/apiserver/internal';
 import { builtinResources } from './builtin-resources.ts';
 
-/** `parts` of the origin of a built-in definition. */
+/** The `parts` of a built-in definition's origin. */
 interface BuiltinParts {
   readonly id: string;
   readonly policy?: ValidationPolicy;
 }
 
-/** Makes all built-in definitions of a policy at the first that is asked for. */
+/** Makes all built-in definitions of a policy on the first request for one. */
 export function builtinMaker(): DefinitionMaker {
   const made = new Map<string, ReadonlyMap<string, ResourceDefinition>>();
   return (json) => {

@@ -1,4 +1,4 @@
-// The resources that a server offers without any definition: one BuiltinKind each, in the order of discovery.
+// The resources that a server offers without custom definitions: one BuiltinKind each, in the order of discovery.
 import { lookup } from 'node:dns/promises';
 import { type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
@@ -66,7 +66,7 @@ import { storageClasses } from './storage/storageclasses/storage-classes.ts';
 import { volumeAttachments } from './storage/volumeattachments/volume-attachments.ts';
 import { volumeAttributesClasses } from './storage/volumeattributesclasses/volume-attributes-classes.ts';
 
-/** Virtual (virtual-resource.ts), not from storage; custom resource definitions are crd/'s. */
+/** Resources that are not stored (virtual-resource.ts), and custom resource definitions, which apiextensions serves. */
 const notServed: ReadonlySet<string> = new Set([
   'v1/bindings',
   'v1/componentstatuses',
@@ -92,8 +92,8 @@ const defaultServer: Omit<BuiltinServer, 'nodePorts'> = {
 };
 
 /**
- * Definitions of all built-in resources that Kubernetes 1.36 serves by default and keeps in storage. Their allocators
- * hold state: make them once a server.
+ * Returns definitions of all built-in resources that Kubernetes 1.36 serves by default and stores. Their allocators
+ * hold state, so make them once per server.
  */
 export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceDefinition<UnstructuredObject>[] {
   const whole = { ...defaultServer, nodePorts: ownNodePorts(), ...server };

@@ -1,4 +1,4 @@
-// AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
+// AdmissionChain runs the enabled plug-ins in Kubernetes' order: all mutate, then, after the strategy, all validate.
 // Implements the registry's AdmissionControl.
 
 import { type Clock, deepCopy, type GroupResource, systemClock } from '@kapstan/api';
@@ -20,17 +20,17 @@ import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
 export interface AdmissionChainOptions {
-  /** Where plug-ins look at namespaces, service accounts, classes. */
+  /** Where plug-ins read namespaces, service accounts and classes. */
   readonly catalog: ResourceCatalog;
-  /** Whom plug-ins ask what else a user may do. */
+  /** Tells plug-ins what else a user may do. */
   readonly authorizer: Authorizer;
-  /** `--enable-admission-plugins`: beside those that are on by default. */
+  /** `--enable-admission-plugins`: plug-ins besides those on by default. */
   readonly enabled?: readonly string[];
   /** `--disable-admission-plugins`. */
   readonly disabled?: readonly string[];
-  /** The plug-ins that the server has, by default or when they are switched on. Default none. */
+  /** The server's own plug-ins, some on by default. Default none. */
   readonly builtIn?: PluginSet;
-  /** Plug-ins from elsewhere; on unless disabled. They take the place that `builtIn` gives their name. */
+  /** Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name. */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
   /** Random numbers in [0, 1). Default Math.random. */
@@ -39,21 +39,21 @@ export interface AdmissionChainOptions {
 
 interface TimedPlugin {
   readonly plugin: AdmissionPlugin;
-  /** What it is asked about. */
+  /** Operations for which it is called. */
   readonly operations: readonly AdmissionOperation[];
   readonly durations: DurationsOfSteps;
 }
 
 export class AdmissionChain implements AdmissionControl {
   readonly #plugins: readonly TimedPlugin[];
-  /** Those that validate every resource. */
+  /** Plug-ins that validate every resource. */
   readonly #validators: readonly TimedPlugin[];
-  /** By group resource, those that validate it, for the resources that some plug-in names. */
+  /** Plug-ins by group resource, for resources that some plug-in names. */
   readonly #validatorsOf = new Map<string, readonly TimedPlugin[]>();
   readonly #clock: Clock;
   readonly #whole: DurationsOfSteps = durationsOfSteps();
 
-  /** Throws TypeError, naming the flag, for names that are unknown, not built, or both switched on and off. */
+  /** Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled. */
   constructor(options: AdmissionChainOptions) {
     const { enabled = [], disabled = [], builtIn = noPlugins, plugins = [] } = options;
     const ports = { clock: systemClock, random: Math.random, ...options };
@@ -65,7 +65,7 @@ export class AdmissionChain implements AdmissionControl {
     const place = ({ plugin: { name } }: { readonly plugin: AdmissionPlugin }): number => builtIn.names.indexOf(name);
     this.#plugins = [
       ...built.filter(({ plugin, isDefault }) => isDefault || enabled.includes(plugin.name)),
-      // Those from elsewhere know themselves what concerns them.
+      // Plug-ins from elsewhere decide themselves which operations concern them.
       ...plugins.map((plugin) => ({ plugin: guarded(plugin), operations: allOperations })),
     ]
       .filter(({ plugin }) => !disabled.includes(plugin.name))
@@ -79,12 +79,12 @@ export class AdmissionChain implements AdmissionControl {
     }
   }
 
-  /** Names of the plug-ins that are on, in order. */
+  /** Names of the enabled plug-ins, in order. */
   get pluginNames(): readonly string[] {
     return this.#plugins.map(({ plugin }) => plugin.name);
   }
 
-  /** For /metrics. */
+  /** Returns the metrics for /metrics. */
   families(): MetricFamily[] {
     return admissionFamilies(
       this.#whole,
@@ -119,7 +119,7 @@ export class AdmissionChain implements AdmissionControl {
     const beganMs = this.#clock.monotonicNow();
     let sinceMs = beganMs;
     let asked: StepDurations | undefined;
-    // The end of one is the beginning of the next.
+    // The end of one plug-in is the beginning of the next.
     const note = (outcome: 'passed' | 'rejected'): void => {
       const nowMs = this.#clock.monotonicNow();
       asked?.observe(operation, outcome, nowMs - sinceMs);
@@ -130,7 +130,7 @@ export class AdmissionChain implements AdmissionControl {
       for (const { plugin, operations, durations } of plugins) {
         if (plugin[step] === undefined || !operations.includes(operation)) continue;
         asked = durations[step];
-        // Most do at once what they have to do.
+        // Most plug-ins finish at once.
         const pending = plugin[step](attributes);
         if (pending !== undefined) await pending;
         note('passed');
@@ -144,7 +144,7 @@ export class AdmissionChain implements AdmissionControl {
   }
 }
 
-/** What validates is shown the very objects that are written: a plug-in that is not ours gets copies, which it may change. */
+/** Validation gets the very objects that are written, so a plug-in from elsewhere gets copies, which it may change. */
 function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
   if (plugin.validate === undefined) return plugin;
   return {
@@ -158,7 +158,10 @@ function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
   };
 }
 
-/** What is wrong with the values of the flags, naming them, where no plug-ins come from elsewhere; undefined = nothing. */
+/**
+ * Returns what is wrong with the flags' values, naming the flag, when no plug-ins come from elsewhere; undefined =
+ * nothing.
+ */
 export function admissionNamesError(flags: AdmissionFlags, builtIn: PluginSet): string | undefined {
   return namesError(flags, builtIn, builtIn.built);
 }

@@ -1,5 +1,5 @@
-// AdmissionMetrics: how long each plug-in of the admission chain takes, and all of them together. Told by admission-chain.ts, shown by
-// /metrics. Source: apiserver pkg/admission/metrics, whose names and labels these are.
+// AdmissionMetrics measures how long each admission plug-in takes, and all together. Filled by admission-chain.ts,
+// shown by /metrics. Names and labels are those of apiserver's pkg/admission/metrics.
 import { Histogram, type MetricFamily, type MetricSample } from '@kapstan/storage';
 import type { AdmissionOperation } from '../registry/store/admission-control.ts';
 
@@ -43,7 +43,7 @@ export function durationsOfSteps(): DurationsOfSteps {
   return { admit: new StepDurations(), validate: new StepDurations() };
 }
 
-/** `plugins` by name. */
+/** `plugins`: durations by the plug-in's name. */
 export function admissionFamilies(
   whole: DurationsOfSteps,
   plugins: readonly (readonly [name: string, durations: DurationsOfSteps])[],
@@ -52,13 +52,13 @@ export function admissionFamilies(
   return [
     {
       name: 'apiserver_admission_controller_admission_duration_seconds',
-      help: 'Time that a plug-in of admission takes, by its name, operation and step.',
+      help: 'Time taken by an admission plug-in, by name, operation and step.',
       type: 'histogram',
       samples: plugins.flatMap(([name, durations]) => steps.flatMap((type) => durations[type].samples({ name, type }))),
     },
     {
       name: 'apiserver_admission_step_admission_duration_seconds',
-      help: 'Time that all plug-ins of admission take together, by operation and step.',
+      help: 'Time taken by all admission plug-ins together, by operation and step.',
       type: 'histogram',
       samples: steps.flatMap((type) => whole[type].samples({ type })),
     },

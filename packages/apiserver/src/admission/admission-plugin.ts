@@ -1,28 +1,31 @@
-// AdmissionPlugin: one rule of the admission chain. Each is a file of its own; admission-chain.ts puts them in order.
+// AdmissionPlugin: one rule of the admission chain, in a file of its own. admission-chain.ts orders them.
 import type { StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import type { AdmissionAttributes } from '../registry/store/admission-control.ts';
 
-/** Both functions reject with StatusError to refuse; absent = the plug-in takes no part in that phase. */
+/** Both functions reject with StatusError to refuse. Absent = the plug-in does nothing in that phase. */
 export interface AdmissionPlugin {
-  /** As `--enable-admission-plugins` names it. */
+  /** Name in `--enable-admission-plugins`. */
   readonly name: string;
   /** May change `attributes.object` in place. */
   admit?(attributes: AdmissionAttributes): Promise<void> | void;
-  /** What of `admit` may come out otherwise seconds later. Changes nothing. */
+  /** Checks again what may have changed seconds after `admit`. Changes nothing. */
   recheck?(attributes: AdmissionAttributes): Promise<void> | void;
-  /** Group resources that `validate` looks at: "pods", "deployments.apps". Absent = all. */
+  /** Group resources that `validate` checks: "pods", "deployments.apps". Absent = all. */
   readonly validatedResources?: readonly string[];
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
 }
 
-/** 403 that names the object, by its generateName or "Unknown" when it has no name yet. Source: admission.NewForbidden. */
+/**
+ * Returns a 403 that names the object; one without a name by its generateName or "Unknown". Source:
+ * admission.NewForbidden.
+ */
 export function refuse({ resource, name, object }: AdmissionAttributes, why: string): StatusError {
   const shown = name || object?.metadata?.name || object?.metadata?.generateName || 'Unknown';
   return forbidden(resource, shown, why);
 }
 
-/** True for a request about objects of that resource themselves. */
+/** True for a request about objects of that resource, not about their subresources. */
 export function isAbout({ resource, subresource }: AdmissionAttributes, group: string, plural: string): boolean {
   return subresource === '' && resource.group === group && resource.resource === plural;
 }

@@ -1,4 +1,5 @@
-// PluginSet: the admission plug-ins that a server has, handed in by whoever knows its kinds. Put in order by admission-chain.ts.
+// PluginSet: the admission plug-ins of a server, passed in by the package that knows its kinds. admission-chain.ts
+// orders them.
 import type { Clock } from '@kapstan/api';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
@@ -15,16 +16,16 @@ export interface PluginPorts {
 
 export interface BuiltInPlugin {
   readonly plugin: AdmissionPlugin;
-  /** What it is asked about. */
+  /** Operations for which it is called. */
   readonly operations: readonly AdmissionOperation[];
-  /** On unless it is switched off; else off unless it is switched on. */
+  /** True = on unless disabled; false = off unless enabled. */
   readonly isDefault: boolean;
 }
 
 export interface PluginSet {
-  /** All names that flags may have, in the order in which plug-ins are asked; some need not be built. */
+  /** All names that flags may contain, in the order in which plug-ins run; some are not built. */
   readonly names: readonly string[];
-  /** Names of those that are built. */
+  /** Names of the plug-ins that are built. */
   readonly built: ReadonlySet<string>;
   make(ports: PluginPorts): readonly BuiltInPlugin[];
 }

@@ -1,5 +1,5 @@
-// AuditEvent: what is recorded of a request at one stage, and its two forms as a line. Made by audit-trail.ts, written by
-// audit-log.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
+// AuditEvent: what is recorded of a request at one stage, and its two forms as a line. Made by audit-trail.ts, written
+// by audit-log.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
 
 import { parseJson, type Status, stringifyJson } from '@kapstan/api';
 import { formatMicroTime } from '@kapstan/api/internal';
@@ -17,7 +17,7 @@ export interface ObjectReference {
   readonly subresource?: string;
 }
 
-/** An object as the JSON that stands in the event. */
+/** An object as the JSON text in the event. */
 export type RecordedObject = string;
 
 export interface AuditEvent {
@@ -26,10 +26,10 @@ export interface AuditEvent {
   readonly stage: AuditStage;
   readonly requestUri: string;
   readonly verb: string;
-  /** Absent: nobody that is known. */
+  /** Undefined when the user is not known. */
   readonly user: UserInfo | undefined;
   readonly impersonatedUser: UserInfo | undefined;
-  /** The mode of impersonation that allowed it; undefined for the old one. */
+  /** The impersonation mode that allowed the request; undefined for the old mode. */
   readonly impersonationConstraint: string | undefined;
   readonly sourceIps: readonly string[];
   readonly userAgent: string;
@@ -37,16 +37,16 @@ export interface AuditEvent {
   readonly responseStatus: Partial<Status> | undefined;
   readonly requestObject: RecordedObject | undefined;
   readonly responseObject: RecordedObject | undefined;
-  /** Wall clock, milliseconds. */
+  /** Wall clock in milliseconds. */
   readonly receivedMs: number;
   readonly stageMs: number;
   readonly annotations: ReadonlyMap<string, string>;
 }
 
-/** Of audit.k8s.io, which is no API that is served. */
+/** A kind of audit.k8s.io, which is not served. */
 export const auditEventKind = 'Event';
 
-/** One line of JSON, with its end: the kind Event of audit.k8s.io/v1. */
+/** Returns the event as a line of JSON, with its newline: the kind Event of audit.k8s.io/v1. */
 export function formatJsonEvent(event: AuditEvent): string {
   const { level, auditId, stage, requestUri, verb, impersonatedUser, impersonationConstraint, objectRef } = event;
   const parts = [
@@ -73,7 +73,7 @@ export function formatJsonEvent(event: AuditEvent): string {
   return `{${parts.filter((part) => typeof part === 'string').join(',')}}\n`;
 }
 
-/** One line of text, with its end. */
+/** Returns the event as a line of text, with its newline. */
 export function formatLegacyEvent(event: AuditEvent): string {
   const { user, impersonatedUser: as } = event;
   const quote = (text: string): string => JSON.stringify(text);
@@ -98,19 +98,19 @@ export function formatLegacyEvent(event: AuditEvent): string {
   return `${time} AUDIT: ${fields.map(([key, value]) => `${key}=${quote(value)}`).join(' ')}\n`;
 }
 
-/** An object on one line, as it stands in an event. */
+/** Returns an object as one line of JSON for an event. */
 export function recordObject(value: unknown, managedFields: 'kept' | 'omitted'): RecordedObject {
   return stringifyJson(managedFields === 'kept' ? value : withoutManagedFields(value));
 }
 
-/** The same from bytes that are JSON. */
+/** Does what {@link recordObject} does, from bytes that are JSON. */
 export function recordJson(bytes: Uint8Array, managedFields: 'kept' | 'omitted'): RecordedObject {
   const text = Buffer.from(bytes).toString().trim();
   if (managedFields === 'kept' && !text.includes('\n')) return text;
   return recordObject(parseJson(text), managedFields);
 }
 
-/** Of an object, the items of a list, or the objects in the rows of a Table. */
+/** Removes managed fields from an object, the items of a list, or the objects in the rows of a Table. */
 function withoutManagedFields(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, items, rows } = value;

@@ -124,7 +124,10 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     memory.isBroken = false;
     expect(await log.write(event('c'))).toBe(true);
     expect(memory.ids).toEqual(['c']);
-    expect(told).toEqual(['The audit log cannot be written; events are lost', 'The audit log is written again']);
+    expect(told).toEqual([
+      'the audit log cannot be written; events are lost until it can be',
+      'the audit log is written again',
+    ]);
     expect(await count('apiserver_audit_error_total{plugin="log"}')).toBe(2);
     expect(await count('apiserver_audit_event_total')).toBe(3);
   });
@@ -202,7 +205,7 @@ describe('an audit log in mode batch', () => {
     await clock.advance(10_000);
     await closed;
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
-    expect(told).toEqual(['The audit log does not take what waits; events are lost']);
+    expect(told).toEqual(['the audit log does not take the waiting events in time; they are lost']);
     expect(slow.closes).toBe(0);
     slow.release();
     await nextTurn();

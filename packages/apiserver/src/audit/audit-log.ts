@@ -1,14 +1,15 @@
-// AuditLog: where audit events go: a file or the standard output. A request waits for its events, or does not; the server never
-// does. Whatever happens there, requests go on, unless it is asked otherwise. Source: apiserver plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
+// AuditLog writes audit events to a file or the standard output. Depending on the mode, requests wait for their events;
+// the server itself never waits. If writing fails, requests go on, except in the strict mode. Source: apiserver
+// plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { nextTurn } from '@kapstan/api/internal';
 import { Counter, Registry } from 'prom-client';
 import { type AuditEvent, formatJsonEvent, formatLegacyEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-policy.ts';
 
-/** What lines are written to. */
+/** The file or stream that lines are written to. */
 export interface AuditLogTarget {
-  /** Whole lines, one at a time. Rejects when it cannot. */
+  /** Writes whole lines, one call at a time. Rejects when it cannot. */
   append(lines: Uint8Array): Promise<void>;
   close?(): Promise<void>;
 }
@@ -17,8 +18,8 @@ export const auditLogFormats = ['legacy', 'json'] as const;
 export type AuditLogFormat = (typeof auditLogFormats)[number];
 
 /**
- * batch: events are written while requests go on. blocking: an event is written, or lost, before its request goes on, or is
- * answered. blocking-strict: and a request whose first event is lost is refused.
+ * batch: events are written while requests go on. blocking: an event is written, or lost, before its request goes on or
+ * is answered. blocking-strict: also, a request whose first event is lost is refused.
  */
 export const auditLogModes = ['batch', 'blocking', 'blocking-strict'] as const;
 export type AuditLogMode = (typeof auditLogModes)[number];
@@ -29,13 +30,13 @@ export interface AuditLogOptions {
   readonly format?: AuditLogFormat;
   /** Default blocking. */
   readonly mode?: AuditLogMode;
-  /** Events that may wait; more are lost. Default 10 000. */
+  /** Most events that may wait; further ones are lost. Default 10 000. */
   readonly maxWaiting?: number;
-  /** Bytes of them, with those that are being written. Default 64 MiB. */
+  /** Most bytes of waiting events and those being written. Default 64 MiB. */
   readonly maxWaitingBytes?: number;
-  /** How long {@link AuditLog.close} waits for what waits. Default 10 s. */
+  /** How long {@link AuditLog.close} waits for the remaining events. Default 10 s. */
   readonly closeTimeoutMs?: number;
-  /** Bytes of an object in an event; a larger one is left out, and the event says so. Default 10 MiB. */
+  /** Largest object in an event, in bytes. A larger one is left out, and the event says so. Default 10 MiB. */
   readonly maxObjectBytes?: number;
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -52,17 +53,17 @@ const defaults = {
   clock: systemClock,
 } as const satisfies Partial<AuditLogOptions>;
 
-/** Lines written in one go, unless one alone is longer. No more than fit into the smallest file. */
+/** Bytes of lines written at once, unless a single line is longer. The smallest file can hold as many. */
 const batchBytes = mebibyte;
 
 interface WaitingLine {
   readonly bytes: Uint8Array;
-  /** Called once. False: it is lost. */
+  /** Called once; false = the line is lost. */
   readonly settle: (isWritten: boolean) => void;
 }
 
 export class AuditLog {
-  /** Under kube-apiserver's names. */
+  /** The metrics, under kube-apiserver's names. */
   readonly metrics: Registry = new Registry();
   readonly #options: Required<Omit<AuditLogOptions, 'logger'>>;
   readonly #logger: Logger;
@@ -71,7 +72,7 @@ export class AuditLog {
   readonly #levels: Counter<'level'>;
   readonly #rejections: Counter;
   readonly #waiting: WaitingLine[] = [];
-  /** Of those that wait and those that are being written. */
+  /** Bytes of the waiting lines and of those being written. */
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
   #isFailing = false;
@@ -113,7 +114,7 @@ export class AuditLog {
     this.#rejections.inc();
   }
 
-  /** Resolves when whose event it is may go on. False: it is lost, and its request should not. */
+  /** Resolves when the event's request may go on. False = the event is lost, and the request should be refused. */
   async write(event: AuditEvent): Promise<boolean> {
     const { format, mode } = this.#options;
     this.#events.inc();
@@ -124,25 +125,27 @@ export class AuditLog {
     return isWritten || mode === 'blocking';
   }
 
-  /** Resolves when all that waits is written, or lost: with what a disk that hangs does not take in time. */
+  /** Resolves when all waiting events are written or lost; those that a hanging disk does not take in time are lost. */
   async close(): Promise<void> {
     const written = (this.#writing ?? Promise.resolve()).then(() => this.#options.target.close?.());
     const { clock, closeTimeoutMs } = this.#options;
     await new Promise<void>((resolve, reject) => {
       const cancel = clock.setTimer(() => {
-        // Whoever writes them still has the target; it is closed after that.
+        // The write under way still uses the target, which is closed after it.
         const lost = this.#waiting.splice(0);
         for (const { bytes } of lost) this.#waitingBytes -= bytes.length;
         this.#errors.inc({ plugin: 'buffered' }, lost.length);
         for (const { settle } of lost) settle(false);
-        this.#logger.error('The audit log does not take what waits; events are lost', { events: lost.length });
+        this.#logger.error('the audit log does not take the waiting events in time; they are lost', {
+          events: lost.length,
+        });
         resolve();
       }, closeTimeoutMs);
       written.then(resolve, reject).finally(cancel);
     });
   }
 
-  /** Resolves with false when the line is lost. */
+  /** Resolves to false when the line is lost. */
   #enqueue(bytes: Uint8Array): Promise<boolean> {
     const { maxWaiting, maxWaitingBytes } = this.#options;
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes.length > maxWaitingBytes) {
@@ -157,7 +160,7 @@ export class AuditLog {
   }
 
   async #writeWaiting(): Promise<void> {
-    // What comes in the same turn goes along.
+    // Lines that come in the same turn are written together.
     await nextTurn();
     while (this.#waiting.length > 0) {
       await this.#append(this.#takeBatch());
@@ -184,17 +187,17 @@ export class AuditLog {
     for (const { settle } of lines) settle(isWritten);
   }
 
-  /** Said once, not for each event. */
+  /** Logs the failure once, not for each event. */
   #fail(error: unknown, events: number): false {
     this.#errors.inc({ plugin: 'log' }, events);
     if (!this.#isFailing)
-      this.#logger.error('The audit log cannot be written; events are lost', { error: String(error) });
+      this.#logger.error('the audit log cannot be written; events are lost until it can be', { error: String(error) });
     this.#isFailing = true;
     return false;
   }
 
   #recover(): true {
-    if (this.#isFailing) this.#logger.warn('The audit log is written again');
+    if (this.#isFailing) this.#logger.warn('the audit log is written again');
     this.#isFailing = false;
     return true;
   }

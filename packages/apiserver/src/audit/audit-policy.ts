@@ -1,9 +1,9 @@
-// AuditPolicy: of which requests how much is recorded. Read by policy-file.ts, asked once a request by audit-trail.ts.
-// Source: apiserver pkg/audit/policy (checker.go), apis/audit/v1 (1.36).
+// AuditPolicy decides which requests are recorded, and how much of each. Read by policy-file.ts; audit-trail.ts asks it
+// once per request. Source: apiserver pkg/audit/policy (checker.go), apis/audit/v1 (1.36).
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 
-/** In this order: each holds what those before it hold. */
+/** The levels in rising order; each includes the ones before it. */
 export const auditLevels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 export type AuditLevel = (typeof auditLevels)[number];
 
@@ -11,11 +11,11 @@ export const auditStages = ['RequestReceived', 'ResponseStarted', 'ResponseCompl
 export type AuditStage = (typeof auditStages)[number];
 
 export interface AuditPolicy {
-  /** The first that matches counts; without one nothing is recorded. */
+  /** The first rule that matches counts; without one nothing is recorded. */
   readonly rules: readonly AuditRule[];
-  /** Stages of which no rule makes events. */
+  /** Stages that are recorded under no rule. */
   readonly omitStages?: readonly AuditStage[];
-  /** Leave managed fields out of recorded objects, where a rule does not say otherwise. Default false. */
+  /** True = leave managed fields out of recorded objects, unless a rule says otherwise. Default false. */
   readonly omitManagedFields?: boolean;
 }
 
@@ -26,9 +26,9 @@ export interface AuditRule {
   readonly userGroups?: readonly string[];
   readonly verbs?: readonly string[];
   readonly resources?: readonly AuditedResources[];
-  /** "" is where cluster-scoped resources are. */
+  /** "" matches cluster-scoped resources. */
   readonly namespaces?: readonly string[];
-  /** Paths outside of resources; "*" at the end stands for any rest. */
+  /** Paths outside the resources; "*" at the end matches any rest. */
   readonly nonResourceURLs?: readonly string[];
   readonly omitStages?: readonly AuditStage[];
   readonly omitManagedFields?: boolean;
@@ -37,7 +37,7 @@ export interface AuditRule {
 export interface AuditedResources {
   /** "" = the core group, "*" = all. */
   readonly group?: string;
-  /** "pods", "pods/log", "pods/*", "*" before "/scale", "*". */
+  /** For example "pods", "pods/log", "pods/*", "*" before "/scale", "*". */
   readonly resources?: readonly string[];
   readonly resourceNames?: readonly string[];
 }
@@ -49,7 +49,7 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-/** A request as a policy sees it. `user` is absent for one that could not be authenticated. */
+/** A request as a policy sees it. `user` is absent if the request could not be authenticated. */
 export type AuditedRequest = WithoutUser<AuthorizationAttributes> & { readonly user: UserInfo | undefined };
 
 type WithoutUser<T> = T extends unknown ? Omit<T, 'user'> : never;
@@ -63,7 +63,7 @@ export function decideAudit(policy: AuditPolicy, request: AuditedRequest): Audit
   };
 }
 
-/** True when the level holds what `needed` holds. */
+/** True when `level` includes `needed`. */
 export function isAtLeast(level: AuditLevel, needed: AuditLevel): boolean {
   return auditLevels.indexOf(level) >= auditLevels.indexOf(needed);
 }

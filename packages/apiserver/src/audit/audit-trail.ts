@@ -1,5 +1,6 @@
-// AuditTrail: what one request leaves in the audit log, stage by stage. Begun by http/request/request-audit.ts, told by the handlers of http/
-// on their way, written by audit-log.ts. Source: apiserver pkg/audit/{request,context}.go, endpoints/filters/audit.go (1.36).
+// AuditTrail collects what the audit log records of one request, stage by stage. http/request/request-audit.ts begins
+// it, the handlers of http/ fill it, audit-log.ts writes it. Source: apiserver pkg/audit/{request,context}.go,
+// endpoints/filters/audit.go (1.36).
 import type { Clock, KubernetesObject, Status } from '@kapstan/api';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import { type AuditEvent, type ObjectReference, recordJson, recordObject } from './audit-event.ts';
@@ -7,7 +8,7 @@ import type { AuditLog } from './audit-log.ts';
 import { type AuditDecision, type AuditStage, isAtLeast } from './audit-policy.ts';
 import { formatGoDuration } from './go-duration.ts';
 
-/** The request, as it came. */
+/** The request as it came. */
 type AuditedStart = Pick<
   AuditEvent,
   'auditId' | 'requestUri' | 'verb' | 'user' | 'sourceIps' | 'userAgent' | 'objectRef' | 'receivedMs'
@@ -18,11 +19,11 @@ export interface AuditTrailOptions {
   readonly decision: AuditDecision;
   readonly log: Pick<AuditLog, 'write' | 'maxObjectBytes'>;
   readonly clock: Clock;
-  /** Its answer may go on for long: there is an event when it begins. */
+  /** True when the answer may take long, so that its beginning has an event too. */
   readonly isLongRunning: boolean;
 }
 
-/** Requests that take longer say in their last event where the time went. */
+/** The last event of a slower request says where the time was spent. */
 const slowMs = 500;
 
 export class AuditTrail {
@@ -36,7 +37,7 @@ export class AuditTrail {
   #requestObject: string | undefined;
   #responseObject: string | undefined;
   #phase: 'open' | 'answering' | 'over' = 'open';
-  /** Of the last event. */
+  /** Result of the last event. */
   #recorded: Promise<boolean> | undefined;
 
   constructor(options: AuditTrailOptions) {
@@ -45,48 +46,48 @@ export class AuditTrail {
     this.#startMs = options.clock.monotonicNow();
   }
 
-  /** Whether {@link AuditTrail.respond} keeps the object. */
+  /** True when {@link AuditTrail.respond} keeps the object. */
   get keepsResponse(): boolean {
     return isAtLeast(this.#options.decision.level, 'RequestResponse');
   }
 
-  /** Whether {@link AuditTrail.request} keeps the object. */
+  /** True when {@link AuditTrail.request} keeps the object. */
   get keepsRequest(): boolean {
     return isAtLeast(this.#options.decision.level, 'Request');
   }
 
-  /** Bytes of an answer beyond which it is left out. */
+  /** Answers with more bytes are left out. */
   get maxObjectBytes(): number {
     return this.#options.log.maxObjectBytes;
   }
 
-  /** The first event. False: it could not be recorded, and the request should not go on. */
+  /** Records the first event. Resolves to false when that failed and the request should not go on. */
   async receive(): Promise<boolean> {
     this.#write('RequestReceived', this.#options.start.receivedMs);
     return this.#recorded ?? true;
   }
 
-  /** Settles when the answer may go on: its events so far are recorded, or lost. Undefined = at once. */
+  /** Settles when the answer may go on, because its events so far are recorded or lost. Undefined = at once. */
   get recorded(): Promise<unknown> | undefined {
     return this.#recorded;
   }
 
-  /** `constraint`: the mode of impersonation that allowed it, undefined for the old one. */
+  /** `constraint`: the impersonation mode that allowed it; undefined for the old mode. */
   impersonate(user: UserInfo, constraint: string | undefined): void {
     this.#impersonated = { user, constraint };
   }
 
-  /** The first value of a key counts. */
+  /** Adds an annotation; the first value of a key counts. */
   annotate(key: string, value: string): void {
     if (!this.#annotations.has(key)) this.#annotations.set(key, value);
   }
 
-  /** Adds to the time that was spent on something. */
+  /** Adds to the time spent on one thing. */
   spend(what: string, durationMs: number): void {
     this.#latencies.set(what, (this.#latencies.get(what) ?? 0) + durationMs);
   }
 
-  /** The object in the body, before anything is done with it. */
+  /** Records the object in the body before it is changed. */
   request(object: KubernetesObject): void {
     const { name = '', namespace = '', uid = '', resourceVersion = '' } = object.metadata ?? {};
     const known = this.#objectRef ?? {};
@@ -100,12 +101,12 @@ export class AuditTrail {
     if (this.keepsRequest) this.#requestObject = recordObject(object, this.#managedFields);
   }
 
-  /** A body that is no object: a patch, options. */
+  /** Records a body that is not an object: a patch or options. */
   requestBody(value: unknown): void {
     if (this.keepsRequest && value !== undefined) this.#requestObject = recordObject(value, 'kept');
   }
 
-  /** What is answered. Of a Status more is known at every level. */
+  /** Records the answer. A Status is recorded in part at every level. */
   respond(value: unknown): void {
     const { kind, apiVersion } = value as Partial<KubernetesObject>;
     if (kind === undefined || apiVersion === undefined) return;
@@ -116,21 +117,24 @@ export class AuditTrail {
     else this.#responseObject = recorded;
   }
 
-  /** The same from bytes that are JSON, and no Status. */
+  /** Records an answer given as JSON bytes, which is no Status. */
   respondJson(bytes: Uint8Array): void {
     if (!this.keepsResponse) return;
     if (bytes.length > this.maxObjectBytes) this.truncate();
     else this.#responseObject = recordJson(bytes, this.#managedFields);
   }
 
-  /** The answer is too large to be recorded: no object is, and the event says so. Source: plugin/pkg/audit/truncate. */
+  /**
+   * Records that the answer is too large to be recorded; the event then has no object. Source:
+   * plugin/pkg/audit/truncate.
+   */
   truncate(): void {
     this.#requestObject = undefined;
     this.#responseObject = undefined;
     this.annotate('audit.k8s.io/truncated', 'true');
   }
 
-  /** The head of the answer goes out. */
+  /** Records that the head of the answer is sent. */
   begin(code: number): void {
     if (this.#phase !== 'open') return;
     this.#phase = 'answering';
@@ -138,7 +142,7 @@ export class AuditTrail {
     if (this.#options.isLongRunning) this.#write('ResponseStarted');
   }
 
-  /** Nothing more will come. Counts once. */
+  /** Records the end of the request, once. */
   complete(): void {
     if (this.#phase === 'over') return;
     if (this.#responseStatus === undefined) {
@@ -147,11 +151,11 @@ export class AuditTrail {
     }
     this.#addLatencies();
     this.#phase = 'over';
-    // Of those who are not known there is one event, that of their refusal.
+    // A request without a known user has one event, that of its refusal.
     if (this.#options.start.user !== undefined) this.#write('ResponseComplete');
   }
 
-  /** The server is at fault, and had not foreseen it. */
+  /** Records an unexpected error of the server. */
   panic(error: Error): void {
     if (this.#phase === 'over') return;
     const message = `APIServer panic'd: ${error.message}`;
@@ -166,7 +170,7 @@ export class AuditTrail {
 
   #addLatencies(): void {
     const totalMs = this.#options.clock.monotonicNow() - this.#startMs;
-    // A watch is as long as its client wants.
+    // The client decides how long a watch takes.
     if (this.#options.start.verb === 'watch' || totalMs <= slowMs) return;
     for (const [what, ms] of [...this.#latencies, ['total', totalMs] as const]) {
       if (ms > 0) this.annotate(`apiserver.latency.k8s.io/${what}`, formatGoDuration(ms));

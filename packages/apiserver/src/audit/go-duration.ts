@@ -1,6 +1,6 @@
-// Durations as Go prints them. For audit-trail.ts. Source: time.Duration.String.
+// Formats durations as Go does. For audit-trail.ts. Source: time.Duration.String.
 
-/** "250ns", "1.5µs", "501.25ms", "1.5s", "2m30s". */
+/** Returns, for example, "250ns", "1.5µs", "501.25ms", "1.5s", "2m30s". */
 export function formatGoDuration(ms: number): string {
   const nanos = Math.round(ms * 1e6);
   if (nanos === 0) return '0s';

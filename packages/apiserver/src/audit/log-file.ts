@@ -1,5 +1,5 @@
-// AuditLogFile: a file that lines are added to, and that is put aside when it is large. Written by audit-log.ts. Names and rules of
-// files that were put aside are those of lumberjack, which kube-apiserver uses.
+// AuditLogFile appends lines to a file and renames it when it is large. Used by audit-log.ts. The backups' names and
+// rules are those of lumberjack, which kube-apiserver uses.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
@@ -7,13 +7,13 @@ import { type Clock, parseTime } from '@kapstan/api';
 import { formatMicroTime } from '@kapstan/api/internal';
 
 export interface AuditLogFileOptions {
-  /** Made when absent, readable by its owner alone; so is its directory. */
+  /** Created if absent, with its directory; only the owner can read them. */
   readonly path: string;
-  /** Size beyond which the file is put aside, in mebibytes. 0 = never. Default 100. */
+  /** Size at which the file becomes a backup, in mebibytes. 0 = never. Default 100. */
   readonly maxMebibytes?: number;
-  /** How many files that were put aside are kept. 0 = all. Default 100. */
+  /** Number of backups kept. 0 = all. Default 100. */
   readonly maxBackups?: number;
-  /** How long they are kept, in days. 0 = without end. Default 366. */
+  /** How long backups are kept, in days. 0 = forever. Default 366. */
   readonly maxDays?: number;
   readonly clock: Clock;
 }
@@ -23,9 +23,9 @@ const defaults = { maxMebibytes: 100, maxBackups: 100, maxDays: 366 } as const s
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
 
-/** A pipe that is full says so, and no thread waits for its reader. Files do not know of it. */
+/** With O_NONBLOCK a full pipe returns an error, so that no thread waits for its reader. It has no effect on files. */
 const openFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-/** A full pipe is tried again after that. */
+/** A full pipe is tried again after this time. */
 const fullPipeMs = 20;
 
 interface OpenFile {
@@ -42,7 +42,7 @@ export class AuditLogFile {
     this.#options = { ...defaults, ...options };
   }
 
-  /** Rejects with what the system says when that cannot be. */
+  /** Opens the file. Rejects with the system's error when it cannot. */
   static async open(options: AuditLogFileOptions): Promise<AuditLogFile> {
     await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
     const file = new AuditLogFile(options);
@@ -52,8 +52,8 @@ export class AuditLogFile {
   }
 
   /**
-   * Adds whole lines; nobody else waits for the disk, and a full pipe is waited for. Rejects when that cannot be: nothing is added
-   * then. One at a time.
+   * Appends whole lines without blocking others, and waits while a pipe is full. Rejects when it cannot write, and has
+   * then added nothing. Call it once at a time.
    */
   async append(lines: Uint8Array): Promise<void> {
     const file = await this.#room(lines.length);
@@ -66,7 +66,7 @@ export class AuditLogFile {
     }
   }
 
-  /** What comes later is refused. */
+  /** Closes the file; later lines are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#release();
@@ -88,7 +88,7 @@ export class AuditLogFile {
     }
   }
 
-  /** The file to write so many bytes to: a new one where the old one is full. */
+  /** Returns a file with room for the bytes: a new one if the present one is full. */
   async #room(bytes: number): Promise<OpenFile> {
     const { maxMebibytes, path } = this.#options;
     const maxBytes = maxMebibytes === 0 ? Number.POSITIVE_INFINITY : maxMebibytes * mebibyte;
@@ -109,19 +109,19 @@ export class AuditLogFile {
     return { handle, size: (await handle.stat()).size };
   }
 
-  /** What was begun is taken back, and the next line looks for the file anew. */
+  /** Takes back a partial write and closes the file, which the next write opens again. */
   async #giveUp(file: OpenFile): Promise<void> {
     this.#open = undefined;
     try {
       const status = await file.handle.stat();
-      // A pipe has no length to be cut to; a file that somebody else has cut meanwhile must not grow.
+      // A pipe cannot be truncated, and a file that somebody else has truncated meanwhile must not grow.
       if (status.isFile()) await file.handle.truncate(Math.min(status.size, file.size));
     } finally {
       await file.handle.close();
     }
   }
 
-  /** "audit-2026-11-21T12-20-35.037.log" beside the file: the time when it was put aside. */
+  /** Returns the name of a backup, with its time: "audit-2026-11-21T12-20-35.037.log" beside the file. */
   async #backupPath(): Promise<string> {
     const { path, clock } = this.#options;
     const { dir, name, ext } = parse(path);
@@ -156,7 +156,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** When a file was put aside, or NaN when it is none of this log. */
+/** Returns when a backup was made, or NaN for other files. */
 function backupTime(path: string, file: string): number {
   const { name, ext } = parse(path);
   if (!file.startsWith(`${name}-`) || !file.endsWith(ext)) return Number.NaN;

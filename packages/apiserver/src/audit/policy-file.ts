@@ -1,5 +1,5 @@
-// An audit policy as a file: YAML or JSON, the kind Policy of audit.k8s.io/v1. Read at the start, made into audit-policy.ts.
-// Source: apiserver pkg/audit/policy (reader.go), apis/audit/validation (1.36).
+// Parses an audit policy file: YAML or JSON, the kind Policy of audit.k8s.io/v1. It is read at the start and becomes an
+// AuditPolicy. Source: apiserver pkg/audit/policy (reader.go), apis/audit/validation (1.36).
 
 import {
   dnsSubdomainErrors,
@@ -19,17 +19,17 @@ import { type AuditedResources, type AuditPolicy, type AuditRule, auditLevels, a
 
 export interface AuditPolicyFile {
   readonly policy: AuditPolicy;
-  /** Misspelt and repeated fields, which do not count: undefined when there are none. */
+  /** Names unknown and repeated fields, which are ignored; undefined when there are none. */
   readonly warning: string | undefined;
 }
 
-/** What a file is that does not say so. */
+/** The kind of a file that names none. */
 const assumed = { group: 'audit.k8s.io', version: '__internal', kind: 'Policy' };
 const apiVersion = 'audit.k8s.io/v1';
-/** Kinds that are registered beside it. */
+/** Other kinds that are registered in the group. */
 const otherKinds: ReadonlySet<string> = new Set([auditEventKind, `${auditEventKind}List`, 'PolicyList']);
 
-/** Throws an Error that says what is wrong, and where. */
+/** Parses the file. Throws an Error that says what is wrong, and where. */
 export function parseAuditPolicy(text: string): AuditPolicyFile {
   const strict = new StrictErrors();
   const policy = decodePolicy(text, strict);
@@ -63,7 +63,7 @@ function refuseOtherKind({ kind, ...groupVersion }: GroupVersionKind): void {
   throw new DecodeError(`converting (v1.${kind}) to (audit.${assumed.kind}): unknown conversion`);
 }
 
-/** Source: apimachinery errors.Aggregate. */
+/** Joins texts as apimachinery's errors.Aggregate does. */
 function aggregated(texts: readonly string[]): string {
   const [first = '', ...others] = new Set(texts);
   return others.length === 0 ? first : `[${[first, ...others].join(', ')}]`;

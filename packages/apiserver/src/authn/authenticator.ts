@@ -1,22 +1,22 @@
-// Authenticators: from a request's credentials to a user. Tokens from a file, client certificates, anonymous.
-// Source: apiserver pkg/authentication.
+// Authenticators turn a request's credentials into a user: tokens from a file, client certificates, anonymous. Source:
+// apiserver pkg/authentication.
 import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
 import type { RequestContext, UserInfo } from '../registry/definition/request-context.ts';
 
-/** Where authenticators say what the answer and the audit log have to tell of the credentials. */
+/** Takes what authenticators have to add to the answer (warnings) and to the audit log (annotations). */
 export type AuthenticationRemarks = Pick<RequestContext, 'warn' | 'annotate'>;
 
-/** What a request brought along. */
+/** The credentials of a request. */
 export interface Credentials {
   /** The header Authorization, as sent. */
   readonly authorization?: string | undefined;
-  /** Of a request for a WebSocket: its subprotocols, of which one may hold a token. */
+  /** Subprotocols of a WebSocket request, of which one may contain a token. */
   readonly webSocketProtocols?: readonly string[] | undefined;
-  /** Subject of a client certificate that a known authority signed and that is valid now. */
+  /** Subject of a client certificate that is valid now and signed by a known authority. */
   readonly certificate?: CertificateSubject;
-  /** A client certificate was sent, but cannot be trusted: why. */
+  /** Why a client certificate that was sent cannot be trusted. */
   readonly certificateError?: string;
-  /** Absent: nobody wants to know. */
+  /** Absent = remarks are dropped. */
   readonly remarks?: AuthenticationRemarks;
 }
 
@@ -25,13 +25,11 @@ export interface CertificateSubject {
   readonly organizations: readonly string[];
   /** Values of the attribute 1.3.6.1.4.1.57683.2. Default none. */
   readonly uids?: readonly string[];
-  /** Of the whole certificate, lower-case hexadecimal. */
+  /** Fingerprint of the whole certificate in lower-case hexadecimal. */
   readonly sha256: string;
 }
 
-/**
- * The user, "none" when the request has no credentials of this kind, "invalid" when it has but they are wrong.
- */
+/** The user; "none" when the request has no credentials of this kind, "invalid" when they are wrong. */
 export type AuthenticationResult = UserInfo | 'none' | 'invalid';
 
 export interface Authenticator {
@@ -40,7 +38,7 @@ export interface Authenticator {
 
 export const authenticatedGroup = 'system:authenticated';
 export const serviceAccountsGroup = 'system:serviceaccounts';
-/** Of kubelets. */
+/** The group of kubelets. */
 export const nodesGroup = 'system:nodes';
 export const unauthenticatedGroup = 'system:unauthenticated';
 export const anonymousUser = 'system:anonymous';
@@ -48,11 +46,11 @@ export const anonymousUser = 'system:anonymous';
 export interface AuthenticationOptions {
   /** Asked in this order; the first user counts. */
   readonly authenticators: readonly Authenticator[];
-  /** Requests without credentials are system:anonymous; else they are refused. Default true. */
+  /** True = requests without credentials are system:anonymous; false = they are refused. Default true. */
   readonly anonymous?: boolean;
 }
 
-/** The user of a request with all groups, else 401. Wrong credentials are never anonymous. */
+/** Returns the user of a request with all groups, or throws 401. Wrong credentials never make a request anonymous. */
 export function authenticate(
   credentials: Credentials,
   options: AuthenticationOptions,
@@ -72,7 +70,7 @@ export function authenticate(
   });
 }
 
-/** Whether a user is one that nobody knows. Source: filters/authentication.go (isAnonymousUser). */
+/** True for the user of requests without credentials. Source: filters/authentication.go (isAnonymousUser). */
 export function isAnonymous({ name, groups }: UserInfo): boolean {
   return name === anonymousUser || groups.includes(unauthenticatedGroup);
 }
@@ -84,7 +82,10 @@ export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   return { ...user, groups: [...user.groups, authenticatedGroup] };
 }
 
-/** Client certificates: the common name is the user, the organisations are the groups. Source: CommonNameUserConversion. */
+/**
+ * Takes the user from a client certificate's common name and the groups from its organisations. Source:
+ * CommonNameUserConversion.
+ */
 export const certificateAuthenticator: Authenticator = {
   authenticate: ({ certificate, certificateError }) => {
     if (certificateError !== undefined) return 'invalid';
@@ -98,7 +99,7 @@ export const certificateAuthenticator: Authenticator = {
   },
 };
 
-/** The token of `Authorization: Bearer …`; undefined for other schemes and empty tokens. */
+/** Returns the token of `Authorization: Bearer …`; undefined for other schemes and empty tokens. */
 export function bearerToken(authorization: string | undefined, remarks?: AuthenticationRemarks): string | undefined {
   const [scheme = '', token = '', ...more] = (authorization ?? '').trim().split(' ');
   if (scheme.toLowerCase() !== 'bearer') return undefined;

@@ -1,5 +1,6 @@
-// The client certificate of a TLS connection, as credentials. Verified by the TLS layer against the client authorities; for what
-// OpenSSL takes for the wrong purpose, and Go does not, by client-verification.ts. Source: apiserver authentication/request/x509.
+// Reads the client certificate of a TLS connection as credentials. The TLS layer has verified it against the client
+// authorities; client-verification.ts decides where OpenSSL, unlike Go, refuses a certificate for its purpose. Source:
+// apiserver authentication/request/x509.
 import type { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { type Clock, parseTime } from '@kapstan/api';
@@ -8,14 +9,14 @@ import { type ClientAuthorities, isTrustedForClients, readAuthorities } from './
 
 interface Seen {
   readonly credentials: Partial<Credentials>;
-  /** The end of the certificate's time, in milliseconds. */
+  /** End of the certificate's validity, in milliseconds. */
   readonly validToMs: number;
 }
 
 export class ClientCertificates {
   readonly #authorities: readonly X509Certificate[];
   readonly #clock: Clock;
-  /** A connection has one certificate, and many requests. */
+  /** Results by connection, which has one certificate and many requests. */
   readonly #seen = new WeakMap<TLSSocket, Seen>();
 
   constructor(authorities: ClientAuthorities, clock: Clock) {
@@ -23,7 +24,7 @@ export class ClientCertificates {
     this.#clock = clock;
   }
 
-  /** Members `certificate` or `certificateError`; none when no certificate was sent. */
+  /** Returns `certificate` or `certificateError`; neither when no certificate was sent. */
   credentialsOf(socket: TLSSocket | undefined): Partial<Credentials> {
     if (socket?.encrypted !== true || typeof socket.getPeerCertificate !== 'function') return {};
     let seen = this.#seen.get(socket);
@@ -31,7 +32,7 @@ export class ClientCertificates {
       seen = this.#look(socket);
       this.#seen.set(socket, seen);
     }
-    // A connection may outlive the certificate that it was opened with.
+    // The certificate may expire while its connection is open.
     if (seen.validToMs < this.#clock.now()) return { certificateError: 'the certificate has expired' };
     return seen.credentials;
   }
@@ -48,14 +49,14 @@ export class ClientCertificates {
     return { credentials: { certificateError: String(socket.authorizationError ?? 'not trusted') }, validToMs };
   }
 
-  /** The purpose is the last that OpenSSL finds fault with before signatures and times: all else is looked at again. */
+  /** OpenSSL checks the purpose before signatures and times, so after that fault everything else is checked again. */
   #isTrusted(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
     if (String(socket.authorizationError) !== 'INVALID_PURPOSE') return false;
     return isTrustedForClients(rawChainOf(certificate), this.#authorities, this.#clock.now());
   }
 }
 
-/** What was sent, the client's own first. The last names itself as its issuer. */
+/** Returns the certificates sent, the client's own first. The last one names itself as its issuer. */
 function rawChainOf(certificate: DetailedPeerCertificate): readonly Uint8Array[] {
   const chain: Uint8Array[] = [];
   const seen = new Set<DetailedPeerCertificate>();
@@ -68,10 +69,12 @@ function rawChainOf(certificate: DetailedPeerCertificate): readonly Uint8Array[]
   return chain;
 }
 
-/** A user's UID within the subject. Source: apimachinery asn1.X509UID. */
+/** Attribute of a user's UID in the subject. Source: apimachinery asn1.X509UID. */
 const uidAttribute = '1.3.6.1.4.1.57683.2';
 
-/** Of several common names the last counts. Source: CommonNameUserConversion; pkix.Name.FillFromRDNSequence. */
+/**
+ * If there are several common names, the last counts. Source: CommonNameUserConversion; pkix.Name.FillFromRDNSequence.
+ */
 function subjectOf({ subject, fingerprint256 }: DetailedPeerCertificate): CertificateSubject {
   const values = new Map(Object.entries(subject));
   return {
@@ -82,7 +85,7 @@ function subjectOf({ subject, fingerprint256 }: DetailedPeerCertificate): Certif
   };
 }
 
-/** Node gives one value as text and several as a list. */
+/** Node returns one value as a string and several as a list. */
 function texts(value: string | readonly string[] | undefined): readonly string[] {
   if (value === undefined) return [];
   return typeof value === 'string' ? [value] : value;

@@ -1,20 +1,20 @@
-// Verifies client certificates as Go's crypto/x509 does: any extended key usage serves clients too, and the plain key usage of a
-// client's own certificate does not count, as well as whether it is an authority itself. Used by client-certificate.ts where OpenSSL
-// refuses a certificate for its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
+// Verifies client certificates as Go's crypto/x509 does: "any" extended key usage is good for clients, and neither the
+// key usage of the client's own certificate counts nor whether it is an authority. Used by client-certificate.ts where
+// OpenSSL refuses a certificate for its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
 import { X509Certificate } from 'node:crypto';
 import { parseTime } from '@kapstan/api';
 
-/** PEM of the authorities that sign client certificates, as the TLS layer takes it. */
+/** Certificates of the authorities that sign client certificates, in PEM, as the TLS layer takes them. */
 export type ClientAuthorities = string | Uint8Array | readonly (string | Uint8Array)[];
 
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 const anyUsage = '2.5.29.37.0';
-/** Checks of signatures that one verification may cost. Source: maxChainSignatureChecks. */
+/** Most signature checks of one verification. Source: maxChainSignatureChecks. */
 const maxSignatureChecks = 100;
 
 const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Each text may hold several. */
+/** Each text may contain several certificates. */
 export function readAuthorities(authorities: ClientAuthorities): readonly X509Certificate[] {
   const all = typeof authorities === 'string' || authorities instanceof Uint8Array ? [authorities] : authorities;
   return all.flatMap((pem) => {
@@ -27,8 +27,8 @@ export function readAuthorities(authorities: ClientAuthorities): readonly X509Ce
 }
 
 /**
- * Whether a chain leads from the first certificate, over others that were sent, to an authority, and every certificate of it is
- * valid now and may serve clients. `sent`: DER, the client's own first.
+ * True when a chain leads from the first certificate, over others that were sent, to an authority, and each certificate
+ * in it is valid now and good for clients. `sent`: in DER, the client's own first.
  */
 export function isTrustedForClients(
   sent: readonly Uint8Array[],
@@ -56,7 +56,7 @@ function isValidAt({ validFrom, validTo }: X509Certificate, nowMs: number): bool
   return parseTime(validFrom) <= nowMs && nowMs <= parseTime(validTo);
 }
 
-/** Node calls the extended key usage so; absent = no bound. */
+/** Node calls the extended key usage `keyUsage`; absent = any usage. */
 function servesClients({ keyUsage }: X509Certificate): boolean {
   const usages = keyUsage as readonly string[] | undefined;
   return usages === undefined || usages.includes(anyUsage) || usages.includes(clientAuth);

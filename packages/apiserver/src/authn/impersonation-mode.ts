@@ -1,17 +1,18 @@
-// ImpersonationMode: one way in which somebody may be let act as someone else, and the authorisation that it takes: four that
-// are bound to what is done meanwhile (verbs "impersonate:<mode>" and "impersonate-on:<mode>:<verb>"), and the old one for
-// everything (verb "impersonate"). Tried in turn by impersonator.ts. Source: filters/impersonation/mode.go (KEP 5284).
+// ImpersonationMode: one way in which a requester may act as someone else, with the permissions it needs. Four modes
+// also limit what is done meanwhile (verbs "impersonate:<mode>" and "impersonate-on:<mode>:<verb>"); the old one allows
+// everything (verb "impersonate"). impersonator.ts tries them in turn. Source: filters/impersonation/mode.go (KEP
+// 5284).
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { WantedUser } from './impersonation.ts';
 
 export interface ImpersonationMode {
-  /** Undefined: the one for everything. */
+  /** Undefined = the old mode, without limits. */
   readonly constraint: 'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | undefined;
-  /** Whether it is meant for such a user at all. */
+  /** Returns whether the mode is meant for such a user at all. */
   fits(wanted: WantedUser, requester: UserInfo): boolean;
-  /** What is asked of the authorizer in place of the attributes at hand. Absent = those. */
+  /** Returns the attributes to ask the authorizer for instead of the given ones. Absent = the given ones. */
   asks?(attributes: AuthorizationAttributes): AuthorizationAttributes;
 }
 
@@ -32,14 +33,14 @@ export const impersonationModes: readonly ImpersonationMode[] = [
   { constraint: undefined, fits: () => true },
 ];
 
-/** Namespace and name of a service account's user name. Source: serviceaccount.SplitUsername. */
+/** Returns the namespace and name of a service account from its user name. Source: serviceaccount.SplitUsername. */
 export function accountNamed(userName: string): { readonly namespace: string; readonly name: string } | undefined {
   const [namespace = '', name = '', ...rest] = afterPrefix(userName, 'system:serviceaccount:')?.split(':') ?? [];
   if (rest.length > 0 || dnsLabelErrors(namespace).length > 0 || dnsSubdomainErrors(name).length > 0) return undefined;
   return { namespace, name };
 }
 
-/** The node of a kubelet's user name. */
+/** Returns the node of a kubelet's user name. */
 export function nodeNamed(userName: string): string | undefined {
   const name = afterPrefix(userName, 'system:node:');
   return name === undefined || dnsSubdomainErrors(name).length > 0 ? undefined : name;
@@ -53,7 +54,7 @@ function hasNameAlone({ uid, groups, extra }: WantedUser): boolean {
   return uid === '' && groups.length === 0 && extra.size === 0;
 }
 
-/** A pod's service account, as the node that the pod is on. */
+/** True for the service account of a pod that wants to act as its own node. */
 function isOwnNode(wanted: WantedUser, requester: UserInfo): boolean {
   const node = nodeNamed(wanted.name);
   if (node === undefined || !hasNameAlone(wanted) || accountNamed(requester.name) === undefined) return false;
@@ -61,7 +62,7 @@ function isOwnNode(wanted: WantedUser, requester: UserInfo): boolean {
   return own === node && others.length === 0;
 }
 
-/** The same question whichever node it is: of the requester's extras count the keys alone. */
+/** Makes the question the same for every node: only the keys of the requester's extras count. */
 function forAnyNode(attributes: AuthorizationAttributes): AuthorizationAttributes {
   const { user } = attributes;
   const extra = { 'authentication.kubernetes.io/associated-node-keys': Object.keys(user.extra ?? {}).sort() };

@@ -1,5 +1,5 @@
-// Impersonation: headers that ask to act as someone else. Who may is decided by impersonator.ts.
-// Source: apiserver pkg/endpoints/filters/impersonation (processImpersonationHeaders).
+// Reads the headers that ask to act as someone else. impersonator.ts decides who may. Source: apiserver
+// pkg/endpoints/filters/impersonation (processImpersonationHeaders).
 
 import { badRequest } from '@kapstan/api/errors';
 import { goQuote } from '@kapstan/api/internal';
@@ -9,7 +9,7 @@ export interface ImpersonationHeaders {
   headerValues(name: string): readonly string[];
 }
 
-/** Whom a request asks to act as, word for word: nothing is added yet. */
+/** The user that a request wants to act as, exactly as the headers name it. */
 export interface WantedUser {
   readonly name: string;
   /** "" = none. */
@@ -20,11 +20,11 @@ export interface WantedUser {
 
 const extraPrefix = 'impersonate-extra-';
 
-/** Undefined when nobody is to be impersonated. Throws 400 for groups, uid or extras without a user. */
+/** Returns undefined when nobody is to be impersonated. Throws 400 for groups, uid or extras without a user. */
 export function readImpersonation(headers: ImpersonationHeaders): WantedUser | undefined {
   if (!headers.headerNames().some((name) => name.startsWith('impersonate-'))) return undefined;
   const wanted: WantedUser = {
-    // The first counts where there are several, as in Go's Header.Get.
+    // If there are several, the first counts, as in Go's Header.Get.
     name: headers.headerValues('impersonate-user')[0] ?? '',
     uid: headers.headerValues('impersonate-uid')[0] ?? '',
     groups: headers.headerValues('impersonate-group'),
@@ -53,7 +53,7 @@ function decodeKey(key: string): string {
   }
 }
 
-/** The text shows Go's form of the user that would have been. */
+/** Makes the error, whose text shows the incomplete user in Go's form. */
 function withoutUser({ uid, groups, extra: entries }: WantedUser): Error {
   const texts = (values: readonly string[]): string =>
     values.length === 0 ? '[]string(nil)' : `[]string{${values.map((value) => goQuote(value)).join(', ')}}`;

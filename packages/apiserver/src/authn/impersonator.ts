@@ -1,5 +1,5 @@
-// Impersonator: lets a requester act as the user whom his headers name, when the authorizer allows every part of it in one
-// of the modes of impersonation-mode.ts. Source: filters/impersonation/constrained_impersonation.go, mode.go.
+// Impersonator lets a requester act as the user in the headers if the authorizer allows every part of it in one of the
+// modes of impersonation-mode.ts. Source: filters/impersonation/constrained_impersonation.go, mode.go.
 
 import { type Clock, isForbidden, systemClock } from '@kapstan/api';
 import { dnsSubdomainErrors, type FieldError, formatFieldErrors, invalidField } from '@kapstan/api/errors';
@@ -17,22 +17,22 @@ import {
 import type { WantedUser } from './impersonation.ts';
 import { accountNamed, type ImpersonationMode, impersonationModes, nodeNamed } from './impersonation-mode.ts';
 
-/** Users for whom the mode is remembered that worked last: it is tried first. */
+/** Number of users whose last successful mode is remembered; that mode is tried first. */
 const rememberedUsers = 10_000;
-/** So many groups or extras are first asked for all at once, by the name "*". */
+/** From this many groups or extras on, all are first asked for at once, by the name "*". */
 const many = 4;
 
 const authentication = { group: 'authentication.k8s.io', version: 'v1' } as const;
 
-/** How an attempt to act as someone else ended. */
+/** The result of an attempt to act as someone else. */
 export interface ImpersonationRecord {
-  /** That of the attempt that went well; "" for none. */
+  /** Mode of a successful attempt; "" for a failed one. */
   readonly mode: NonNullable<ImpersonationMode['constraint']> | 'legacy' | '';
   readonly decision: 'allowed' | 'denied';
   readonly durationMs: number;
 }
 
-/** Whom a request is served as, and the mode that allowed it; undefined = the old one. */
+/** The user that a request is served as, and the mode that allowed it; undefined = the old mode. */
 export interface Impersonated {
   readonly user: UserInfo;
   readonly constraint: ImpersonationMode['constraint'];
@@ -40,7 +40,7 @@ export interface Impersonated {
 
 export interface ImpersonatorOptions {
   readonly clock?: Clock;
-  /** Told of each attempt. Default: nobody. */
+  /** Called after each attempt. Default: nothing. */
   readonly onAttempt?: (record: ImpersonationRecord) => void;
 }
 
@@ -56,7 +56,10 @@ export class Impersonator {
     this.#onAttempt = options.onAttempt ?? (() => undefined);
   }
 
-  /** The user to go on as. `attributes`: the request, as the requester makes it. Throws what the first mode that fits refused with. */
+  /**
+   * Returns the user to continue as. `attributes`: the request as made by the requester. Throws the refusal of the
+   * first mode that fits.
+   */
   async impersonate(wanted: WantedUser, attributes: AuthorizationAttributes): Promise<Impersonated> {
     const last = this.#lastModes.get(attributes.user.name);
     const others = impersonationModes.filter((mode) => mode !== last && mode.fits(wanted, attributes.user));
@@ -143,7 +146,7 @@ class Attempt {
     return { ...this.#nameGroup(), resource: 'users', name };
   }
 
-  /** Names and groups are of the core group in the old mode. */
+  /** The old mode has user names and groups in the core group. */
   #nameGroup(): { readonly group: string; readonly version: string } {
     return this.#mode.constraint === undefined ? { group: '', version: 'v1' } : authentication;
   }
@@ -209,7 +212,7 @@ class Attempt {
   }
 }
 
-/** With the groups that such a user always has. */
+/** Returns the user with the groups that such a user always has. */
 function userOf({ name, uid, groups: wanted, extra }: WantedUser, { constraint }: ImpersonationMode): UserInfo {
   const account = accountNamed(name);
   let groups = wanted;
@@ -226,7 +229,7 @@ function userOf({ name, uid, groups: wanted, extra }: WantedUser, { constraint }
   };
 }
 
-/** What the modes with a constraint take no extras with. */
+/** Returns why the modes with a constraint refuse these extras. */
 function extraFault(extra: WantedUser['extra']): string | undefined {
   for (const [key, values] of extra) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed';

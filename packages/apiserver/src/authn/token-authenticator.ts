@@ -1,4 +1,4 @@
-// TokenAuthenticator: from a bearer token to a user, for certain audiences. The union of several answers requests
+// TokenAuthenticator turns a bearer token into a user, for certain audiences. A union of several serves requests
 // (bearerAuthenticator) and token reviews. Source: apiserver pkg/authentication/token, request/bearertoken.
 import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
@@ -9,7 +9,10 @@ import {
   bearerToken,
 } from './authenticator.ts';
 
-/** Accepted, and for which of the asked audiences; "unknown": not this authenticator's; `error`: its own, but no good. */
+/**
+ * The user with the matching audiences if accepted; "unknown" = a token of another authenticator; `error` = its own
+ * token, but invalid.
+ */
 export type TokenResult =
   | { readonly type: 'accepted'; readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly type: 'unknown' }
@@ -18,7 +21,7 @@ export type TokenResult =
 type KnownTokenResult = Exclude<TokenResult, { readonly type: 'unknown' }>;
 
 export interface TokenAuthenticator {
-  /** `audiences`: the token must be for at least one of them. */
+  /** `audiences`: the token must be valid for at least one of them. */
   authenticateToken(
     token: string,
     audiences: readonly string[],
@@ -27,9 +30,9 @@ export interface TokenAuthenticator {
 }
 
 export interface TokenAuthenticationOptions {
-  /** Asked in this order; the first that accepts counts. */
+  /** Asked in this order; the first that accepts the token counts. */
   readonly authenticators: readonly TokenAuthenticator[];
-  /** Audiences of this server. Empty = tokens are not asked whom they are for. */
+  /** Audiences of this server. Empty = the audience of a token is not checked. */
   readonly apiAudiences: readonly string[];
 }
 
@@ -41,7 +44,7 @@ export interface TokenCall {
   readonly remarks?: AuthenticationRemarks | undefined;
 }
 
-/** Asks all. When none accepts, the texts say why as kube-apiserver does. */
+/** Asks all authenticators. If none accepts, the error has kube-apiserver's texts. */
 export function authenticateToken(
   { authenticators, apiAudiences }: TokenAuthenticationOptions,
   token: string,
@@ -62,7 +65,7 @@ export function authenticateToken(
   });
 }
 
-/** `Authorization: Bearer …` of requests. */
+/** Authenticates requests by `Authorization: Bearer …`. */
 export function bearerAuthenticator(options: TokenAuthenticationOptions): Authenticator {
   return {
     authenticate: ({ authorization, remarks }) => {
@@ -78,7 +81,7 @@ function userOf(result: KnownTokenResult): AuthenticationResult {
   return result.type === 'accepted' ? result.user : 'invalid';
 }
 
-/** Tokens that are known beforehand. They are for this server alone. */
+/** Accepts tokens known in advance. They are valid for this server only. */
 export function knownTokens(
   users: ReadonlyMap<string, UserInfo>,
   apiAudiences: readonly string[] = [],
@@ -93,7 +96,7 @@ export function knownTokens(
   };
 }
 
-/** Requests with one of these tokens. */
+/** Authenticates requests with one of these tokens. */
 export function tokenAuthenticator(users: ReadonlyMap<string, UserInfo>): Authenticator {
   return bearerAuthenticator({ authenticators: [knownTokens(users)], apiAudiences: [] });
 }

@@ -1,7 +1,7 @@
-// Token file: the CSV of --token-auth-file, token,user,uid,"group1,group2". Source: tokenfile.NewCSV, encoding/csv.
+// Reads the CSV of --token-auth-file: token,user,uid,"group1,group2". Source: tokenfile.NewCSV, encoding/csv.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 
-/** Token → user. Lines with an empty token are skipped. Throws TypeError for a line that is none. */
+/** Returns users by token. Lines with an empty token are skipped. Throws TypeError for a malformed line. */
 export function parseTokenFile(text: string, fileName: string): ReadonlyMap<string, UserInfo> {
   const users = new Map<string, UserInfo>();
   for (const record of parseCsv(text, fileName)) {
@@ -18,7 +18,9 @@ export function parseTokenFile(text: string, fileName: string): ReadonlyMap<stri
   return users;
 }
 
-/** Records of fields; `"` quotes a field, `""` in it is one quote. Empty lines and lines of spaces are none. */
+/**
+ * Splits lines into fields; `"` quotes a field, `""` in it is one quote. Empty lines and lines of spaces are skipped.
+ */
 function parseCsv(text: string, fileName: string): readonly string[][] {
   const records: string[][] = [];
   for (const [index, line] of text.split(/\r?\n/).entries()) {

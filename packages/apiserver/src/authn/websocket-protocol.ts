@@ -1,21 +1,23 @@
-// Tokens of browsers: they cannot set Authorization on a WebSocket, so a token may stand among its subprotocols.
-// Beside token-authenticator.ts. Source: apiserver pkg/authentication/request/websocket.
+// Reads tokens from WebSocket subprotocols, because browsers cannot set Authorization on a WebSocket. Beside
+// token-authenticator.ts. Source: apiserver pkg/authentication/request/websocket.
 import type { Authenticator } from './authenticator.ts';
 import { authenticateToken, type TokenAuthenticationOptions } from './token-authenticator.ts';
 
 const tokenPrefix = 'base64url.bearer.authorization.k8s.io.';
 
-/** The subprotocols in header values `Sec-WebSocket-Protocol`, in their order. */
+/** Returns the subprotocols in values of `Sec-WebSocket-Protocol`, in their order. */
 export function subprotocolsIn(values: readonly string[]): readonly string[] {
   return values.flatMap((value) => value.split(',').map((protocol) => protocol.trim()));
 }
 
-/** True for one that holds a token: it is for this server alone, and is neither echoed nor passed on. */
+/**
+ * True for a subprotocol that is a token. Such a token is for this server alone and is neither echoed nor passed on.
+ */
 export function isTokenProtocol(protocol: string): boolean {
   return protocol.startsWith(tokenPrefix);
 }
 
-/** A token among the subprotocols of a WebSocket. There has to be another subprotocol, which the answer can name. */
+/** Authenticates by a token among the subprotocols. There must be another subprotocol, which the answer can name. */
 export function webSocketAuthenticator(options: TokenAuthenticationOptions): Authenticator {
   return {
     authenticate: async ({ webSocketProtocols = [], remarks }) => {
@@ -32,7 +34,7 @@ export function webSocketAuthenticator(options: TokenAuthenticationOptions): Aut
   };
 }
 
-/** From base64url without padding. Undefined when it is none, or no UTF-8. */
+/** Decodes base64url without padding. Returns undefined for other text and for bytes that are no UTF-8. */
 function decodeToken(text: string): string | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const bytes = Buffer.from(text, 'base64url');

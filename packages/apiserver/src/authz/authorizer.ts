@@ -1,5 +1,5 @@
-// The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
-// Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
+// The Authorizer port and its refusal. Implemented by masters-authorizer.ts and rbac-authorizer.ts. Source: apiserver
+// pkg/authorization/authorizer, responsewriters.Forbidden.
 
 import { StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
@@ -18,24 +18,27 @@ export type AuthorizationAttributes =
       readonly resource: string;
       readonly subresource: string;
       readonly name: string;
-      /** What a list, a watch or a deletecollection is bounded to. Absent = to nothing. */
+      /** The selector that limits a list, watch or deletecollection. Absent = no limit. */
       readonly fieldSelector?: SelectorTerms<FieldRequirement>;
       readonly labelSelector?: SelectorTerms<LabelRequirement>;
     }
   | { readonly type: 'path'; readonly user: UserInfo; readonly verb: string; readonly path: string };
 
-/** The terms of a selector, all of which hold for what is asked for. */
+/** The terms of a selector; all hold for the requested objects. */
 export interface SelectorTerms<T> {
-  /** Those that were understood. An authorizer that goes by them alone decides about more than is asked for, never about less. */
+  /**
+   * The terms that were understood. Without the others the selection is larger, so an authorizer that uses only these
+   * decides about more objects than requested, never about fewer.
+   */
   readonly requirements: readonly T[];
-  /** Why there are others, or the whole could not be read. */
+  /** Why some terms, or the whole selector, could not be read. */
   readonly error?: Error;
 }
 
-/** What an authorizer says. "noOpinion" lets the next one decide, and is a refusal from the last. */
+/** The answer of an authorizer. "noOpinion" lets the next one decide; from the last one it is a refusal. */
 export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny' | 'noOpinion';
-  /** Shown to the client behind a refusal. "" = nothing to say. */
+  /** Shown to the client in a refusal. "" = no reason. */
   readonly reason: string;
 }
 
@@ -52,35 +55,35 @@ interface NonResourceRule {
   readonly nonResourceURLs: readonly string[];
 }
 
-/** All that a user may do in a namespace, as far as an authorizer can tell. */
+/** Everything that a user may do in a namespace, as far as an authorizer knows. */
 export interface UserRules {
   readonly resourceRules: readonly ResourceRule[];
   readonly nonResourceRules: readonly NonResourceRule[];
-  /** True: more may be allowed than is listed. */
+  /** True = more may be allowed than is listed. */
   readonly incomplete: boolean;
   readonly evaluationError?: string;
 }
 
 export interface Authorizer {
   authorize(attributes: AuthorizationAttributes): MaybePromise<AuthorizationDecision>;
-  /** For SelfSubjectRulesReview. Absent = the rules cannot be listed. Source: authorizer.RuleResolver. */
+  /** Returns the rules for SelfSubjectRulesReview. Absent = they cannot be listed. Source: authorizer.RuleResolver. */
   rulesFor?(user: UserInfo, namespace: string): UserRules | Promise<UserRules>;
 }
 
-/** The rules of who may do everything. */
+/** The rules of a user who may do everything. */
 const allRules: UserRules = {
   resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }],
   nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
   incomplete: false,
 };
 
-/** Everything to everyone. For tests; never a default. */
+/** Allows everything to everyone. For tests; never a default. */
 export const alwaysAllow: Authorizer = {
   authorize: () => ({ decision: 'allow', reason: '' }),
   rulesFor: () => allRules,
 };
 
-/** Asks in turn; the first opinion counts. */
+/** Asks the authorizers in turn; the first opinion counts. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
     authorize: (attributes) => {
@@ -108,7 +111,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** The 403 for attributes that were not allowed. */
+/** Returns the 403 for attributes that were not allowed. */
 export function forbiddenError(attributes: AuthorizationAttributes, reason: string): StatusError {
   const why = refusalText(attributes, reason);
   if (attributes.type === 'path') {
@@ -117,13 +120,15 @@ export function forbiddenError(attributes: AuthorizationAttributes, reason: stri
   return forbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
 }
 
-/** Who may not do what, and why not as far as the authorizer tells. */
+/** Returns who may not do what and, if the authorizer gives one, the reason. */
 export function refusalText(attributes: AuthorizationAttributes, reason: string): string {
   const message = withoutMarkup(forbiddenMessage(attributes));
   return reason === '' ? message : `${message}: ${reason}`;
 }
 
-/** What a client sent must not come back as HTML, however it is read. Source: responsewriters/errors.go (sanitizer). */
+/**
+ * Escapes text from a client, so that it cannot be displayed as HTML. Source: responsewriters/errors.go (sanitizer).
+ */
 export function withoutMarkup(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

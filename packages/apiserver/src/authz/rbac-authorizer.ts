@@ -1,21 +1,21 @@
-// The Authorizer of --authorization-mode=RBAC: allows what is granted, has no opinion on all else. Who is granted what comes through the
-// port RuleSource: from stored roles and bindings, or from a list in the program (rule-list.ts).
+// The Authorizer of --authorization-mode=RBAC: it allows what is granted and has no opinion on anything else. Grants
+// come through the port RuleSource, from stored roles and bindings or from a list in the program (rule-list.ts).
 // Source: plugin/pkg/auth/authorizer/rbac.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Authorizer, UserRules } from './authorizer.ts';
 import { type Rule, ruleAllows } from './rule-matching.ts';
 
-/** The rules that are granted for one reason, or why they are not. */
+/** Rules granted by one binding, or the error of finding them. */
 export type Grant =
   | { readonly rules: readonly Rule[]; source(): string; readonly error?: undefined }
   | { readonly error: string };
 
 export interface RuleSource {
-  /** What the user is granted: in the cluster, then in the namespace ("" = none). Asked for every request. */
+  /** Yields what the user is granted in the cluster, then in the namespace ("" = none). Called for every request. */
   grantsOf(user: UserInfo, namespace: string): Iterable<Grant>;
 }
 
-/** Sees each change of the policy at once. */
+/** Returns an authorizer that sees each change of the policy at once. */
 export function rbacAuthorizer(policy: RuleSource): Authorizer {
   return {
     authorize: (attributes) => {
@@ -36,7 +36,7 @@ export function rbacAuthorizer(policy: RuleSource): Authorizer {
   };
 }
 
-/** All the rules of a user, and the errors on the way. */
+/** Returns all rules of a user, and the errors met meanwhile. */
 export function rulesOf(
   policy: RuleSource,
   user: UserInfo,
@@ -49,7 +49,7 @@ export function rulesOf(
   };
 }
 
-/** Several errors as Go joins them: each text once. Source: util/errors Aggregate. */
+/** Joins errors as Go does: each text once. Source: util/errors Aggregate. */
 export function joinErrors(errors: readonly string[]): string {
   const texts = [...new Set(errors)];
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;

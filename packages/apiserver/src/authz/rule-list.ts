@@ -1,17 +1,18 @@
-// RuleList: who may do what, as a list that a program hands in: the RuleSource of a server without stored roles and bindings.
+// RuleList: the RuleSource of a server without stored roles and bindings. The program passes it as a list of who may do
+// what.
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Grant, RuleSource } from './rbac-authorizer.ts';
 import type { Rule } from './rule-matching.ts';
 
-/** Rules and whom they are for. */
+/** Rules, and the users and groups that have them. */
 export interface GrantedRules {
-  /** Named as the reason of what they allow. */
+  /** Given as the reason for what they allow. */
   readonly name: string;
   /** Names of users. Default none. */
   readonly users?: readonly string[];
   /** Names of groups. Default none. */
   readonly groups?: readonly string[];
-  /** Where they hold. Default: everywhere. */
+  /** Namespace in which the rules hold. Default: everywhere. */
   readonly namespace?: string;
   readonly rules: readonly Rule[];
 }

@@ -1,15 +1,15 @@
-// Whether one rule allows what is asked. Source: pkg/apis/rbac/v1/evaluation_helpers.go.
+// Decides whether one rule allows a request. Source: pkg/apis/rbac/v1/evaluation_helpers.go.
 import type { AuthorizationAttributes } from './authorizer.ts';
 
-/** What may be done: verbs on resources, or on paths outside the API. Source: rbac/v1 PolicyRule. */
+/** Allowed verbs on resources, or on paths outside the API. Source: rbac/v1 PolicyRule. */
 export interface Rule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
-  /** "widgets", "widgets/status"; a star for all of both. */
+  /** For example "widgets", "widgets/status"; "*" stands for any resource or subresource. */
   readonly resources?: readonly string[];
   /** Absent or empty = every name. */
   readonly resourceNames?: readonly string[];
-  /** Paths outside the API; a star at the end stands for the rest. */
+  /** Paths outside the API; a star at the end matches any rest. */
   readonly nonResourceURLs?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export function ruleAllows(rule: Rule, attributes: AuthorizationAttributes): boo
   );
 }
 
-/** Stars stand at the end alone; "/a*" covers "/a" and whatever begins with it. */
+/** A star counts only at the end: "/a*" covers "/a" and every path that begins with it. */
 export function urlCovers(url: string, path: string): boolean {
   return url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, '')));
 }
@@ -32,7 +32,7 @@ function hasOrAll(values: readonly string[] | undefined, wanted: string): boolea
   return values?.some((value) => value === '*' || value === wanted) === true;
 }
 
-// "pods", "pods/log", "*" for all of both, and "*/scale" for that subresource of everything.
+// "pods" and "pods/log" match themselves, "*" everything, and "*/scale" that subresource of every resource.
 function matchesResource(
   resources: readonly string[],
   { resource, subresource }: { readonly resource: string; readonly subresource: string },
@@ -42,7 +42,7 @@ function matchesResource(
   return resources.some((each) => each === '*' || each === wanted || each === anyOwner);
 }
 
-/** Requests without a name (list, create, …) are allowed by rules without names alone. */
+/** Requests without a name (list, create, …) match only rules without names. */
 function matchesName(names: readonly string[], name: string): boolean {
   return names.length === 0 || names.includes(name);
 }

@@ -1,12 +1,12 @@
-// JSON as Go's encoder writes values without a type: members sorted, and escaped what could end a script. That is how a
-// kube-apiserver stores custom resources, and what clients in Go send as raw JSON.
+// Writes JSON as Go's encoder writes values without a type: members sorted, and characters escaped that could end a
+// script. A kube-apiserver stores custom resources so, and clients in Go send raw JSON so.
 
 import { ExactNumber, stringifyJson } from '@kapstan/api';
 import { setOwn } from '@kapstan/api/internal';
 
 const surrogate = /[\ud800-\udfff]/;
 
-/** Own keys by their bytes, as Go sorts them: the order of UTF-16 is another one beyond the basic plane. */
+/** Returns own keys sorted by their bytes, as in Go: beyond the basic plane the order of UTF-16 is another one. */
 export function sortedKeys(value: object): string[] {
   const keys = Object.keys(value).sort();
   if (!keys.some((key) => surrogate.test(key))) return keys;
@@ -15,7 +15,7 @@ export function sortedKeys(value: object): string[] {
 
 const escapedByGo = /[<>&\u2028\u2029]/g;
 
-/** Members in the order that they have. */
+/** Writes JSON with members in their present order. */
 export function stringifyEscaped(value: unknown): string {
   return stringifyJson(value).replace(
     escapedByGo,
@@ -23,7 +23,7 @@ export function stringifyEscaped(value: unknown): string {
   );
 }
 
-/** Members sorted. */
+/** Writes JSON with sorted members. */
 export function stringifySorted(value: unknown): string {
   return stringifyEscaped(sorted(value));
 }

@@ -1,7 +1,7 @@
-// MessageBuffer: protobuf written from its end to its start, as gogo/protobuf does: the length of a message is known when
-// its prefix is due, so that nothing is moved. protobuf-encoder.ts fills it.
+// MessageBuffer writes protobuf from its end to its start, as gogo/protobuf does: a message's length is then known when
+// its prefix is written, and nothing is moved. protobuf-encoder.ts fills it.
 
-/** Texts up to this length are copied here; longer ones are worth a call into the engine. Measured. */
+/** Texts up to this length are copied here; for longer ones a call into the engine is faster, as measured. */
 const shortText = 40;
 const keptBytes = 1 << 20;
 
@@ -14,7 +14,7 @@ export class MessageBuffer {
     return this.#bytes.length - this.#at;
   }
 
-  /** What was written, as a copy. The buffer is empty then. */
+  /** Returns a copy of what was written and empties the buffer. */
   take(): Uint8Array {
     const bytes = Uint8Array.prototype.slice.call(this.#bytes, this.#at);
     this.clear();
@@ -34,7 +34,7 @@ export class MessageBuffer {
     else for (let i = 0; i < length; i++) this.#bytes[this.#at + i] = bytes[i] as number;
   }
 
-  /** UTF-8, without its length. */
+  /** Writes UTF-8 without its length. */
   text(text: string): void {
     if (text.length <= shortText && this.#ascii(text)) return;
     const size = Buffer.byteLength(text);
@@ -43,7 +43,7 @@ export class MessageBuffer {
     this.#bytes.write(text, this.#at, 'utf8');
   }
 
-  /** A whole number; negative ones as 64 bits in two's complement. */
+  /** Writes a whole number; negative ones as 64 bits in two's complement. */
   varint(value: number | bigint): void {
     if (typeof value === 'bigint' || value < 0 || value > Number.MAX_SAFE_INTEGER) {
       this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
@@ -69,7 +69,7 @@ export class MessageBuffer {
     this.#bytes.writeDoubleLE(value, this.#at);
   }
 
-  /** False, with nothing written, for a text that is not ASCII. */
+  /** Writes the text if it is ASCII. Otherwise writes nothing and returns false. */
   #ascii(text: string): boolean {
     const { length } = text;
     this.#reserve(length);

@@ -1,5 +1,5 @@
-// Protobuf messages to the JSON form of objects: what Go's encoder would write of the object that it decodes.
-// Beside protobuf-encoder.ts.
+// Decodes protobuf messages to the JSON form of objects, as Go would print the decoded object. Beside
+// protobuf-encoder.ts.
 
 import { ExactNumber, formatTime, parseJson } from '@kapstan/api';
 import { isJsonObject, setOwn } from '@kapstan/api/internal';
@@ -7,16 +7,16 @@ import type { Message, MessageField } from '../schema/message.ts';
 import { WireCursor } from './wire-cursor.ts';
 
 type Json = Record<string, unknown>;
-/** Reads from where the cursor stands up to `end`. */
+/** Reads from the cursor's position up to `end`. */
 type FormReader = (cursor: WireCursor, end: number, message: Message) => unknown;
 
-/** The JSON value of a message. Throws Error for bytes that are none. */
+/** Returns the JSON value of a message. Throws Error for malformed bytes. */
 export function decodeMessage(message: Message, bytes: Uint8Array): unknown {
   const cursor = new WireCursor(bytes);
   return readMessage(cursor, message, cursor.bytes.length);
 }
 
-/** The same for a kind, whose members are added to those of `object`: kind and apiVersion stand first. */
+/** Decodes the message of a kind and adds its members to `object`, whose kind and apiVersion come first. */
 export function decodeInto(object: Json, message: Message, bytes: Uint8Array): void {
   const cursor = new WireCursor(bytes);
   readFields(cursor, message, { end: cursor.bytes.length, object });
@@ -72,7 +72,7 @@ function readField(cursor: WireCursor, object: Json, field: MessageField): void 
   else object[field.name] = [value];
 }
 
-/** Numbers that stand one after the other without tags: other encoders than Go's write lists so. */
+/** Reads numbers that follow each other without tags, as encoders other than Go's write lists. */
 function readPacked(
   cursor: WireCursor,
   object: Json,
@@ -88,7 +88,7 @@ function setMember(object: Json, field: MessageField, value: unknown): void {
   if (!isOmitted) object[field.name] = value;
 }
 
-/** What Go's encoder prints of a member that the wire does not have. */
+/** Adds the values that Go prints for members missing on the wire. */
 function fillAbsent(object: Json, field: MessageField): void {
   if (field.isInline) {
     for (const inner of field.inner.always) fillAbsent(object, inner);
@@ -167,12 +167,12 @@ function numberOf(value: number | bigint): number | ExactNumber {
   return String(Number(text)) === text ? Number(text) : new ExactNumber(text);
 }
 
-/** Go's omitempty and omitzero. */
+/** True for values that Go's omitempty and omitzero omit. */
 function isZero(value: unknown): boolean {
   return value === '' || value === 0 || value === false || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
-/** The fields of a small message, by number; the last one of a number counts. */
+/** Reads the fields of a small message by number; if a number repeats, the last one counts. */
 function textField(cursor: WireCursor, end: number): string {
   let text = '';
   while (cursor.at < end) {
@@ -205,7 +205,7 @@ interface Instant {
   readonly nanos: number;
 }
 
-/** Nothing for a time that is not set. */
+/** Returns undefined for a time that is not set. */
 function readTime(cursor: WireCursor, end: number): Instant | undefined {
   let seconds: number | undefined;
   let nanos = 0;
@@ -225,13 +225,13 @@ function readMicroTime(cursor: WireCursor, end: number): string | null {
   return `${time.whole.slice(0, -1)}.${micros.toString().padStart(6, '0')}Z`;
 }
 
-/** A schema in its field of a message that holds either a schema or something else. */
+/** Reads a schema in its field of a message that holds either a schema or another value. */
 function readSchema(cursor: WireCursor, field: MessageField | undefined): unknown {
   const end = cursor.end();
   return field === undefined ? undefined : readMessage(cursor, field.inner, end);
 }
 
-/** One schema as field 1, or items as field 2. */
+/** Reads one schema in field 1, or several items in field 2. */
 function readSchemaOrItems(cursor: WireCursor, end: number, { byNumber }: Message): unknown {
   const [, first, second] = byNumber;
   const items: unknown[] = [];

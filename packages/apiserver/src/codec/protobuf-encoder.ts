@@ -1,5 +1,5 @@
-// Objects in their JSON form to protobuf messages, as kube-apiserver writes them: fields in rising order, scalars that
-// are no pointers also when zero, maps sorted by key. Beside protobuf-decoder.ts.
+// Encodes objects from their JSON form to protobuf messages, as kube-apiserver does: fields in rising order, scalars
+// that are no pointers even when zero, maps sorted by key. Beside protobuf-decoder.ts.
 
 import { ExactNumber, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -7,23 +7,26 @@ import type { Message, MessageField } from '../schema/message.ts';
 import { sortedKeys, stringifyEscaped } from './go-json.ts';
 import { MessageBuffer } from './message-buffer.ts';
 
-/** Of one message at a time, as encoding is synchronous; cleared first of what an encoding that failed left. */
+/**
+ * Shared by all messages, because encoding is synchronous. It is cleared first, since a failed encoding may have left
+ * bytes.
+ */
 const shared = new MessageBuffer();
 
-/** The bytes of one message. Throws TypeError for values that do not fit it. */
+/** Returns the bytes of one message. Throws TypeError for values that do not fit it. */
 export function encodeMessage(message: Message, value: unknown): Uint8Array {
   shared.clear();
   writeMessage(shared, message, value);
   return shared.take();
 }
 
-/** What stands before the length of a message, and after its bytes. */
+/** The bytes before the length of a message and after the message. */
 export interface MessageFrame {
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
 }
 
-/** A message behind its length, in its frame. Throws TypeError for values that do not fit it. */
+/** Returns a message after its length, in its frame. Throws TypeError for values that do not fit it. */
 export function encodeFramed(message: Message, value: unknown, { head, tail }: MessageFrame): Uint8Array {
   shared.clear();
   shared.raw(tail);
@@ -36,7 +39,9 @@ export function encodeFramed(message: Message, value: unknown, { head, tail }: M
 
 type FormWriter = (buffer: MessageBuffer, value: unknown, message: Message) => void;
 
-/** Messages whose JSON is not the object of their fields. Source: the facts' jsonForms. All write from their end. */
+/**
+ * Messages whose JSON is not an object of their fields. All are written from their end. Source: the facts' jsonForms.
+ */
 const forms: ReadonlyMap<string, FormWriter> = new Map<string, FormWriter>([
   ['machinery/api.resource.Quantity', (buffer, value) => writeText(buffer, 0x0a, value ?? '0')],
   ['machinery/util.intstr.IntOrString', writeIntOrString],
@@ -65,7 +70,8 @@ function writeFields(buffer: MessageBuffer, message: Message, value: unknown): v
   }
   const object = isJsonObject(value) ? value : noMembers;
   const { places } = message;
-  // Few of a struct's fields are set: a look at the members there are, then one pass in the order of the wire.
+  // Most fields of a struct are not set, so this looks at the members that exist, then makes one pass in the order of
+  // the wire.
   const values: unknown[] = new Array(fields.length);
   for (const name of Object.keys(object)) {
     const place = places.get(name);
@@ -92,7 +98,7 @@ function writeField(buffer: MessageBuffer, field: MessageField, value: unknown):
 
 const zeros = new WeakMap<MessageField, Uint8Array>();
 
-/** A value that nothing set but that is always written: many in each object, so kept. */
+/** Returns an unset value that is written nevertheless. It is kept, because each object has many. */
 function zeroOf(field: MessageField): Uint8Array {
   let zero = zeros.get(field);
   if (zero === undefined) {
@@ -115,7 +121,7 @@ function writeMap(buffer: MessageBuffer, field: MessageField, value: Record<stri
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] as string;
     const end = buffer.size;
-    // The keys are own ones, so `__proto__` is no exception.
+    // The keys are own ones, so `__proto__` needs no special case.
     const item = value[key];
     if (item !== null || entry.type !== 'bytes') writeSingle(buffer, entry, item);
     writeText(buffer, 0x0a, key);
@@ -169,7 +175,7 @@ function writeBytes(buffer: MessageBuffer, tag: number, bytes: Uint8Array): void
 
 function integerOf(value: unknown): number | bigint {
   if (Number.isSafeInteger(value)) return value as number;
-  // What is printed counts, which is what was read: not the double behind it.
+  // The digits count that are printed, since they were read, and not the double behind them.
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(String(value));
   if (value instanceof ExactNumber) return BigInt(value.text);
   if (value === undefined || value === null) return 0;
@@ -191,12 +197,12 @@ function writeIntOrString(buffer: MessageBuffer, value: unknown): void {
   buffer.varint(0x08);
 }
 
-/** Any JSON, kept as JSON. */
+/** Writes any JSON as JSON. */
 function writeRaw(buffer: MessageBuffer, value: unknown): void {
   if (value !== undefined && value !== null) writeText(buffer, 0x0a, stringifyEscaped(value));
 }
 
-/** Nothing for a time that is not set. */
+/** Writes nothing for a time that is not set. */
 function writeTime(buffer: MessageBuffer, value: unknown): void {
   if (typeof value !== 'string') return;
   const seconds = Math.floor(parseTime(value) / 1000);
@@ -208,7 +214,7 @@ function writeTime(buffer: MessageBuffer, value: unknown): void {
   buffer.varint(0x08);
 }
 
-/** A schema in its field of a message that holds either a schema or something else. */
+/** Writes a schema in its field of a message that holds either a schema or another value. */
 function writeSchema(buffer: MessageBuffer, field: MessageField | undefined, value: unknown): void {
   if (field === undefined) return;
   const end = buffer.size;

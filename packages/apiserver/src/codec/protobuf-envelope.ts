@@ -10,7 +10,7 @@ export const protobufMediaType = 'application/vnd.kubernetes.protobuf';
 
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
 
-/** Everything before and after `rawSize` bytes of a message, so that large ones need not be copied. */
+/** Returns everything before and after `rawSize` bytes of a message, so that large ones need not be copied. */
 export function envelopeAround(kind: GroupVersionKind, rawSize: number): MessageFrame {
   const { head, tail } = envelopeOf(kind);
   const size = new ProtobufWriter();
@@ -18,7 +18,7 @@ export function envelopeAround(kind: GroupVersionKind, rawSize: number): Message
   return { head: Buffer.concat([head, size.finish()]), tail };
 }
 
-/** Encodes objects of a kind in their envelope. Throws TypeError for a kind without a protobuf form. */
+/** Returns an encoder for objects of a kind in their envelope. Throws TypeError for a kind without a protobuf form. */
 export function envelopeEncoder(types: ApiTypes, kind: GroupVersionKind): (object: unknown) => Uint8Array {
   const message = types.messageOfKind(kind);
   if (message === undefined) throw new TypeError(`${formatApiVersion(kind)} ${kind.kind} has no protobuf form`);
@@ -26,7 +26,7 @@ export function envelopeEncoder(types: ApiTypes, kind: GroupVersionKind): (objec
   return (object) => encodeFramed(message, object, frame);
 }
 
-/** An envelope up to the length of its message, and what follows that. */
+/** Returns an envelope up to the length of its message, and what follows the message. */
 function envelopeOf(kind: GroupVersionKind): MessageFrame {
   const type = new ProtobufWriter();
   type.message(1, () => {
@@ -49,7 +49,7 @@ export function hasEnvelope(bytes: Uint8Array): boolean {
   return magic.equals(bytes.subarray(0, magic.length));
 }
 
-/** One event of a watch: its length, then WatchEvent around an object in its envelope. */
+/** Returns one event of a watch: its length, then WatchEvent around an object in its envelope. */
 export function watchFrame(type: string, enveloped: Uint8Array): Uint8Array {
   const event = new ProtobufWriter();
   event.text(1, type);
@@ -63,14 +63,14 @@ export function watchFrame(type: string, enveloped: Uint8Array): Uint8Array {
   return Buffer.concat([length, bytes]);
 }
 
-/** What an envelope may hold. */
+/** What an envelope may contain. */
 export interface EnvelopeContent {
   readonly types: ApiTypes;
-  /** What an envelope that does not say it holds. */
+  /** The kind of an envelope that names none. */
   readonly expected: GroupVersionKind;
 }
 
-/** The object in an envelope, in its JSON form. Throws Error with Go's texts for what is none. */
+/** Returns the object in an envelope in its JSON form. Throws Error with Go's texts for malformed bytes. */
 export function readEnvelope(bytes: Uint8Array, { types, expected }: EnvelopeContent): Record<string, unknown> {
   if (bytes.length === 0) throw new Error('empty data');
   if (!hasEnvelope(bytes)) {
@@ -82,7 +82,7 @@ export function readEnvelope(bytes: Uint8Array, { types, expected }: EnvelopeCon
   const actual = { ...version, kind: kind === '' ? expected.kind : kind };
   const object: Record<string, unknown> = { kind: actual.kind, apiVersion: formatApiVersion(actual) };
   const message = types.messageOfKind(actual);
-  // What has no message is refused by whoever looks at the kind.
+  // Whoever looks at the kind next refuses one without a message.
   if (message !== undefined) decodeInto(object, message, raw);
   return object;
 }

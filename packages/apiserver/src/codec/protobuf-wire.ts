@@ -1,11 +1,12 @@
-// The wire format of protocol buffers: tags, varints, lengths, written forward. Knows no messages; wire-cursor.ts reads it,
-// message-buffer.ts writes whole objects. Source: protobuf.dev, proto2 as gogo/protobuf writes it (repeated scalars unpacked).
+// Writes the wire format of protocol buffers forward: tags, varints, lengths. It knows no messages; wire-cursor.ts
+// reads the format, message-buffer.ts writes whole objects. Source: protobuf.dev, proto2 as gogo/protobuf writes it
+// (repeated scalars unpacked).
 
 export type WireType = 0 | 1 | 2 | 5;
 
 const textEncoder = new TextEncoder();
 
-/** Grows as it is written to. */
+/** A buffer that grows when written to. */
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafe(512);
   #size = 0;
@@ -18,7 +19,7 @@ export class ProtobufWriter {
     this.varint(field * 8 + type);
   }
 
-  /** A whole number; negative ones as 64 bits in two's complement. */
+  /** Writes a whole number; negative ones as 64 bits in two's complement. */
   varint(value: number | bigint): void {
     if (typeof value === 'bigint' || value < 0 || value > Number.MAX_SAFE_INTEGER) {
       this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
@@ -52,7 +53,7 @@ export class ProtobufWriter {
     this.#size += bytes.length;
   }
 
-  /** A message within: its length is written when it is known. */
+  /** Writes a nested message; its length is filled in afterwards. */
   message(field: number, write: () => void): void {
     this.tag(field, 2);
     const start = this.#size;

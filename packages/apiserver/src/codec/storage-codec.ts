@@ -1,5 +1,5 @@
-// The codecs of values in the store, by media type, and which resource is written with which. What is read is told by its
-// first bytes, so that a store may hold all of them. Handed to ResourceStack; @kapstan/storage has the port.
+// The codecs of stored values by media type, and the choice of one for each resource. Values are recognised by their
+// first bytes, so a store may hold every type. Handed to ResourceStack; @kapstan/storage has the port.
 
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import {
@@ -22,7 +22,7 @@ import { encodeYaml } from './wire-format.ts';
 
 export type StorageMediaType = 'application/json' | typeof protobufMediaType | 'application/yaml';
 
-/** In the order of kube-apiserver's message. */
+/** The types in the order of kube-apiserver's message. */
 export const storageMediaTypes: readonly StorageMediaType[] = [
   'application/json',
   protobufMediaType,
@@ -36,14 +36,14 @@ export function isStorageMediaType(text: string): text is StorageMediaType {
 type ObjectCodec = Codec<UnstructuredObject>;
 
 export interface StoredKind {
-  /** Where its message and those of its other versions are looked up. Default: nowhere, as for custom resources. */
+  /** Has the messages of the kind in all its versions. Default: none, as for custom resources. */
   readonly types?: ApiTypes | undefined;
   readonly upgrades?: ResourceDefinition['upgrades'] | undefined;
 }
 
 /**
- * The codec for objects of a kind, in its stored version. Reads values of every media type. Throws TypeError when the kind
- * cannot be written in the media type: custom resources in protobuf.
+ * Returns the codec for objects of a kind in its stored version. It reads values of every media type. Throws TypeError
+ * when the kind cannot be written in the media type, as custom resources in protobuf.
  */
 export function storageCodec(
   mediaType: StorageMediaType,
@@ -65,7 +65,7 @@ export function storageCodec(
     else upgraded.add(bytes);
     return upgrade === undefined ? object : upgrade(object);
   };
-  // Bytes that do not say what the object became.
+  // Bytes of another version than the decoded object.
   const upgraded = new WeakSet<Uint8Array>();
   const isPlain = (bytes: Uint8Array): boolean => startsWithBrace(bytes) && !upgraded.has(bytes);
   const decodeAny = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
@@ -97,20 +97,22 @@ export function storageCodec(
 
 export interface ResourceCodecOptions {
   readonly mediaType: StorageMediaType;
-  /** True when other servers write to the store too: what is read gets the defaults that their release may not have known. */
+  /**
+   * True when other servers write to the store too: decoded objects then get defaults that their release may not know.
+   */
   readonly isShared: boolean;
 }
 
-/** The codec of a resource: those that Kubernetes always keeps as JSON ignore the media type. */
+/** Returns the codec of a resource. Resources that Kubernetes always stores as JSON ignore the media type. */
 export function storageCodecOf(definition: ResourceDefinition, options: ResourceCodecOptions): ObjectCodec {
   const kind = { ...definition.storageVersion, kind: definition.kind };
   const isAlwaysJson = definition.isCustom === true || definition.storedAs === 'application/json';
   const mediaType = isAlwaysJson ? 'application/json' : options.mediaType;
   const codec = storageCodec(mediaType, kind, { types: definition.schema.types, upgrades: definition.upgrades });
   if (!options.isShared) return codec;
-  // The order of its members is made of all of them at once.
+  // Sorting needs all members at once, so there is no form in slices.
   if (definition.isCustom === true) return { ...codec, encode: encodeSorted, encodeInSlices: wholeOf(encodeSorted) };
-  // What is converted when it is read gets its defaults there.
+  // An object that is converted when it is read gets its defaults there.
   return definition.convert === undefined ? withDefaults(codec, definition) : codec;
 }
 
@@ -121,13 +123,16 @@ function wholeOf(encode: (object: UnstructuredObject) => Uint8Array): NonNullabl
   };
 }
 
-/** The bytes of a kube-apiserver: either server finds that an update of what the other wrote changes nothing. */
+/**
+ * Writes the same bytes as a kube-apiserver, so that either server sees when an update changes nothing in a value of
+ * the other.
+ */
 function encodeSorted(object: UnstructuredObject): Uint8Array {
   return encoder.encode(`${stringifySorted(object)}\n`);
 }
 
 function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceDefinition): ObjectCodec {
-  // Values of shared stores are protobuf, as a rule, which is read at once.
+  // Values of shared stores are usually protobuf, which is decoded in one go.
   const { decodeInSlices: _, ...rest } = codec;
   return {
     ...rest,
@@ -137,14 +142,15 @@ function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceD
       strategy.canonicalize?.(object);
       return object;
     },
-    // The stored bytes may lack defaults: the wire form is made of the object, when it is asked for.
+    // The stored bytes may lack defaults, so the wire form is made from the object on demand.
     wireJson: () => undefined,
   };
 }
 
 /**
- * What another release or another program left: a version of the same shape is read, anything else is refused rather than
- * read as what it is not. Versions of custom resources and of definitions are converted by their owners.
+ * Checks the kind of a value that another release or program may have written. A version of the same shape is accepted;
+ * any other kind is refused rather than misread. The owners of custom resources and definitions convert their versions
+ * themselves.
  */
 function checkStoredKind(types: ApiTypes, { apiVersion, kind }: UnstructuredObject, expected: GroupVersionKind): void {
   if (kind === undefined || apiVersion === undefined) return;
@@ -160,7 +166,7 @@ function checkStoredKind(types: ApiTypes, { apiVersion, kind }: UnstructuredObje
 const encoder = new TextEncoder();
 const texts = new TextDecoder('utf-8', { fatal: true });
 
-/** Source: the JSON recognizer of apimachinery. */
+/** Matches objects only, as the JSON recognizer of apimachinery does. */
 function startsWithBrace(bytes: Uint8Array): boolean {
   for (const byte of bytes) if (!blanks.has(byte)) return byte === 0x7b;
   return false;

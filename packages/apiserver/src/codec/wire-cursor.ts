@@ -1,5 +1,5 @@
-// WireCursor: reads the wire format of protocol buffers in place, from the start of one buffer to its end.
-// protobuf-decoder.ts knows what the fields mean.
+// WireCursor reads the wire format of protocol buffers in place, from start to end of one buffer. protobuf-decoder.ts
+// knows what the fields mean.
 
 const maxVarintBytes = 10;
 
@@ -11,7 +11,9 @@ export class WireCursor {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** A number of up to 53 bits; beyond, the nearest double. Throws Error with Go's texts for what is none. */
+  /**
+   * Reads a number of up to 53 bits; beyond that, the nearest double. Throws Error with Go's texts for malformed bytes.
+   */
   varint(): number {
     const { bytes } = this;
     let byte = bytes[this.at++];
@@ -28,7 +30,7 @@ export class WireCursor {
     throw new Error('proto: integer overflow');
   }
 
-  /** All 64 bits of a number in two's complement. */
+  /** Reads all 64 bits of a number in two's complement. */
   int64(): number | bigint {
     const start = this.at;
     const value = this.varint();
@@ -45,7 +47,7 @@ export class WireCursor {
     return this.bytes.readDoubleLE(start);
   }
 
-  /** Where the value of wire type 2 that starts here ends. */
+  /** Returns where the value of wire type 2 that starts here ends. */
   end(): number {
     const length = this.varint();
     const end = this.at + length;
@@ -53,16 +55,17 @@ export class WireCursor {
     return end;
   }
 
-  /** UTF-8 from here up to `end`. Throws TypeError for what is none. */
+  /** Reads UTF-8 up to `end`. Throws TypeError for other bytes. */
   text(end: number): string {
     const text = this.bytes.toString(undefined, this.at, end);
-    // The replacement character may be one of the text, or stand for what is no UTF-8: a look that costs more tells.
+    // The replacement character may be part of the text or stand for bytes that are no UTF-8. The strict decoder, which
+    // costs more, decides.
     if (text.includes('\ufffd')) strictTexts.decode(this.bytes.subarray(this.at, end));
     this.at = end;
     return text;
   }
 
-  /** Passes over a value of a field that is not known. */
+  /** Skips the value of an unknown field. */
   skip(wireType: number): void {
     switch (wireType) {
       case 0:

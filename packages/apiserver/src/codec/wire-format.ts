@@ -1,5 +1,5 @@
-// The formats in which objects cross the wire: JSON, YAML and, for built-in kinds, protobuf. Used by negotiation and by
-// every response.
+// The formats of objects in requests and answers: JSON, YAML and, for built-in kinds, protobuf. Used by negotiation and
+// by every answer.
 
 import { ExactNumber, stringifyJson } from '@kapstan/api';
 import { type GroupVersionKind, isJsonObject, parseApiVersion } from '@kapstan/api/internal';
@@ -11,31 +11,31 @@ import { envelopeEncoder, protobufMediaType } from './protobuf-envelope.ts';
 export interface WireFormat {
   readonly name: 'json' | 'yaml' | 'protobuf';
   readonly mediaType: string;
-  /** True when watches can be sent in it. */
+  /** True when watches can be sent in this format. */
   readonly canStream: boolean;
 }
 
 export const jsonFormat: WireFormat = { name: 'json', mediaType: 'application/json', canStream: true };
 export const yamlFormat: WireFormat = { name: 'yaml', mediaType: 'application/yaml', canStream: false };
 
-/** Built-in kinds only; no shapes but metadata. */
+/** For built-in kinds only; metadata is the only other shape it has. */
 export const protobufFormat: WireFormat = { name: 'protobuf', mediaType: protobufMediaType, canStream: true };
 
-/** In the order of kube-apiserver: the first is the default. */
+/** The formats in kube-apiserver's order; the first is the default. */
 export const wireFormats: readonly WireFormat[] = [jsonFormat, yamlFormat, protobufFormat];
 
 const encoder = new TextEncoder();
 
 interface ValueStyle {
-  /** JSON on several lines. Default false. */
+  /** True = JSON on several lines. Default false. */
   readonly isPretty?: boolean | undefined;
-  /** Where the kind of the value is looked up for protobuf. Default: what every server speaks. */
+  /** Has the value's kind for protobuf. Default: the types that every server has. */
   readonly types?: ApiTypes | undefined;
 }
 
 /**
- * A whole value. JSON ends with a newline unless it is indented, as Go's encoder leaves it. Throws TypeError for a value
- * without a protobuf form: ask {@link hasProtobufForm} first.
+ * Encodes a whole value. JSON ends with a newline unless it is indented, as in Go. Throws TypeError for a value without
+ * a protobuf form; ask {@link hasProtobufForm} first.
  */
 export function encodeValue(format: WireFormat, value: unknown, style: ValueStyle = {}): Uint8Array {
   const { isPretty = false, types = metaTypes } = style;
@@ -49,7 +49,7 @@ export function encodeValue(format: WireFormat, value: unknown, style: ValueStyl
   }
 }
 
-/** Whether a value is of a kind that every server speaks and that has a protobuf form. */
+/** True for a value of a kind that every server has and that has a protobuf form. */
 export function hasProtobufForm(value: unknown): boolean {
   return metaTypes.messageOfKind(kindOfValue(value)) !== undefined;
 }
@@ -60,18 +60,21 @@ function kindOfValue(value: unknown): GroupVersionKind {
   return { ...parseApiVersion(text('apiVersion')), kind: text('kind') };
 }
 
-/** Numbers that do not fit a double keep their digits. */
+/** Writes numbers that a double cannot hold with all digits. */
 const exactNumberTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:int',
   default: true,
-  // Nothing is read with this tag.
+  // The tag is used for writing only.
   test: /(?!)/,
   identify: (value) => value instanceof ExactNumber,
   resolve: (text) => new ExactNumber(text),
   stringify: (item) => String(item.value),
 };
 
-/** Sorted keys, sequences not indented, texts quoted where a YAML 1.1 reader would misread them (sigs.k8s.io/yaml). */
+/**
+ * Writes sorted keys, sequences without indentation, and quotes where a YAML 1.1 reader would misread a text
+ * (sigs.k8s.io/yaml).
+ */
 export function encodeYaml(value: unknown): string {
   return stringify(value, {
     sortMapEntries: true,

@@ -1,4 +1,4 @@
-// Aggregated discovery: all groups, versions and resources in one document. Source: apidiscovery.k8s.io/v2.
+// Builds aggregated discovery: all groups, versions and resources in one document. Source: apidiscovery.k8s.io/v2.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { DiscoverySnapshot } from './discovery-index.ts';
@@ -6,7 +6,7 @@ import { sortedSubresources, verbsShown } from './documents.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** `root`: "api" has the core group alone, "apis" all others. */
+/** `root`: "api" has only the core group, "apis" all others. */
 export function aggregatedDocument(index: DiscoverySnapshot, root: string): Document {
   const groups = [...index.groups.values()].filter(({ group }) => (group === '') === (root === 'api'));
   return {
@@ -43,10 +43,10 @@ function resourceFields(definition: ResourceDefinition): Document {
   };
 }
 
-/** Of a parent that is there for its subresources alone. */
+/** The kind of a parent that exists only for its subresources. */
 const noKind: Document = { group: '', version: '', kind: '' };
 
-/** Group and version are "" where they are the resource's own; custom resources spell them out. */
+/** Group and version are "" if they equal the resource's own; custom resources name them. */
 function responseKind(definition: ResourceDefinition, other: GroupVersionKind | undefined): Document {
   const { group, version, kind } = other ?? definition;
   const isOwn = group === definition.group && version === definition.version;

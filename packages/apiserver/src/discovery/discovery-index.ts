@@ -1,11 +1,12 @@
-// DiscoveryIndex: the catalog as groups, versions and resources, built once per generation. Read by documents.ts and
-// by http/paths/aggregated-discovery.ts. Orders as kube-apiserver: groups by priority, then name; resources by name.
+// DiscoveryIndex shows the catalog as groups, versions and resources, built once per generation. Read by documents.ts
+// and http/paths/aggregated-discovery.ts. Groups are ordered by priority, then name, resources by name, as in
+// kube-apiserver.
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 
 export interface VersionEntry {
   readonly version: string;
-  /** By name. */
+  /** The resources by name. */
   readonly resources: readonly ResourceDefinition[];
 }
 
@@ -13,15 +14,15 @@ export interface GroupEntry {
   readonly group: string;
   /** True when all its resources are custom. */
   readonly isCustom: boolean;
-  /** The preferred one first. Never empty. */
+  /** The versions, the preferred one first. Never empty. */
   readonly versions: readonly VersionEntry[];
 }
 
 export interface DiscoverySnapshot {
   readonly generation: number;
-  /** In the order served; the core group is "". */
+  /** The groups in the order served; the core group is "". */
   readonly groups: ReadonlyMap<string, GroupEntry>;
-  /** Paths of the index. */
+  /** Returns the paths of these groups for the index. */
   paths(): readonly string[];
 }
 
@@ -33,7 +34,7 @@ export class DiscoveryIndex {
     this.#catalog = catalog;
   }
 
-  /** The present state; the same object until the catalog changes. */
+  /** Returns the present snapshot; it is the same object until the catalog changes. */
   current(): DiscoverySnapshot {
     const { generation } = this.#catalog;
     if (this.#snapshot?.generation !== generation) this.#snapshot = this.#build(generation);
@@ -79,7 +80,10 @@ function pathsOf(groups: ReadonlyMap<string, GroupEntry>): readonly string[] {
   return paths;
 }
 
-/** v2 before v1 before v1beta2 before v1alpha1 before what is no version. Source: version.CompareKubeAwareVersionStrings. */
+/**
+ * Orders v2 before v1 before v1beta2 before v1alpha1 before other names. Source:
+ * version.CompareKubeAwareVersionStrings.
+ */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   if (left === undefined || right === undefined) {
@@ -96,10 +100,10 @@ function parseVersion(text: string): { stage: number; major: number; minor: numb
   return { stage, major: Number(match[1]), minor: Number(match[3] ?? 0) };
 }
 
-/** Behind every place that a definition can name. */
+/** Comes after every place that a definition can name. */
 const lastPlace = Number.MAX_SAFE_INTEGER;
 
-/** The first place that one of the definitions has. */
+/** Returns the first place that one of the definitions names. */
 function placeOf(definitions: readonly ResourceDefinition[], of: 'group' | 'version'): number {
   return Math.min(...definitions.map(({ discoveryPlace }) => discoveryPlace?.[of] ?? lastPlace));
 }

@@ -1,5 +1,5 @@
-// The documents of discovery, one group, version or list at a time. Source: meta/v1 APIVersions, APIGroup,
-// APIGroupList, APIResourceList; which of them carry an apiVersion is history.
+// Builds the documents of discovery for one group, version or list at a time. For historical reasons only some have an
+// apiVersion. Source: meta/v1 APIVersions, APIGroup, APIGroupList, APIResourceList.
 import { createHash } from 'node:crypto';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition, Verb } from '../registry/definition/resource-definition.ts';
@@ -36,7 +36,7 @@ export function resourceListDocument({ group }: GroupEntry, { version, resources
     ...(group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: formatApiVersion({ group, version }),
     resources: resources.flatMap((definition) => [
-      // One that is only the parent of others is no resource to anyone.
+      // A parent that exists only for its subresources is not listed as a resource.
       ...(definition.verbs.length === 0 ? [] : [resourceFields(definition)]),
       ...sortedSubresources(definition).map((subresource) => subresourceFields(definition, subresource)),
     ]),
@@ -73,18 +73,20 @@ function subresourceFields(definition: ResourceDefinition, subresource: Subresou
 
 type SubresourceLike = ResourceDefinition['subresources'][number];
 
-/** By name; those of custom resources in their own order. */
+/** Sorted by name, except for those of custom resources, which keep their order. */
 export function sortedSubresources(definition: ResourceDefinition): readonly SubresourceLike[] {
   if (definition.isCustom === true) return definition.subresources;
   return [...definition.subresources].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Sorted; those of custom resources come in an order of their own. Source: crdHandler's discovery. */
+/** Sorted, except for those of custom resources, which have a fixed order. Source: crdHandler's discovery. */
 export function verbsShown(definition: ResourceDefinition, verbs: readonly Verb[]): readonly Verb[] {
   return definition.isCustom === true ? verbs : [...verbs].sort();
 }
 
-/** Given by the definition, or for what is stored at all: from group, version and kind of the stored form. */
+/**
+ * Returns the definition's hash; for other stored resources, one made from group, version and kind of the stored form.
+ */
 function storageVersionHash(definition: ResourceDefinition): string {
   if (definition.storageVersionHash !== undefined) return definition.storageVersionHash;
   if (!definition.verbs.includes('create') || !definition.verbs.includes('list')) return '';

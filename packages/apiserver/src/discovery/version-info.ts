@@ -1,4 +1,4 @@
-// The answer of /version. Clients read major and minor to know what the server can; gitVersion says who it is.
+// The answer of /version. Clients read major and minor to know the server's abilities; gitVersion names the program.
 // Source: apimachinery version.Info (1.36).
 
 export interface VersionInfo {
@@ -17,7 +17,10 @@ export interface VersionInfo {
   readonly platform: string;
 }
 
-/** The Kubernetes release whose behaviour is followed, marked as Kapstan's. goVersion names the runtime instead of Go. */
+/**
+ * The Kubernetes release whose behaviour Kapstan follows, marked as Kapstan's. goVersion names the runtime instead of
+ * Go.
+ */
 export const versionInfo: VersionInfo = {
   major: '1',
   minor: '36',

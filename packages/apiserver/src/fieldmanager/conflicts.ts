@@ -1,4 +1,4 @@
-// What an apply may not take over: fields of other managers that it would change. Source: apimachinery
+// Conflicts of an apply: fields of other managers that it would change. Source: apimachinery
 // util/managedfields/internal/conflict.go.
 
 import { StatusError } from '@kapstan/api';
@@ -8,21 +8,21 @@ import type { FieldSet } from './field-set.ts';
 import type { ManagedSet } from './managed-fields.ts';
 import { formatPath } from './path-element.ts';
 
-/** Fields of one owner that would change. */
+/** The fields of one owner that would change. */
 export interface Conflict {
   readonly owner: ManagedSet;
   readonly fields: FieldSet;
 }
 
-/** By the id of the manager who owns them. */
+/** Conflicts by the id of the manager who owns the fields. */
 export type Conflicts = ReadonlyMap<string, Conflict>;
 
-/** Most conflicts that an answer names. The text has the number of all; each names a path that can be long. */
+/** Most conflicts that an answer names. The text has the number of all; each path can be long. */
 const maxNamed = 1000;
-/** Most characters of all their paths. */
+/** Most characters of these paths together. */
 const maxPathLength = 256 * 1024;
 
-/** The 409 that names the conflicts: the first thousand, or fewer where their paths are long. */
+/** Returns the 409 that names the conflicts: the first thousand, or fewer if their paths are long. */
 export function* conflictError(conflicts: Conflicts): SlicedWork<StatusError> {
   const listing = new ConflictListing();
   for (const [, conflict] of yield* sortInSlices([...conflicts], ([a], [b]) => (a < b ? -1 : 1))) {

@@ -1,5 +1,5 @@
-// What the creator of an object owns, written straight as FieldsV1. Tells what updater.ts would tell of an object that was
-// nothing before, without the sets that only comparing with other managers needs. Used by field-manager.ts.
+// Writes what the creator of an object owns directly as FieldsV1. The result is that of updater.ts for an object that
+// did not exist before, without the sets needed only to compare with other managers. Used by field-manager.ts.
 import {
   getOwn,
   isJsonObject,
@@ -28,20 +28,20 @@ type FieldsV1 = Record<string, unknown>;
 
 export interface CreatedFieldsOptions {
   readonly schema: SchemaNode;
-  /** What the object is when nobody sets anything: the zero value of its Go type, in which every list is empty. */
+  /** The object when nothing is set: the zero value of its Go type, in which every list is empty. */
   readonly zero: JsonObject;
-  /** Nobody owns these, nor what is below them. */
+  /** Nobody owns these fields or anything below them. */
   readonly ignored: FieldSet;
-  /** Nobody owns these; what is below them is owned. */
+  /** Nobody owns these fields, but what is below them is owned. */
   readonly unowned: FieldSet;
 }
 
-/** FieldsV1 of all that is not as in the zero value; undefined when there is nothing. */
+/** Returns FieldsV1 of everything that differs from the zero value; undefined when nothing does. */
 export function* createdFields(object: object, options: CreatedFieldsOptions): SlicedWork<FieldsV1 | undefined> {
   const { schema, zero, ignored, unowned } = options;
   const pace = new SlicePace();
   const root = new Place({ value: object, zero, node: schema, ignored, unowned });
-  // The way down to the place that is looked at: one generator for all, however deep they lie.
+  // The places from the root to the current one, so that one generator handles every depth.
   const way: Place[] = [root];
   for (let place = way.at(-1); place !== undefined; place = way.at(-1)) {
     if (place.next === 0) yield* place.list();
@@ -58,33 +58,33 @@ export function* createdFields(object: object, options: CreatedFieldsOptions): S
   return root.added > 0 ? root.fields : undefined;
 }
 
-/** A place without owned parts, as most are: shared by all of them. */
+/** The shared FieldsV1 of places without owned parts, which most are. */
 const whole: FieldsV1 = Object.freeze({});
 
 interface PlaceOptions {
   readonly value: unknown;
-  /** Undefined = the value is new as a whole. */
+  /** Undefined = the whole value is new. */
   readonly zero: unknown;
   readonly node: SchemaNode;
-  /** What is left out below; undefined = nothing. */
+  /** Fields that nobody owns below this place; undefined = none. */
   readonly ignored: FieldSet | undefined;
   readonly unowned: FieldSet | undefined;
 }
 
 const noSteps: readonly string[] = [];
 
-/** A map or list, and what is owned in it as far as it was looked at. */
+/** A map or list, and the fields owned in it as far as it was walked. */
 class Place {
   readonly fields: FieldsV1 = {};
   added = 0;
-  /** Index of the step that comes next. */
+  /** Index of the next step. */
   next = 0;
   readonly #options: PlaceOptions;
   readonly #element: PathElement;
   readonly #isOwned: boolean;
   /** Names of members, or elements of items, in order. */
   #steps: readonly string[] = noSteps;
-  /** Of a list. */
+  /** Items by their elements, if it is a list. */
   #items: ItemGroups | undefined;
 
   constructor(options: PlaceOptions, element: PathElement = '', isOwned = false) {
@@ -98,7 +98,7 @@ class Place {
     return this.next >= this.#steps.length;
   }
 
-  /** Where it goes on, in order. */
+  /** Lists the steps in order. */
   *list(): SlicedWork<void> {
     const { value, node } = this.#options;
     const ownership = ownershipOf(node, value);
@@ -111,7 +111,7 @@ class Place {
     this.#steps = steps.length > membersPerSlice ? yield* sortInSlices(steps) : steps.sort();
   }
 
-  /** Adds what comes next, up to the first map or list: that is returned, and has to be looked at before the rest. */
+  /** Adds the next steps up to the first map or list, which is returned and must be walked before the rest. */
   advance(): Place | undefined {
     const end = Math.min(this.next + membersPerSlice, this.#steps.length);
     while (this.next < end) {
@@ -122,7 +122,7 @@ class Place {
     return undefined;
   }
 
-  /** Adds a place that was looked at. */
+  /** Adds a place after it was walked. */
   addBelow(below: Place): void {
     rememberSize(below.fields, below.added);
     if (below.added > 0) this.#set(below.#element, below.fields);
@@ -139,18 +139,18 @@ class Place {
 
   #addItems(element: PathElement, items: ItemGroups): Place | undefined {
     const same = items.get(element) ?? [];
-    // Items with the same key are owned together, and not by their parts.
+    // Items with the same key are owned together as a whole.
     const [value, node] = same.length === 1 ? [same[0], itemSchema(this.#options.node)] : [same, atomic];
     return this.#add(element, value, { zero: undefined, node });
   }
 
-  /** Adds a step, or returns the place that has to be looked at before. */
+  /** Adds a step, or returns the place that must be walked first. */
   #add(element: PathElement, value: unknown, { zero, node }: Pick<PlaceOptions, 'zero' | 'node'>): Place | undefined {
     const { ignored, unowned } = this.#options;
     if (ignored?.members.has(element) === true) return undefined;
     const isPart = zero !== undefined && isTakenApart(value, zero, node);
     const isOwned = !isPart && unowned?.members.has(element) !== true;
-    // What was another thing before is owned as a whole.
+    // A value of another type than before is owned as a whole.
     if (typeof value === 'object' && (zero === undefined || isPart)) {
       const below = { ignored: ignored?.children.get(element), unowned: unowned?.children.get(element) };
       return new Place({ value, zero, node, ...below }, element, isOwned);
@@ -167,13 +167,13 @@ class Place {
 
 const atomic: SchemaNode = { type: 'array', items: deduced };
 
-/** A map or list that had its place before, and keeps it: only what is in it is owned. */
+/** True for a map or list that was one before too, so that only its contents are owned. */
 function isTakenApart(value: unknown, zero: unknown, node: SchemaNode): boolean {
   const ownership = ownershipOf(node, value ?? zero);
   if (ownership === 'leaf' || ownershipOf(node, zero ?? value) !== ownership) return false;
   if (ownership === 'list')
     return Array.isArray(value) && value.some((item) => itemElementOrNone(node, item) !== undefined);
-  // Two empty ones that differ are null and not null.
+  // If both are empty, one is null and the other is not.
   return isMapOrNull(value) && isMapOrNull(zero) && sizeOf(value) + sizeOf(zero) > 0;
 }
 

@@ -1,4 +1,4 @@
-// FieldManager: keeps metadata.managedFields through every write and does server-side apply. Implements the registry's
+// FieldManager maintains metadata.managedFields in every write and does server-side apply. It implements the registry's
 // port ManagedFieldsTracker; http/ calls apply through apply-request.ts. Source: apimachinery util/managedfields.
 
 import {
@@ -45,19 +45,19 @@ import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall, unownedFields }
 import { ConversionError, versionView } from './version-views.ts';
 
 export interface FieldManagerOptions {
-  /** Dates the changes. Default: the system's clock. */
+  /** Gives the time of changes. Default: the system's clock. */
   readonly clock?: Clock;
-  /** Another version of the same objects. Default: there is none, and nobody owns fields in one. */
+  /** Returns another version of the same objects. Default: none, so nobody owns fields in one. */
   findVersion?(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
 }
 
 /** One apply. */
 export interface ApplyCall extends FieldsCall {
-  /** Take over fields that others own, instead of a 409. */
+  /** True = take over fields of other managers instead of answering 409. */
   readonly force: boolean;
 }
 
-/** Stateless but for its clock: one serves all resources. */
+/** Has no state but its clock, so one serves all resources. */
 export class FieldManager implements ManagedFieldsTracker {
   readonly #clock: Clock;
   readonly #findVersion: NonNullable<FieldManagerOptions['findVersion']>;
@@ -67,7 +67,7 @@ export class FieldManager implements ManagedFieldsTracker {
     this.#findVersion = options.findVersion ?? (() => undefined);
   }
 
-  /** Everything that is set belongs to the creator. */
+  /** Records that the creator owns every field that is set. */
   onCreate(object: KubernetesObject, call: FieldsCall): void | Promise<void> {
     return runInTurns(this.#onCreate(object, call));
   }
@@ -79,7 +79,7 @@ export class FieldManager implements ManagedFieldsTracker {
     else yield* this.#track(managers, object, { live: emptyObject(call.definition), call });
   }
 
-  /** What {@link ownUpdate} comes to where nobody else owns anything, as of nearly every new object. */
+  /** Does what {@link ownUpdate} does when nobody else owns anything, as for nearly every new object. */
   *#ownAll(object: KubernetesObject, call: FieldsCall): SlicedWork<void> {
     const { definition } = call;
     const fields = yield* createdFields(withoutManagedFields(object), {
@@ -97,8 +97,8 @@ export class FieldManager implements ManagedFieldsTracker {
   }
 
   /**
-   * Gives the updater what it changed. A client may send other managedFields than it got; `[{}]` and `[]` end the
-   * tracking of the object; entries that are missing or malformed are those of the stored object.
+   * Records that the updater owns what it changed. A client may send other managedFields than it got; `[{}]` and `[]`
+   * end the tracking of the object. Missing or malformed entries are replaced by the stored object's.
    */
   onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void | Promise<void> {
     return runInTurns(this.#onUpdate(next, old, call));
@@ -107,12 +107,12 @@ export class FieldManager implements ManagedFieldsTracker {
   *#onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): SlicedWork<void> {
     const managers = yield* managersOfUpdate(next, old, call.subresource);
     const live = withoutManagedFields(old);
-    // What nobody tracks so far is not tracked from here on: apply begins with "before-first-apply".
+    // An object that is not tracked stays so: apply then begins with "before-first-apply".
     if (managers.size === 0) yield* setManagedFields(next, managers);
     else yield* this.#track(managers, next, { live, call });
   }
 
-  /** Entries that admission has not replaced are not read once more. Source: handlers/fieldmanager/admission.go. */
+  /** Entries that admission has not replaced are not read again. Source: handlers/fieldmanager/admission.go. */
   afterAdmission(
     object: KubernetesObject,
     before: ManagedFieldsEntry[] | undefined,
@@ -154,9 +154,9 @@ export class FieldManager implements ManagedFieldsTracker {
   }
 
   /**
-   * Server-side apply: the object with the configuration laid over it and its managedFields, before defaulting. `live`
-   * undefined = it does not exist. Throws StatusError: 400 for another kind or managedFields in the body, 409 for
-   * conflicts, 500 for a configuration that contradicts the schema.
+   * Does server-side apply. Returns the object with the configuration merged in and its managedFields, before defaults.
+   * `live` undefined = it does not exist. Throws StatusError: 400 for another kind or managedFields in the body, 409
+   * for conflicts, 500 for a configuration that contradicts the schema.
    */
   *apply(
     live: DeepReadonly<UnstructuredObject> | undefined,
@@ -181,7 +181,7 @@ export class FieldManager implements ManagedFieldsTracker {
     return next;
   }
 
-  /** Fields of an object that was never applied belong to whoever wrote them before. */
+  /** The fields of an object that was never applied belong to its earlier writers, under one name. */
   *#ownBefore(managers: Managers, present: unknown, call: FieldsCall): SlicedWork<void> {
     const updater = this.#updaterCall(emptyObject(call.definition), call, 'Update');
     const manager = { ...updater.manager, manager: 'before-first-apply' };
@@ -264,7 +264,7 @@ function ignoredFields(definition: ResourceDefinition, subresource: string): Fie
 const nothing = new FieldSet();
 const ignoredByReset = new WeakMap<readonly (readonly string[])[], FieldSet>();
 
-/** What an object is before it exists: the zero value of its Go type; nothing for a custom resource. */
+/** Returns the object before its creation: the zero value of its Go type; empty for a custom resource. */
 function emptyObject(definition: ResourceDefinition): UnstructuredObject {
   const apiVersion = formatApiVersion(definition);
   const { types } = definition.schema;
@@ -274,7 +274,7 @@ function emptyObject(definition: ResourceDefinition): UnstructuredObject {
 
 type Entries = DeepReadonly<readonly ManagedFieldsEntry[]> | undefined;
 
-/** `[]` or `[{}]`, by which a client gives up all ownership. */
+/** True for `[]` or `[{}]`, by which a client gives up all ownership. */
 function isReset(entries: Entries): boolean {
   if (!Array.isArray(entries)) return false;
   const [only] = entries;
@@ -312,7 +312,7 @@ function* decodeStored(entries: Entries): SlicedWork<Managers> {
   }
 }
 
-/** Shares all else with its argument. */
+/** Returns the object without managedFields; everything else is shared with the argument. */
 function withoutManagedFields(object: DeepReadonly<KubernetesObject>): DeepReadonly<UnstructuredObject> {
   if (object.metadata === undefined) return object as DeepReadonly<UnstructuredObject>;
   const { managedFields: _, ...metadata } = object.metadata;
@@ -325,7 +325,7 @@ function* setManagedFields(object: KubernetesObject, managers: Managers): Sliced
   else object.metadata.managedFields = yield* encodeManagedFields(managers);
 }
 
-/** Pours the merged object into the Go types of a built-in kind. Custom resources are what they are. */
+/** Decodes the merged object into the Go types of a built-in kind. Custom resources stay as they are. */
 function* toKind(
   merged: unknown,
   applied: UnstructuredObject,
@@ -345,7 +345,7 @@ function* toKind(
   }
 }
 
-/** Source: managedfields versionCheckManager and structuredMergeManager.Apply. */
+/** Refuses an object of another kind. Source: managedfields versionCheckManager and structuredMergeManager.Apply. */
 function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind): void {
   const kind = textOf(applied.kind);
   const apiVersion = textOf(applied.apiVersion);
@@ -358,7 +358,10 @@ function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind
   }
 }
 
-/** As Go prints a GroupVersionKind: "apps/v1, Kind=Deployment", "/v1, Kind=Pod"; none where the version cannot be read. */
+/**
+ * Formats a GroupVersionKind as Go does: "apps/v1, Kind=Deployment", "/v1, Kind=Pod"; empty when the version cannot be
+ * read.
+ */
 function formatKind(apiVersion: string, kind: string): string {
   if (apiVersion.split('/').length > 2) return '/, Kind=';
   return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
@@ -374,13 +377,13 @@ function refuseFault(
   throw new StatusError({ code: 500, reason: '', message });
 }
 
-/** Source: managedfields objectGVKNN. */
+/** Names an object in errors. Source: managedfields objectGVKNN. */
 function describeObject(object: DeepReadonly<UnstructuredObject>, kind: GroupVersionKind): string {
   const metadata: Record<string, unknown> = isJsonObject(object.metadata) ? object.metadata : {};
   return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatKind(formatApiVersion(kind), kind.kind)}`;
 }
 
-/** Clients send anything where a text belongs. */
+/** Clients may send any value in place of a text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-// The fields that an object sets, by its schema. Source: structured-merge-diff typed.TypedValue.ToFieldSet.
+// Returns the fields that an object sets, by its schema. Source: structured-merge-diff typed.TypedValue.ToFieldSet.
 import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
@@ -13,7 +13,10 @@ import {
   ownershipOf,
 } from './schema-atom.ts';
 
-/** All fields of a value: leaves, items of associative lists, keys of maps; named fields only where nothing is below. */
+/**
+ * Returns all fields of a value: leaves, items of associative lists and keys of maps; fields that the schema names only
+ * if nothing is below them.
+ */
 export function* fieldSetOf(value: unknown, schema: SchemaNode): SlicedWork<FieldSet> {
   const set = new FieldSet();
   yield* collect(value, { node: schema, set, pace: new SlicePace() });
@@ -22,21 +25,21 @@ export function* fieldSetOf(value: unknown, schema: SchemaNode): SlicedWork<Fiel
 
 interface Place {
   readonly node: SchemaNode;
-  /** Gets what is below. */
+  /** Receives the fields below. */
   readonly set: FieldSet;
   readonly pace: SlicePace;
 }
 
-/** From a map or list to what is in it. */
+/** A step from a map or list to one of its values. */
 interface Step {
   readonly element: PathElement;
   readonly value: unknown;
   readonly node: SchemaNode;
-  /** Whether the step itself is a path of the set where nothing is below it, or always. */
+  /** Whether the step itself is a path of the set: always, or only when nothing is below it. */
   readonly isMember: 'always' | 'when whole';
 }
 
-/** The one function that calls itself, once a level: objects may be a thousand levels deep. */
+/** Collects the fields of a place. It calls itself once per level; objects may be a thousand levels deep. */
 function* collect(value: unknown, { node, set, pace }: Place): SlicedWork<void> {
   for (const { element, isMember, ...step } of yield* stepsInto(value, node, pace)) {
     if (pace.isDue()) yield;
@@ -49,7 +52,7 @@ function* collect(value: unknown, { node, set, pace }: Place): SlicedWork<void> 
   }
 }
 
-/** Whether a value is owned by what is in it. Scalars have nothing in them. */
+/** True when a value is owned through its contents. Scalars have none. */
 function isTakenApart(value: unknown, node: SchemaNode): boolean {
   if (typeof value !== 'object') return false;
   const ownership = ownershipOf(node, value);
@@ -79,7 +82,7 @@ function* itemSteps(items: readonly unknown[], node: SchemaNode, pace: SlicePace
   const steps: Step[] = [];
   for (const [element, same] of yield* itemsByElement(items, node)) {
     if (pace.isDue()) yield;
-    // Items with the same key are owned together, and not by their parts.
+    // Items with the same key are owned together as a whole.
     const value = same.length === 1 ? same[0] : undefined;
     steps.push({ element, value, node: itemSchema(node), isMember: 'always' });
   }
@@ -91,7 +94,9 @@ function hasNoMembers(map: Readonly<Record<string, unknown>>): boolean {
   return true;
 }
 
-/** The set, with the named fields on the way to its paths. Source: Set.EnsureNamedFieldsAreMembers. */
+/**
+ * Returns the set with the fields named by the schema on the way to its paths. Source: Set.EnsureNamedFieldsAreMembers.
+ */
 export function* withNamedFields(
   set: FieldSet,
   node: SchemaNode,
@@ -108,8 +113,8 @@ export function* withNamedFields(
 }
 
 /**
- * The set of a manager who owned parts of what the schema has made atomic since: it owns the whole now. The other way
- * needs nothing: a former whole counts as no part. Source: typed/reconcile_schema.go.
+ * Returns the set of a manager who owned parts of a value that is atomic by now: it owns the whole. The reverse needs
+ * nothing, because a former whole counts as no part. Source: typed/reconcile_schema.go.
  */
 export function* withAtomicsWhole(set: FieldSet, node: SchemaNode, pace: SlicePace): SlicedWork<FieldSet> {
   let result = set;

@@ -1,5 +1,5 @@
-// FieldSet: a set of paths to fields, as a trie; FieldsV1 is its JSON. Whatever walks sets is SlicedWork,
-// because one may have as many paths as an object has fields. Source: structured-merge-diff fieldpath.Set.
+// FieldSet: a set of paths to fields, as a trie whose JSON is FieldsV1. Functions that walk sets are SlicedWork,
+// because a set may have as many paths as an object has fields. Source: structured-merge-diff fieldpath.Set.
 import {
   isJsonObject,
   membersPerSlice,
@@ -11,12 +11,12 @@ import {
 } from '@kapstan/api/internal';
 import { comparePathElements, type FieldPath, type PathElement, parsePathElement } from './path-element.ts';
 
-/** Deepest FieldsV1 that is read: that of the objects themselves. */
+/** Deepest FieldsV1 that is read, as deep as objects themselves may be. */
 const maxDepth = 1000;
 
 /**
- * A set of paths. `members` end here, `children` go on; a step can be both. Values are not changed once shared: only
- * {@link FieldSet.insert} changes, for whoever builds a set.
+ * A set of paths. `members` end here, `children` go on; a step can be both. Sets do not change once they are shared:
+ * only {@link FieldSet.insert} changes one, while it is built.
  */
 export class FieldSet {
   readonly members: Set<PathElement> = new Set();
@@ -28,12 +28,12 @@ export class FieldSet {
     return set;
   }
 
-  /** Sets without any path are never children. */
+  /** Empty sets are never children. */
   get isEmpty(): boolean {
     return this.members.size === 0 && this.children.size === 0;
   }
 
-  /** Adds a path. The empty path is no member of any set. */
+  /** Adds a path. The empty path is never a member. */
   insert(path: FieldPath): void {
     const last = path.at(-1);
     if (last === undefined) return;
@@ -42,7 +42,7 @@ export class FieldSet {
     set.members.add(last);
   }
 
-  /** The set below a step, made when absent. */
+  /** Returns the set below a step; makes it when absent. */
   child(element: PathElement): FieldSet {
     let child = this.children.get(element);
     if (child === undefined) {
@@ -52,7 +52,7 @@ export class FieldSet {
     return child;
   }
 
-  /** A set that can be changed; the sets below are shared. */
+  /** Returns a set that may be changed; the sets below it are shared. */
   *copy(pace: SlicePace): SlicedWork<FieldSet> {
     const result = new FieldSet();
     for (const element of this.members) {
@@ -73,7 +73,10 @@ export class FieldSet {
     return last !== undefined && set?.members.has(last) === true;
   }
 
-  /** The set itself when it has all of the other's paths. Costs what the other has, and the places where it adds something. */
+  /**
+   * Returns the union, or the set itself when it has all paths of the other. Costs as much as the other set, and the
+   * places that it adds to.
+   */
   *union(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     if (this.isEmpty) return other;
     const root = new Draft(this);
@@ -89,7 +92,7 @@ export class FieldSet {
     return root.set;
   }
 
-  /** Costs what the smaller one has, at each step. */
+  /** Returns the intersection. At each step it costs as much as the smaller set. */
   *intersection(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     const root = new LateSet();
     const open: Common[] = [{ mine: this, theirs: other, both: root }];
@@ -108,8 +111,8 @@ export class FieldSet {
   }
 
   /**
-   * Without the paths of `other`; what lies below them stays. The set itself when it has none of them. Costs what the smaller one
-   * has, and the places from which something is taken.
+   * Returns the set without the paths of `other`; paths below them stay. Returns the set itself when it has none of
+   * them. Costs as much as the smaller set, and the places from which something is taken.
    */
   *difference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     const root = new Draft(this);
@@ -129,7 +132,10 @@ export class FieldSet {
     return root.set;
   }
 
-  /** Without the paths of `other` and all that lies below them. The set itself when it has none of them. */
+  /**
+   * Returns the set without the paths of `other` and everything below them. Returns the set itself when it has none of
+   * them.
+   */
   *recursiveDifference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     const root = new Draft(this);
     const open: Pair[] = [{ mine: root, theirs: other }];
@@ -152,7 +158,7 @@ export class FieldSet {
     return runWhole(this.difference(other)).isEmpty && runWhole(other.difference(this)).isEmpty;
   }
 
-  /** How many paths there are. */
+  /** Counts the paths. */
   *size(pace: SlicePace = new SlicePace()): SlicedWork<number> {
     let size = 0;
     const open: FieldSet[] = [this];
@@ -167,8 +173,9 @@ export class FieldSet {
   }
 
   /**
-   * The first paths, in order: at each step those that end there, then those that go on. Source: fieldpath.Set.Iterate.
-   * @param most How many at most. Default all.
+   * Returns the first paths in order: at each step those that end there, then those that go on. Source:
+   * fieldpath.Set.Iterate.
+   * @param most Most paths to return. Default all.
    */
   *paths(most: number = Number.POSITIVE_INFINITY): SlicedWork<FieldPath[]> {
     const paths: FieldPath[] = [];
@@ -176,7 +183,7 @@ export class FieldSet {
     return paths;
   }
 
-  /** Canonical: members in order, "." only beside children. */
+  /** Returns canonical FieldsV1: members in order, "." only beside children. */
   *toFieldsV1(): SlicedWork<Record<string, unknown>> {
     const root: Record<string, unknown> = {};
     const open: Encoding[] = [{ set: this, fields: root }];
@@ -193,7 +200,7 @@ export class FieldSet {
     return root;
   }
 
-  /** Reads FieldsV1. Throws TypeError for what is none. */
+  /** Reads FieldsV1. Throws TypeError when it is malformed. */
   static *fromFieldsV1(fields: unknown, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     if (!isJsonObject(fields)) throw new TypeError('fieldsV1 must be an object');
     const root = new FieldSet();
@@ -211,7 +218,7 @@ export class FieldSet {
   }
 }
 
-/** Two sets at one step, of which the first may be changed. */
+/** Two sets at one step; the first may be changed. */
 interface Pair {
   readonly mine: Draft;
   readonly theirs: FieldSet;
@@ -234,9 +241,9 @@ interface Decoding {
   readonly depth: number;
 }
 
-/** A set that a walk may have to change: it is copied, with those above it, before the first change. */
+/** A set that a walk may have to change: before the first change it and those above it are copied. */
 class Draft {
-  /** The set itself, or the copy of it. */
+  /** The set itself, or its copy. */
   set: FieldSet;
   readonly #above: Draft | undefined;
   readonly #element: PathElement;
@@ -248,17 +255,17 @@ class Draft {
     this.#element = element;
   }
 
-  /** Whether a path ends or goes on at a step. */
+  /** True when a path ends or goes on at a step. */
   has(element: PathElement): boolean {
     return this.set.members.has(element) || this.set.children.has(element);
   }
 
-  /** The set below a step that is there. */
+  /** Returns the set below a step, which must exist. */
   below(element: PathElement): Draft {
     return new Draft(childOf(this.set, element), this, element);
   }
 
-  /** The copy, made when it is first asked for. */
+  /** Returns the copy, made on first use. */
   *copy(pace: SlicePace): SlicedWork<FieldSet> {
     const originals: Draft[] = [];
     for (let draft: Draft | undefined = this; draft !== undefined && !draft.#isCopy; draft = draft.#above)
@@ -271,7 +278,7 @@ class Draft {
     return this.set;
   }
 
-  /** A set of which nothing is left is no child any more. */
+  /** Removes an empty set from its parent. */
   dropEmpty(): void {
     for (let draft: Draft = this; draft.#isCopy && draft.set.isEmpty; ) {
       const above = draft.#above;
@@ -299,7 +306,7 @@ class LateSet {
   }
 }
 
-/** Adds a step to FieldsV1; what lies below it is written later. */
+/** Adds a step to FieldsV1; the steps below it are written later. */
 function writeStep({ set, fields }: Encoding, element: PathElement, open: Encoding[]): void {
   const below: Record<string, unknown> = {};
   setOwn(fields, element, below);
@@ -309,7 +316,7 @@ function writeStep({ set, fields }: Encoding, element: PathElement, open: Encodi
   open.push({ set: child, fields: below });
 }
 
-/** The part of a union that lies below. */
+/** Unites the sets below two steps. */
 function* addChildren({ mine, theirs }: Pair, open: Pair[], pace: SlicePace): SlicedWork<void> {
   for (const [element, child] of theirs.children) {
     if (pace.isDue()) yield;
@@ -323,7 +330,7 @@ function remove({ members, children }: FieldSet, element: PathElement): void {
   children.delete(element);
 }
 
-/** A child that is there. */
+/** Returns a child that must exist. */
 function childOf({ children }: FieldSet, element: PathElement): FieldSet {
   return children.get(element) as FieldSet;
 }
@@ -336,7 +343,7 @@ interface Elements {
 
 const none: readonly PathElement[] = [];
 
-/** What is in both, at the cost of the smaller one. */
+/** Returns the elements in both, at the cost of the smaller one. */
 function* inBoth(a: Elements, b: Elements, pace: SlicePace): SlicedWork<readonly PathElement[]> {
   const [few, many] = a.size <= b.size ? [a, b] : [b, a];
   if (few.size === 0) return none;
@@ -348,9 +355,7 @@ function* inBoth(a: Elements, b: Elements, pace: SlicePace): SlicedWork<readonly
   return both;
 }
 
-/**
- * The union of many sets, at a cost linear in all of them: what is added to was made here.
- */
+/** Returns the union of many sets, at a cost linear in all of them, because it changes its own set. */
 export function* unionOf(sets: Iterable<FieldSet>): SlicedWork<FieldSet> {
   const pace = new SlicePace();
   const union = new FieldSet();
@@ -401,7 +406,7 @@ function* addPaths(
   }
 }
 
-/** Adds steps to the set of a place; what lies below them is read later. */
+/** Adds steps to the set of a place; the steps below them are read later. */
 function readSteps({ set, fields, depth }: Decoding, keys: readonly string[], open: Decoding[]): void {
   for (const key of keys) {
     if (key === '.') continue;
@@ -414,7 +419,7 @@ function readSteps({ set, fields, depth }: Decoding, keys: readonly string[], op
   }
 }
 
-/** Whether something lies below a step: "." is the step itself. */
+/** True when there are steps below; "." is the step itself. */
 function hasParts(below: Readonly<Record<string, unknown>>): boolean {
   for (const name in below) if (name !== '.') return true;
   return false;

@@ -1,5 +1,5 @@
-// The annotation of client-side `kubectl apply`, which lets kubectl take its own fields over when it changes to
-// server-side apply. Source: apimachinery util/managedfields/internal/lastapplied*.go.
+// Handles the annotation of client-side `kubectl apply`, which lets kubectl take its own fields over when it switches
+// to server-side apply. Source: apimachinery util/managedfields/internal/lastapplied*.go.
 
 import { parseJson } from '@kapstan/api';
 import { getOwn, isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
@@ -9,13 +9,13 @@ import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf } from './field-set-from-object.ts';
 
-/** The one manager that this is for. */
+/** The only manager that this applies to. */
 export const kubectlManager = 'kubectl';
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Most bytes of all annotations of an object. Source: apimachinery validation.TotalAnnotationSizeLimitB. */
 const maxAnnotationBytes: number = 256 * 1024;
 
-/** The conflicts that remain when the fields of the annotation count as kubectl's own. */
+/** Returns the conflicts that remain when the fields in the annotation count as kubectl's own. */
 export function* conflictsBesideLastApplied(
   conflicts: Conflicts,
   live: unknown,
@@ -42,7 +42,7 @@ function* lastAppliedFields(live: unknown, schema: SchemaNode): SlicedWork<Field
   }
 }
 
-/** Keeps the annotation of an object that has one in step with what kubectl applies now. In place. */
+/** Updates the annotation, if the object has one, to what kubectl applies now. In place. */
 export function syncLastApplied(object: Record<string, unknown>, applied: Record<string, unknown>): void {
   const annotations = annotationsOf(object);
   if (!Object.hasOwn(annotations, annotation)) return;
@@ -53,7 +53,7 @@ export function syncLastApplied(object: Record<string, unknown>, applied: Record
   if (bytes > maxAnnotationBytes) delete annotations[annotation];
 }
 
-/** As kubectl would have written it. Source: lastappliedupdater.go buildLastApplied. */
+/** Returns the text that kubectl would have written. Source: lastappliedupdater.go buildLastApplied. */
 function lastAppliedText(applied: Record<string, unknown>): string {
   const { managedFields: _, ...metadata } = isJsonObject(applied.metadata) ? applied.metadata : {};
   if (isJsonObject(metadata.annotations)) {

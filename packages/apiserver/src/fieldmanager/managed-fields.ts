@@ -1,34 +1,37 @@
-// metadata.managedFields, taken apart into managers and their sets, and put together again. Source: apimachinery
+// Decodes metadata.managedFields into managers with their sets, and encodes them again. Source: apimachinery
 // util/managedfields/internal/managedfields.go.
 
 import { type DeepReadonly, parseTime, stringifyJson } from '@kapstan/api';
 import { type ManagedFieldsEntry, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api/internal';
 import { FieldSet, unionOf } from './field-set.ts';
 
-/** One manager's fields. Two entries are of one manager when their {@link managerId} is equal. */
+/** One manager's fields. Entries with equal {@link managerId} belong to one manager. */
 export interface ManagedSet {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly apiVersion: string;
   readonly subresource: string;
   readonly fields: FieldSet;
-  /** RFC 3339, as written. */
+  /** The time in RFC 3339, as written. */
   readonly time: string | undefined;
-  /** The FieldsV1 that `fields` was read from; absent once it is another set. */
+  /** The FieldsV1 from which `fields` was read; absent once `fields` is another set. */
   readonly encoded?: Record<string, unknown> | undefined;
 }
 
-/** The manager with another set. */
+/** Returns the manager with another set. */
 export function withFields(set: ManagedSet, fields: FieldSet): ManagedSet {
   return fields === set.fields ? set : { ...set, fields, encoded: undefined };
 }
 
-/** By manager id, in no order. */
+/** Managers by id, in no order. */
 export type Managers = Map<string, ManagedSet>;
 
 export type ManagerName = Pick<ManagedSet, 'manager' | 'operation' | 'apiVersion' | 'subresource'>;
 
-/** An applier is the same in all versions; an updater has one set for each. Ids sort as Go's do. */
+/**
+ * Returns the id of a manager. An applier is the same in all versions; an updater has one set per version. Ids sort as
+ * Go's do.
+ */
 export function managerId({ manager, operation, apiVersion, subresource }: ManagerName): string {
   return stringifyJson({
     ...(manager === '' ? {} : { manager }),
@@ -38,7 +41,7 @@ export function managerId({ manager, operation, apiVersion, subresource }: Manag
   });
 }
 
-/** Throws TypeError when an entry is malformed. */
+/** Decodes all entries. Throws TypeError when one is malformed. */
 export function* decodeManagedFields(
   entries: DeepReadonly<readonly ManagedFieldsEntry[]> | undefined,
 ): SlicedWork<Managers> {
@@ -62,7 +65,7 @@ export function* decodeManagedFields(
   return managers;
 }
 
-/** Appliers first, then by time in seconds, then by name. */
+/** Encodes all managers: appliers first, then by time in seconds, then by name. */
 export function* encodeManagedFields(managers: Managers): SlicedWork<ManagedFieldsEntry[]> {
   const entries: ManagedFieldsEntry[] = [];
   for (const { set } of yield* sortInSlices(dated(managers), compareSets)) {
@@ -77,12 +80,12 @@ interface DatedSet {
   readonly seconds: number;
 }
 
-/** With their times read, which sorting asks for many times. */
+/** Returns the managers with parsed times, which sorting needs many times. */
 function dated(managers: Managers): DatedSet[] {
   return [...managers].map(([id, set]) => ({ id, set, seconds: secondsOf(set) }));
 }
 
-/** The entry of one manager. `time`: RFC 3339. */
+/** Returns the entry of one manager. `time`: RFC 3339. */
 export function managedFieldsEntry(
   { manager, operation, apiVersion, subresource }: ManagerName,
   time: string | undefined,
@@ -118,10 +121,10 @@ function secondsOf({ time }: ManagedSet): number {
   return Number.isNaN(epochMs) ? 0 : Math.floor(epochMs / 1000);
 }
 
-/** Most updaters that one object keeps apart. Source: managedfields.DefaultMaxUpdateManagers. */
+/** Most updaters recorded separately for one object. Source: managedfields.DefaultMaxUpdateManagers. */
 const maxUpdateManagers = 10;
 
-/** Merges the oldest updaters of a version into one named "ancient-changes" until there are few enough. In place. */
+/** Merges the oldest updaters of a version into one named "ancient-changes" until few enough are left. In place. */
 export function* capUpdateManagers(managers: Managers): SlicedWork<void> {
   let count = 0;
   for (const { operation } of managers.values()) if (operation === 'Update') count++;
@@ -141,14 +144,16 @@ export function* capUpdateManagers(managers: Managers): SlicedWork<void> {
   for (const bucket of buckets.values()) yield* bucket.fill(managers);
 }
 
-/** The updaters of one version that become one. Its fields are put together once, not with each that comes. */
+/** The updaters of one version that become one. Their fields are united once at the end. */
 class Bucket {
   readonly #id: string;
   readonly #name: ManagerName;
-  /** The oldest updater of the version: in the bucket as soon as there is another, unless the bucket was there before. */
+  /**
+   * The oldest updater of the version. It joins the bucket as soon as there is another, unless a bucket existed before.
+   */
   readonly #first: readonly [id: string, set: ManagedSet];
   #parts: FieldSet[] = [];
-  /** The time of the youngest that is in it. */
+  /** The time of the youngest updater in it. */
   #time: string | undefined;
 
   constructor(id: string, set: ManagedSet) {
@@ -162,7 +167,7 @@ class Bucket {
     managers.delete(id);
     this.#parts.push(set.fields);
     this.#time = set.time;
-    // Kubernetes drops a bucket that is not the oldest of its version when its turn comes: it was merged into itself.
+    // Kubernetes drops a bucket that is not the oldest of its version, because it merges the bucket into itself.
     if (id === this.#id) this.#parts = [];
   }
 

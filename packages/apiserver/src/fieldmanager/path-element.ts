@@ -1,59 +1,59 @@
-// One step of a path to a field, as the text that FieldsV1 has for it: f:name, k:{"name":"a"}, v:"x", i:0. Used by
-// field-set.ts and everything that walks objects beside their sets.
+// One step of a path to a field, as its text in FieldsV1: f:name, k:{"name":"a"}, v:"x", i:0. Used by field-set.ts and
+// all code that walks objects beside their sets.
 
 import { parseJson, stringifyJson } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 
-/** A step in its one canonical spelling, so that equal steps are equal texts. */
+/** A step in its only canonical spelling, so that equal steps are equal texts. */
 export type PathElement = string;
 export type FieldPath = readonly PathElement[];
 
-/** Steps by the names of fields: the same few stand in every object, and a text that is at hand need not be hashed anew. */
+/** Steps by field name. The same few names occur in every object, and a kept text need not be hashed again. */
 const fieldElements = new Map<string, PathElement>();
 const maxFieldElements = 10_000;
-// Names in schemas are shorter; a key of somebody's data can be as long as the body that it came in. What is kept is no part of
-// one: V8 copies the names of members.
+// Longest name kept. Names in schemas are shorter, but a key of user data can be as long as its body. V8 copies names
+// of members, so a kept one does not hold its body.
 const maxKeptLength = 64;
 
-/** A member of a map or struct. */
+/** Returns the step to a member of a map or struct. */
 export function fieldElement(name: string): PathElement {
   const known = fieldElements.get(name);
   if (known !== undefined) return known;
   const element = `f:${name}`;
   if (name.length > maxKeptLength) return element;
-  // Names of data and labels never end: once in a while all are forgotten.
+  // Names in data and labels are endless, so the map is emptied when full.
   if (fieldElements.size >= maxFieldElements) fieldElements.clear();
   fieldElements.set(name, element);
   return element;
 }
 
-/** The name of a member, or undefined for another kind of step. */
+/** Returns the name of a member, or undefined for another kind of step. */
 export function fieldNameOf(element: PathElement): string | undefined {
   return element.startsWith('f:') ? element.slice(2) : undefined;
 }
 
-/** An item of a list of maps, by its keys. */
+/** Returns the step to an item of a list of maps, by its keys. */
 export function keyElement(keys: ReadonlyMap<string, unknown>): PathElement {
   const names = [...keys.keys()].sort();
   return `k:{${names.map((name) => `${stringifyJson(name)}:${stringifyJson(keys.get(name))}`).join(',')}}`;
 }
 
-/** An item of a set, by its value. */
+/** Returns the step to an item of a set, by its value. */
 export function valueElement(value: unknown): PathElement {
   return `v:${stringifyJson(value)}`;
 }
 
-/** An item of an atomic list, by its place: in error texts only. */
+/** Returns the step to an item of an atomic list, by its index; for error texts only. */
 export function indexElement(index: number): PathElement {
   return `i:${index}`;
 }
 
 const simpleValue = '(?:"[^"\\\\\\u0000-\\u001f]*"|0|-?[1-9]\\d{0,14}|true|false)';
 const simpleMember = `"([\\w.-]+)":${simpleValue}`;
-/** Most steps as every server writes them: canonical at a glance. */
+/** Matches steps that servers usually write, which are canonical as they are. */
 const canonicalStep = new RegExp(`^(?:v:${simpleValue}|k:\\{${simpleMember}(?:,${simpleMember})?\\})$`);
 
-/** The canonical spelling of a step that a client wrote. Throws TypeError for what is none. */
+/** Returns the canonical spelling of a step from a client. Throws TypeError when it is malformed. */
 export function parsePathElement(text: string): PathElement {
   const simple = text.startsWith('f:') ? null : canonicalStep.exec(text);
   if (simple !== null && (simple[2] === undefined || (simple[1] ?? '') < simple[2])) return text;
@@ -84,12 +84,12 @@ function parse(element: string, json: string): unknown {
   }
 }
 
-/** `.spec.containers[name="a"].image`, as in messages. */
+/** Formats a path for messages: `.spec.containers[name="a"].image`. */
 export function formatPath(path: FieldPath): string {
   return path.map(formatElement).join('');
 }
 
-/** `.image`, `[name="a"]`, `[="x"]`, `[0]`. */
+/** Formats one step: `.image`, `[name="a"]`, `[="x"]`, `[0]`. */
 export function formatElement(element: PathElement): string {
   const rest = element.slice(2);
   switch (element[0]) {
@@ -108,7 +108,7 @@ export function formatElement(element: PathElement): string {
 
 const kinds = ['f', 'k', 'v', 'i'];
 
-/** Order in FieldsV1: fields, then items by key, by value, by place. */
+/** Compares steps in the order of FieldsV1: fields, then items by key, by value, by index. */
 export function comparePathElements(a: PathElement, b: PathElement): number {
   const kind = a.charAt(0);
   if (kind !== b.charAt(0)) return kinds.indexOf(kind) - kinds.indexOf(b.charAt(0));

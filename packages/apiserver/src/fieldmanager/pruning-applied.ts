@@ -1,5 +1,5 @@
-// What an apply takes out: what its manager applied the last time and applies no more, unless someone owns it still.
-// Used by updater.ts. Source: structured-merge-diff merge.Updater prune.
+// Removes what a manager applied last time and no longer applies, unless somebody else owns it. Used by updater.ts.
+// Source: structured-merge-diff merge.Updater prune.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { type FieldSet, unionOf } from './field-set.ts';
@@ -9,19 +9,22 @@ import { removeItems } from './remove-items.ts';
 import type { VersionViews } from './version-views.ts';
 
 export interface Pruning {
-  /** With what the manager applies now. */
+  /** The managers, with what this manager applies now. */
   readonly managers: Managers;
-  /** What it applied before, in whatever version. */
+  /** The manager's last apply, in whatever version. */
   readonly last: ManagedSet | undefined;
   readonly fields: FieldSet;
   readonly own: { readonly apiVersion: string; readonly schema: SchemaNode };
   readonly versions: VersionViews;
 }
 
-/** Throws ConversionError when a version in which someone owns fields cannot show the object. */
+/**
+ * Returns the pruned object. Throws ConversionError when the object cannot be shown in a version in which someone owns
+ * fields.
+ */
 export function* prune(merged: unknown, { managers, last, fields, own, versions }: Pruning): SlicedWork<unknown> {
   if (last === undefined) return merged;
-  // Whoever still applies all that it applied before takes nothing out.
+  // A manager that still applies everything it applied before removes nothing.
   if (last.apiVersion === own.apiVersion && (yield* last.fields.difference(fields)).isEmpty) return merged;
   const at = (apiVersion: string): Shape => shapeIn(apiVersion, { own, versions });
   const lastShape = at(last.apiVersion);
@@ -37,7 +40,7 @@ export function* prune(merged: unknown, { managers, last, fields, own, versions 
   return yield* lastShape.back(yield* without(all, gone, lastShape.schema));
 }
 
-/** How an object of the own version looks in another one, and back. */
+/** Converts an object of the own version to another one and back. */
 interface Shape {
   readonly schema: SchemaNode;
   show(object: unknown): SlicedWork<unknown>;
@@ -55,7 +58,7 @@ function* asItIs(object: unknown): SlicedWork<unknown> {
   return object;
 }
 
-/** The version of what was applied before comes first: what is needed to convert at all is back then. */
+/** The version of the last apply comes first, so that fields needed for the conversion are added back early. */
 function* ownedByVersion(managers: Managers, first: string): SlicedWork<ReadonlyMap<string, FieldSet>> {
   const sets = new Map<string, FieldSet[]>();
   for (const { apiVersion, fields } of managers.values()) {

@@ -1,4 +1,4 @@
-// An object without some of its fields, and without the maps and lists that this leaves empty. Source:
+// Returns an object without some of its fields, and without maps and lists that are empty then. Source:
 // structured-merge-diff typed.TypedValue.RemoveItems.
 import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -6,7 +6,7 @@ import type { FieldSet } from './field-set.ts';
 import { fieldElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, memberSchema, ownershipOf } from './schema-atom.ts';
 
-/** A new value; `value` is neither changed nor shared. Undefined when nothing is left of it. */
+/** Returns a new value that shares nothing with `value`. Undefined when nothing is left. */
 export function* removeItems(value: unknown, removed: FieldSet, { node, pace }: Walk): SlicedWork<unknown> {
   const ownership = ownershipOf(node, value);
   if (ownership === 'map' && isJsonObject(value)) return yield* removeMembers(value, removed, { node, pace });

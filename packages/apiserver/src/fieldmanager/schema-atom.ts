@@ -1,20 +1,20 @@
-// How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
-// comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
+// Says how a value is owned: as a map, a list or a leaf; as a whole or by its parts. Comparing, merging, removing and
+// validating share this view. Source: structured-merge-diff schema.Atom, for SchemaNodes.
 import { getOwn, goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
 
-/** 'leaf' = scalars and whatever is owned as a whole. */
+/** 'leaf' = scalars and values that are owned as a whole. */
 export type AtomKind = 'map' | 'list' | 'leaf';
 
-/** What lies below where no schema is known: maps by their members, lists as a whole. */
+/** The schema below a place without one: maps by their members, lists as a whole. */
 export const deduced: SchemaNode = { preserveUnknownFields: true };
 
-/** Any JSON, which Kubernetes' own schema holds to be one value. */
+/** A type for any JSON, which Kubernetes' schema treats as one value. */
 const rawExtension = 'runtime.RawExtension';
 
-/** How the parts of a value are owned. Null and absent take the form of the schema (or of the other side). */
+/** Returns how the parts of a value are owned. Null and absent take the form of the schema (or of the other side). */
 export function ownershipOf(node: SchemaNode, value: unknown): AtomKind {
   const form = formOf(node, value);
   if (form === 'map') return node.mapType === 'atomic' || node.goType === rawExtension ? 'leaf' : 'map';
@@ -22,7 +22,7 @@ export function ownershipOf(node: SchemaNode, value: unknown): AtomKind {
   return 'leaf';
 }
 
-/** What the schema, or else the value, says that it is. */
+/** Returns the form that the schema or, without one, the value has. */
 function formOf(node: SchemaNode, value: unknown): 'map' | 'list' | 'scalar' {
   const declared = declaredForm(node);
   if (declared !== undefined) return declared;
@@ -30,7 +30,7 @@ function formOf(node: SchemaNode, value: unknown): 'map' | 'list' | 'scalar' {
   return Array.isArray(value) ? 'list' : 'scalar';
 }
 
-/** Undefined where any value may stand. */
+/** Returns the schema's form; undefined where any value is allowed. */
 export function declaredForm(node: SchemaNode): 'map' | 'list' | 'scalar' | undefined {
   if (node.properties !== undefined || node.additionalProperties !== undefined) return 'map';
   if (node.items !== undefined) return 'list';
@@ -46,12 +46,12 @@ function isAssociative(node: SchemaNode): boolean {
 
 const text: SchemaNode = { type: 'string' };
 
-/** True for a name that the schema lists, whose presence says nothing about who owns it. */
+/** True for a name that the schema lists. Its presence alone says nothing about ownership. */
 export function isNamedField(node: SchemaNode, name: string): boolean {
   return namedField(node, name) !== undefined;
 }
 
-/** Schema of a member; undefined where the schema knows none of that name. */
+/** Returns the schema of a member; undefined if the schema has no such name. */
 export function memberSchema(node: SchemaNode, name: string): SchemaNode | undefined {
   const named = namedField(node, name);
   if (named !== undefined) return named;
@@ -69,7 +69,7 @@ function resourceMember(name: string): SchemaNode | undefined {
   return name === 'metadata' ? metaTypes.schema('meta/v1.ObjectMeta') : undefined;
 }
 
-/** The schema of a whole object: structural schemas of custom resources leave out what all objects have. */
+/** Returns the schema of a whole object: structural schemas of custom resources lack what all objects have. */
 export function rootSchema(schema: SchemaNode): SchemaNode {
   if (schema.goType !== undefined) return schema;
   const known = customRoots.get(schema);
@@ -91,14 +91,14 @@ export function itemSchema(node: SchemaNode): SchemaNode {
   return node.items ?? deduced;
 }
 
-/** The path element of an item in an associative list. Throws TypeError with the reason where it has none. */
+/** Returns the path element of an item in an associative list. Throws TypeError with the reason if it has none. */
 export function itemElement(node: SchemaNode, item: unknown): PathElement {
   const element = itemElementOrNone(node, item);
   if (element === undefined) throw new TypeError(itemFault(node, item));
   return element;
 }
 
-/** The path element of an item in an associative list; undefined where it has none. */
+/** Returns the path element of an item in an associative list; undefined if it has none. */
 export function itemElementOrNone(node: SchemaNode, item: unknown): PathElement | undefined {
   if (node.listType === 'set') return isMapOrList(item) || item === null ? undefined : valueElement(item);
   return isJsonObject(item) ? keyedElement(node, item) : undefined;
@@ -108,7 +108,7 @@ function isMapOrList(value: unknown): boolean {
   return Array.isArray(value) || isJsonObject(value);
 }
 
-/** Why an item has no path element. */
+/** Returns why an item has no path element. */
 export function itemFault(node: SchemaNode, item: unknown): string {
   if (node.listType === 'set') {
     const what = item === null ? 'an explicit null' : isJsonObject(item) ? 'a map type' : 'a list type';
@@ -124,14 +124,16 @@ function keyedElement(node: SchemaNode, item: Readonly<Record<string, unknown>>)
   const keys = new Map<string, unknown>();
   const names = node.listMapKeys ?? [];
   for (const name of names) {
-    // Without the key it is another item than with any value of it.
+    // An item without the key differs from every item with it.
     const value = getOwn(item, name) ?? keyDefault(itemSchema(node), name);
     if (value !== undefined) keys.set(name, value);
   }
   return keys.size > 0 || names.length === 0 ? keyElement(keys) : undefined;
 }
 
-/** Go leaves zero values out of its published defaults only here: a required scalar of a built-in kind defaults to it. */
+/**
+ * Go's published defaults omit zero values only here: a required scalar of a built-in kind defaults to its zero value.
+ */
 function keyDefault(items: SchemaNode, name: string): unknown {
   const key = items.properties?.get(name);
   if (key?.default !== undefined) return key.default;
@@ -142,10 +144,10 @@ function keyDefault(items: SchemaNode, name: string): unknown {
   return undefined;
 }
 
-/** Items of an associative list by their path elements; more than one where keys repeat. */
+/** Items of an associative list by their path elements; several if keys repeat. */
 export type ItemGroups = ReadonlyMap<PathElement, readonly unknown[]>;
 
-/** The items of a list. Those that have no path element are left out. */
+/** Groups the items of a list. Items without a path element are left out. */
 export function* itemsByElement(items: readonly unknown[], node: SchemaNode): SlicedWork<ItemGroups> {
   const groups = new Map<PathElement, unknown[]>();
   for (let from = 0; from < items.length; from += membersPerSlice) {

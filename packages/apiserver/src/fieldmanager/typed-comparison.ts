@@ -1,4 +1,4 @@
-// What an update did: the fields added, changed and removed between two objects of one schema. Source:
+// Compares two objects of one schema: which fields an update has added, changed and removed. Source:
 // structured-merge-diff typed.TypedValue.Compare.
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { jsonEqual, jsonEqualInSlices } from '../registry/meta/json-equality.ts';
@@ -13,14 +13,14 @@ export interface Comparison {
   readonly removed: FieldSet;
 }
 
-/** Compares two values of one schema. The cost is linear in both, however deep the change lies. */
+/** Compares two values of one schema. The cost is linear in both, however deep the change is. */
 export function* compareTyped(old: unknown, next: unknown, schema: SchemaNode): SlicedWork<Comparison> {
   const root = new Place({ old, next, node: schema });
   yield* new Comparer(root).run();
   return { changed: root.changed, removed: root.removed };
 }
 
-/** The comparison without fields that the endpoint ignores, and all below them. */
+/** Returns the comparison without the fields that the endpoint ignores and everything below them. */
 export function* excludeFields(comparison: Comparison, ignored: FieldSet): SlicedWork<Comparison> {
   const { changed, removed } = comparison;
   return {
@@ -37,10 +37,10 @@ interface Pair {
   readonly node: SchemaNode;
 }
 
-/** Where a pair stands. Its sets, but for those of the root, are made when something is found there. */
+/** The place of a pair. Except for the root, its sets are made when a difference is found there. */
 class Place {
   readonly pair: Pair;
-  /** How many lists with keys lie above it. */
+  /** Number of lists with keys above it. */
   readonly listsAbove: number;
   readonly #above: Place | undefined;
   readonly #element: PathElement;
@@ -64,7 +64,7 @@ class Place {
     return this.#removed;
   }
 
-  /** The place itself. The root is no path of any set. */
+  /** Records a difference at this place. The root is no path of any set. */
   report(): void {
     this.#above?.reportBelow(this.#element, this.pair.next);
   }
@@ -74,10 +74,10 @@ class Place {
   }
 }
 
-/** Most lists on one way down that are compared whole before their items are: more would be quadratic in the depth. */
+/** Nested lists compared as a whole before their items are. More levels would make the cost quadratic in the depth. */
 const maxWholeLists = 8;
 
-/** Maps and lists wait until it is their turn, so that one generator does all of them, however deep they lie. */
+/** Maps and lists wait in a list, so that one generator handles every depth. */
 class Comparer {
   readonly #open: Place[];
   readonly #pace = new SlicePace();
@@ -91,7 +91,8 @@ class Comparer {
       if (this.#pace.isDue()) yield;
       const form = formOf(place.pair);
       if (form === 'map') yield* this.#compareMaps(place);
-      // Most lists stay as they are in an update, and to tell is cheaper than to write the keys of their items.
+      // Most lists do not change in an update, and comparing them whole is cheaper than writing the keys of their
+      // items.
       else if (form === 'list' && place.listsAbove >= maxWholeLists) yield* this.#compareLists(place);
       else if (yield* isSame(place.pair)) continue;
       else if (form === 'list') yield* this.#compareLists(place);
@@ -103,7 +104,7 @@ class Comparer {
     const { old, next } = place.pair;
     const names = Object.keys(next ?? nothing);
     const before = Object.keys(old ?? nothing);
-    // Empty and null are not the same.
+    // Empty and null are different.
     if (next === undefined || (names.length + before.length === 0 && !jsonEqual(old, next))) place.report();
     for (let from = 0; from < names.length; from += membersPerSlice) {
       if (from > 0) yield;
@@ -127,7 +128,7 @@ class Comparer {
     }
   }
 
-  /** Members that the next value has not got. */
+  /** Reports members that the next value lacks. */
   #compareGone(place: Place, names: readonly string[], from: number): void {
     const { old, next, node } = place.pair;
     const end = Math.min(from + membersPerSlice, names.length);
@@ -160,7 +161,7 @@ class Comparer {
     }
   }
 
-  /** Scalars at once. What is new is reported as a whole, and so is all that is in it. */
+  /** Compares scalars at once. A new value is reported as a whole, with everything in it. */
   #compare(above: Place, element: PathElement, pair: Pair): void {
     const { old, next } = pair;
     if (old === undefined) above.reportBelow(element, next);
@@ -172,7 +173,7 @@ class Comparer {
 type Members = Readonly<Record<string, unknown>>;
 const nothing: Members = Object.freeze({});
 
-/** How a pair is compared: by its parts, or as a leaf where the two have no parts in common or none at all. */
+/** Returns how a pair is compared: by its parts, or as a leaf if the two have no parts in common or none at all. */
 function formOf({ old, next, node }: Pair): AtomKind {
   const form = ownershipOf(node, next ?? old);
   if (form === 'leaf' || ownershipOf(node, old ?? next) !== form) return 'leaf';
@@ -180,7 +181,7 @@ function formOf({ old, next, node }: Pair): AtomKind {
   return isOfForm(old) && isOfForm(next) ? form : 'leaf';
 }
 
-/** {@link jsonEqual} of values of any size. */
+/** Does what {@link jsonEqual} does, for values of any size. */
 function* isSame({ old, next }: Pair): SlicedWork<boolean> {
   return fitsOneSlice(old) || fitsOneSlice(next) ? jsonEqual(old, next) : yield* jsonEqualInSlices(old, next);
 }
@@ -195,7 +196,7 @@ function itemPair({
   readonly node: SchemaNode;
 }): Pair {
   const isOne = was.length <= 1 && is.length <= 1;
-  // Items with the same key are owned together, and not by their parts.
+  // Items with the same key are owned together as a whole.
   return isOne
     ? { old: was[0], next: is[0], node: itemSchema(node) }
     : { old: listOrAbsent(was), next: listOrAbsent(is), node: whole };

@@ -1,11 +1,11 @@
-// The live object with an applied configuration laid over it: what is applied wins, the rest stays, items of associative
-// lists keep a common order. Source: structured-merge-diff typed.TypedValue.Merge.
+// Merges an applied configuration into the live object: applied values win, the rest stays, items of associative lists
+// keep a common order. Source: structured-merge-diff typed.TypedValue.Merge.
 import { copyAtPace, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { PathElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
 
-/** A new value; neither argument is changed or shared. `applied` must be valid: see typed-validation.ts. */
+/** Returns a new value that shares nothing with the arguments. `applied` must be valid; see typed-validation.ts. */
 export function* mergeTyped(
   live: unknown,
   applied: unknown,
@@ -39,7 +39,7 @@ function* mergeMaps(live: unknown, applied: unknown, { node, pace }: Walk): Slic
   return merged;
 }
 
-/** The names of the first map, then those that the second has besides. */
+/** Yields the names of the first map, then those that only the second has. */
 function* namesOf(before: object, after: object, pace: SlicePace): SlicedWork<string[]> {
   const names = Object.keys(before);
   for (const name of Object.keys(after)) {
@@ -76,7 +76,7 @@ class ListMerge {
   readonly #out: unknown[] = [];
   #at = 0;
   #next = 0;
-  /** Where in the applied order the next item stands that is live too: what a live item may be merged as. */
+  /** Index in the applied order of the next item that is live too, with which a live item may be merged. */
   #nextShared = 0;
 
   constructor(lists: MergedLists, walk: Walk) {
@@ -115,7 +115,7 @@ class ListMerge {
     }
   }
 
-  /** A live item that is applied too, but further down than another: it goes where the applied order has it. */
+  /** A live item that is also applied, but after another one, moves to its place in the applied order. */
   #staysBehind(element: PathElement, wanted: PathElement | undefined): boolean {
     const nextShared = this.#applied[this.#nextShared];
     return (

@@ -1,5 +1,5 @@
-// Whether an object fits its schema as far as owning fields needs it: known fields, right forms, unique keys. Source:
-// structured-merge-diff typed/validate.go, whose words clients see in a 500.
+// Checks an object against its schema as far as ownership needs it: known fields, right forms, unique keys. Source:
+// structured-merge-diff typed/validate.go, whose texts clients see in a 500.
 
 import { ExactNumber } from '@kapstan/api';
 import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
@@ -10,11 +10,13 @@ import { fieldElement, formatElement, formatPath, indexElement, type PathElement
 import { declaredForm, itemElementOrNone, itemFault, itemSchema, memberSchema } from './schema-atom.ts';
 
 export interface TypedValidationOptions {
-  /** 'allow' for what is stored: it may hold them since before its schema forbade them. */
+  /** 'allow' for stored objects, which may have duplicates from before their schema forbade them. */
   readonly duplicates: 'allow' | 'refuse';
 }
 
-/** Undefined when the value is valid; else its faults in one text: the first thousand, or fewer long ones. */
+/**
+ * Returns undefined when the value is valid, otherwise its faults in one text: the first thousand, or fewer long ones.
+ */
 export function* typedFault(
   value: unknown,
   schema: SchemaNode,
@@ -25,11 +27,11 @@ export function* typedFault(
   return validator.faults.text();
 }
 
-/** Most faults that an answer names: each has a path, and a value, that can be as long as the request. */
+/** Most faults that an answer names: each has a path and a value that can be as long as the request. */
 const maxNamed = 1000;
 /** Most characters of all these texts; the one that exceeds it is the last. */
 const maxTextLength = 64 * 1024;
-/** Most characters of a path or value in the text of one. */
+/** Most characters of one path or value. */
 const maxShown = 10_000;
 
 class Faults {
@@ -37,7 +39,7 @@ class Faults {
   #count = 0;
   #length = 0;
 
-  /** `describe` is asked only for those that are named. */
+  /** Calls `describe` only for faults that are named. */
   add(describe: () => string): void {
     this.#count++;
     if (this.#texts.length >= maxNamed || this.#length >= maxTextLength) return;
@@ -110,7 +112,8 @@ class Validator {
   }
 
   #scalar(value: unknown, node: SchemaNode): void {
-    // What is no text in Go, though JSON shows it as one, takes any scalar here; reading it into its type comes later.
+    // A value whose Go type is not a string, though its JSON is, accepts any scalar here; decoding into the type checks
+    // it later.
     if (node.goType !== undefined && node.format === 'date-time') {
       if (typeof value === 'object' && !(value instanceof ExactNumber))
         this.#fault(() => `expected any scalar, got &{${shortGoValue(value, maxShown)}}`);

@@ -1,4 +1,4 @@
-// Who owns what after an update or an apply: sets only, no objects' texts. What managers own in other versions is
+// Updates who owns what after an update or an apply, by their sets. Fields that managers own in other versions are
 // compared and pruned in those (version-views.ts). Source: structured-merge-diff merge.Updater.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
@@ -16,17 +16,17 @@ export interface UpdaterCall {
   readonly live: unknown;
   readonly schema: SchemaNode;
   readonly manager: ManagerName;
-  /** Fields that the endpoint resets: nobody owns them through it. */
+  /** Fields that the endpoint resets, which nobody owns through it. */
   readonly ignored: FieldSet;
-  /** RFC 3339, for the manager whose fields change. */
+  /** Time in RFC 3339 for the manager whose fields change. */
   readonly time: string;
-  /** How the object looks in other versions. */
+  /** Shows the object in other versions. */
   readonly versions: VersionViews;
 }
 
 /**
- * Gives the manager what it added and changed, and takes it from the others. Changes `managers`. Throws ConversionError
- * when a version in which someone owns fields cannot show the object.
+ * Gives the manager what it added and changed, and takes that from the others. Changes `managers`. Throws
+ * ConversionError when the object cannot be shown in a version in which someone owns fields.
  */
 export function* ownUpdate(managers: Managers, object: unknown, call: UpdaterCall): SlicedWork<void> {
   const { manager } = call;
@@ -37,7 +37,7 @@ export function* ownUpdate(managers: Managers, object: unknown, call: UpdaterCal
   yield* disown(managers, changes, self);
   const taken = yield* changed.difference(unownedFields);
   const own = managers.get(self);
-  // What the manager changes it keeps: a set that has it all stays the very same, encoded as it was.
+  // The manager keeps what it changes: a set that has all of it stays the same object, with its encoding.
   const gone = taken === changed ? removed : yield* changes.allIn(manager.apiVersion);
   const fields = yield* (yield* (own?.fields ?? new FieldSet()).difference(gone)).union(taken);
   if (fields.isEmpty) managers.delete(self);
@@ -47,7 +47,7 @@ export function* ownUpdate(managers: Managers, object: unknown, call: UpdaterCal
   }
 }
 
-/** What differs between the live object and the next, in each version in which someone owns fields. */
+/** The differences between the live object and the next one, in each version in which someone owns fields. */
 class Changes {
   readonly #call: UpdaterCall;
   readonly #next: unknown;
@@ -68,7 +68,7 @@ class Changes {
     return comparison;
   }
 
-  /** With what is gone. */
+  /** Returns all changed fields, including removed ones. */
   *allIn(apiVersion: string): SlicedWork<FieldSet> {
     let all = this.#all.get(apiVersion);
     if (all === undefined) {
@@ -90,7 +90,7 @@ class Changes {
   }
 }
 
-/** Nobody owns anything in a version that is served no longer. */
+/** Nobody owns fields in a version that is no longer served. */
 function dropMissingVersions(managers: Managers, { manager, versions }: UpdaterCall): void {
   const isServed = new Map([[manager.apiVersion, true]]);
   for (const [id, { apiVersion }] of managers) {
@@ -101,14 +101,14 @@ function dropMissingVersions(managers: Managers, { manager, versions }: UpdaterC
 }
 
 export interface OwnedApply {
-  /** Undefined when the apply changes nothing in the object. */
+  /** Undefined when the apply does not change the object. */
   readonly object: unknown;
   readonly conflicts: Conflicts;
 }
 
 /**
- * Merges `applied` into the live object, takes out what the manager applied before and applies no more, and gives it
- * the fields it applies. Conflicts are returned, with `managers` then unfinished, unless `force` is set.
+ * Merges `applied` into the live object, removes what the manager applied before and no longer applies, and gives it
+ * the fields that it applies. Returns conflicts unless `force` is set; `managers` is then unfinished.
  */
 export function* ownApply(
   managers: Managers,
@@ -157,7 +157,7 @@ function* conflictsOf(managers: Managers, changes: Changes, self: string): Slice
   return conflicts;
 }
 
-/** Takes what changed and what is gone from all managers but one, and drops managers that own nothing any more. */
+/** Takes changed and removed fields from all managers but one, and drops managers that own nothing any more. */
 function* disown(managers: Managers, changes: Changes, self: string): SlicedWork<void> {
   const pace = new SlicePace();
   for (const [id, set] of managers) {
@@ -168,7 +168,7 @@ function* disown(managers: Managers, changes: Changes, self: string): SlicedWork
   }
 }
 
-// What identifies an object or belongs to the server is nobody's. Source: managedfields stripMetaManager.
+// Nobody owns what identifies an object or belongs to the server. Source: managedfields stripMetaManager.
 const metadataNames = [
   'name',
   'namespace',

@@ -1,4 +1,4 @@
-// How an object looks in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
+// Shows an object in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
 // the definitions of those versions. Source: managedfields versionConverter.
 
 import type { UnstructuredObject } from '@kapstan/api';
@@ -13,18 +13,18 @@ export interface VersionView {
   readonly schema: SchemaNode;
   /** Fields that the endpoint resets in this version. */
   readonly ignored: FieldSet;
-  /** An object of the request's version in this one. `which` names it in the error. Throws ConversionError. */
+  /** Converts an object of the request's version to this one. `which` names it in the error. Throws ConversionError. */
   show(object: unknown, which: 'old' | 'new' | 'merged'): SlicedWork<unknown>;
-  /** The way back. */
+  /** Converts it back. */
   back(object: unknown): SlicedWork<unknown>;
 }
 
 export interface VersionViews {
-  /** Undefined = no such version of the kind is served. */
+  /** Returns undefined when no such version of the kind is served. */
   view(apiVersion: string): VersionView | undefined;
 }
 
-/** The object does not fit a version of its kind. Becomes a 500 of an apply; an update gives up the managed fields. */
+/** The object does not fit a version of its kind. An apply then answers 500; an update gives up the managed fields. */
 export class ConversionError extends Error {
   override readonly name = 'ConversionError';
 }
@@ -45,7 +45,7 @@ export function versionView(own: ResourceDefinition, other: ResourceDefinition, 
   };
 }
 
-/** Custom resources differ in their apiVersion alone; what another version does not know is not taken out. */
+/** Versions of a custom resource differ in apiVersion only; fields that another version does not know are kept. */
 function* convert(object: unknown, from: ResourceDefinition, to: ResourceDefinition): SlicedWork<UnstructuredObject> {
   const copy = (yield* copyInSlices(object)) as UnstructuredObject;
   const apiVersion = formatApiVersion(to);

@@ -1,5 +1,5 @@
-// Makes the pieces of a large document a few at a time, so that others get their turn in between. Used by openapi-documents.ts and
-// swagger-documents.ts.
+// Makes the pieces of a large document a few per turn, so that other requests are served in between. Used by
+// openapi-documents.ts and swagger-documents.ts.
 import { TurnSlice } from '@kapstan/api/internal';
 
 export async function inSlices<T>(

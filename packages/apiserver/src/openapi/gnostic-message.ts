@@ -1,15 +1,15 @@
-// Messages of gnostic, the protobuf form of OpenAPI documents, written by tables: which word of the document is which field. Used by
-// swagger-protobuf.ts and openapi-protobuf.ts. Source: google/gnostic-models.
+// Writes messages of gnostic, the protobuf form of OpenAPI documents, from tables of which keyword goes into which
+// field. Used by swagger-protobuf.ts and openapi-protobuf.ts. Source: google/gnostic-models.
 import { stringifyJson } from '@kapstan/api';
 import { ProtobufWriter } from '../codec/protobuf-wire.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 export type WriteField = (writer: ProtobufWriter, field: number, value: unknown) => void;
 
-/** The fields of a message by the words of the document. */
+/** The fields of a message by the keywords of the document. */
 export interface Shape {
   readonly fields: Readonly<Record<string, readonly [field: number, write: WriteField]>>;
-  /** Where the message keeps its words that begin with "x-". */
+  /** Field for keywords that begin with "x-". */
   readonly extensions?: number;
 }
 
@@ -55,7 +55,7 @@ export const whole: WriteField = (writer, field, value) => {
 export const flag: WriteField = (writer, field, value) => {
   if (value === true) whole(writer, field, 1);
 };
-/** Free values are YAML, of which JSON is a part. */
+/** Free values are YAML, which includes JSON. */
 export const any: WriteField = (writer, field, value) =>
   writer.message(field, () => writer.text(2, `${stringifyJson(value)}\n`));
 export const message =
@@ -67,7 +67,7 @@ export const each =
   (writer, field, value) => {
     for (const one of value as readonly unknown[]) write(writer, field, one);
   };
-/** A message that holds nothing but one field. */
+/** Writes a message with a single field. */
 export const within =
   (inner: number, write: WriteField): WriteField =>
   (writer, field, value) =>

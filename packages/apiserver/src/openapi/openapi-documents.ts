@@ -1,5 +1,5 @@
-// OpenApiDocuments: the OpenAPI v3 index and a document a group version, made when asked for and kept until the
-// resources of that group version change. Source: kube-openapi handler3; kubectl explain and apply read them.
+// OpenApiDocuments makes the OpenAPI v3 index and one document per group version on demand, and keeps a document until
+// the resources of its group version change. kubectl explain and apply read them. Source: kube-openapi handler3.
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
@@ -14,19 +14,19 @@ import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';
 
 interface GroupVersionEntry {
   readonly definitions: readonly ResourceDefinition[];
-  /** Changes when what the document says changes. Upper-case hexadecimal. */
+  /** Changes with the content of the document. Upper-case hexadecimal. */
   readonly hash: string;
 }
 
 export type OpenApiForm = 'json' | 'protobuf';
 
 export interface OpenApiDocument {
-  /** The same in each form. */
+  /** The same for every form of the document. */
   readonly hash: string;
   readonly bytes: Uint8Array;
 }
 
-/** What was asked for of a document, made or being made. */
+/** The forms of a document that were requested, made or being made. */
 interface KnownDocument {
   readonly hash: string;
   readonly forms: Map<OpenApiForm, Promise<Uint8Array>>;
@@ -36,7 +36,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 export class OpenApiDocuments {
   readonly #catalog: ResourceCatalog;
-  /** By path. */
+  /** Documents by path. */
   readonly #documents = new Map<string, KnownDocument>();
   #generation = -1;
   #entries: ReadonlyMap<string, GroupVersionEntry> = new Map();
@@ -45,7 +45,7 @@ export class OpenApiDocuments {
     this.#catalog = catalog;
   }
 
-  /** The document of /openapi/v3. */
+  /** Returns the document of /openapi/v3. */
   index(): Readonly<Record<string, unknown>> {
     const paths = [...this.#current()].map(([path, { hash }]) => [
       path,
@@ -54,7 +54,7 @@ export class OpenApiDocuments {
     return { paths: Object.fromEntries(paths) };
   }
 
-  /** The document of "apis/apps/v1" or "api/v1"; undefined for a group version that is not served. */
+  /** Returns the document of "apis/apps/v1" or "api/v1"; undefined for a group version that is not served. */
   async document(path: string, form: OpenApiForm): Promise<OpenApiDocument | undefined> {
     const entry = this.#current().get(path);
     if (entry === undefined) return undefined;
@@ -84,7 +84,7 @@ export class OpenApiDocuments {
   }
 }
 
-/** What the document is made from, not the document: it is large, and most of them are never asked for. */
+/** Hashes what the document is made from: the document itself is large, and most are never requested. */
 function hashOf(definitions: readonly ResourceDefinition[]): string {
   const hash = createHash('sha512').update(versionInfo.gitVersion);
   for (const definition of definitions) {
@@ -125,12 +125,12 @@ async function encodeDocument(document: Document, form: OpenApiForm): Promise<Ui
   ]);
 }
 
-/** Adds what a resource's kinds refer to; gives its paths. */
+/** Adds the schemas of a resource's kinds and returns its paths. */
 export function describeResource(
   definition: ResourceDefinition,
   schemas: ComponentSchemas,
 ): Readonly<Record<string, unknown>> {
-  // A parent that is there for its subresources alone has no kind that anyone could send.
+  // A parent that exists only for its subresources has no kind that anyone could send.
   const name = definition.verbs.length === 0 ? '' : schemas.addResource(definition);
   addSubresourceKinds(definition, schemas);
   return resourcePaths(definition, name);

@@ -1,5 +1,5 @@
-// Paths of an OpenAPI v3 document: what can be done with each resource, with the query parameters that clients look for
-// (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
+// Makes the paths of an OpenAPI v3 document: the operations of each resource with their query parameters. From these
+// kubectl learns whether the server validates fields and knows dry runs. Source: apiserver endpoints/installer.go.
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import type { QueryOptionTypes, ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { namespacesSegment } from '../registry/meta/names.ts';
@@ -36,7 +36,7 @@ const patchTypes = [
   'application/strategic-merge-patch+json',
 ];
 
-/** Path → its operations. `schemaName`: the published definition of the kind. */
+/** Returns the operations by path. `schemaName`: the published definition of the kind. */
 export function resourcePaths(definition: ResourceDefinition, schemaName: string): Readonly<Json> {
   const root = definition.group === '' ? `/api/${definition.version}` : `/apis/${formatApiVersion(definition)}`;
   const scope = definition.namespaced ? `${root}/${namespacesSegment}/{namespace}` : root;
@@ -76,7 +76,7 @@ interface Described {
   /** "" = the object itself. */
   readonly subresource: string;
   readonly forAllNamespaces?: true;
-  /** What a read of it takes beside the parameters of every read. */
+  /** Options of its reads, besides the parameters of every read. */
   readonly queryOptions?: QueryOptionTypes;
 }
 
@@ -108,7 +108,9 @@ function operation(described: Described, { action, verb }: Action): Json {
   };
 }
 
-/** An empty list is left out: Go reads and writes a document without it, and would not find it the same again. */
+/**
+ * Leaves out an empty list, because Go drops it when it reads and writes a document, which must survive that unchanged.
+ */
 function unlessEmpty(word: string, list: readonly unknown[]): Json {
   return list.length === 0 ? {} : { [word]: list };
 }

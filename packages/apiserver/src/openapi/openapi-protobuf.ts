@@ -1,6 +1,7 @@
-// An OpenAPI v3 document as a protobuf message. Made of pieces, so that the caller can make them one at a time: fields 4 (paths) and
-// 5 (components) may come any number of times and are merged. Beside swagger-protobuf.ts, which does v2; asked by
-// openapi-documents.ts. Source: google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (what of JSON becomes which message).
+// Encodes an OpenAPI v3 document as a protobuf message. It is made of pieces that the caller can make one at a time:
+// fields 4 (paths) and 5 (components) may repeat and are merged. Beside swagger-protobuf.ts, which does v2; used by
+// openapi-documents.ts. Source: google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (which JSON becomes which
+// message).
 import { isJsonObject } from '@kapstan/api/internal';
 import {
   any,
@@ -19,11 +20,11 @@ import {
   writeShape,
 } from './gnostic-message.ts';
 
-/** What is neither a path nor a schema. */
+/** Returns everything but paths and schemas. */
 export function openApiHead(document: Json): Uint8Array {
   return piece((writer) => {
     writeShape(writer, documentShape, document);
-    // Both messages are there, even when nothing is in them.
+    // Both messages are written even when empty.
     writer.message(4, () => undefined);
     writer.message(5, () => writer.message(1, () => undefined));
   });
@@ -41,7 +42,7 @@ export function openApiSchemaPiece(name: string, schema: Json): Uint8Array {
 
 const referenceShape: Shape = { fields: { $ref: [1, text], summary: [2, text], description: [3, text] } };
 
-/** A schema that names another one is a reference, and says nothing else but its description. */
+/** A schema that names another one is a reference, of which only the description is kept besides. */
 const schemaOrReference: WriteField = (writer, field, value) =>
   writer.message(field, () => {
     const isReference = isJsonObject(value) && Object.hasOwn(value, '$ref');
@@ -65,15 +66,15 @@ const properties: WriteField = (writer, field, value) =>
 const valuesSchema: WriteField = (writer, field, value) =>
   writer.message(field, () => (isJsonObject(value) ? schemaOrReference(writer, 1, value) : choice(writer, 2, value)));
 
-/** A boolean of which it counts that it is there, so that false is written too. */
+/** Writes a boolean even when it is false, because its presence counts. */
 const choice: WriteField = (writer, field, value) => whole(writer, field, value === true ? 1 : 0);
 
-/** A list, an object or null has no form here, and leaves the message empty. */
+/** A list, an object or null has no form here, so the message stays empty. */
 const defaultValue: WriteField = (writer, field, value) =>
   writer.message(field, () => {
     if (typeof value === 'string') return writer.text(3, value);
     if (typeof value === 'boolean') return choice(writer, 2, value);
-    // A long number is an object that knows its digits.
+    // A long number is an object that holds its digits.
     const number = value === null || Array.isArray(value) ? Number.NaN : Number(value);
     if (!Number.isNaN(number)) writer.double(1, number);
   });

@@ -1,5 +1,6 @@
-// Component schemas of an OpenAPI v3 document: the definitions that a group version's kinds reach, in OpenAPI's words.
-// Those with Go types from the server's types, which shorten names and leave out what follows; others from their structural schemas.
+// Collects the component schemas of an OpenAPI v3 document: the definitions that a group version's kinds refer to, in
+// OpenAPI keywords. Kinds with Go types take them from the server's types, which shorten names and omit what follows
+// from other keywords; the others from their structural schemas.
 import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api/internal';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
@@ -17,23 +18,23 @@ const typeFields = {
   kind: { type: 'string', description: 'Kind names what the object is.' },
 };
 
-/** Collects definitions together with all that they refer to. */
+/** Collects definitions with everything that they refer to. */
 export class ComponentSchemas {
   readonly types: ApiTypes;
   readonly #schemas: Schema = {};
 
-  /** `types`: where definitions are looked up. */
+  /** `types` has the definitions. */
   constructor(types: ApiTypes) {
     this.types = types;
   }
 
-  /** Adds a definition by its name; gives its published name. */
+  /** Adds a definition by its name and returns its published name. */
   add(name: string): string {
     const published = this.types.publishedName(name);
     if (Object.hasOwn(this.#schemas, published)) return published;
     const raw = this.types.rawSchema(name);
     if (raw === undefined) throw new TypeError(`no definition ${name}`);
-    // Before its members are looked at: definitions refer to themselves.
+    // Set before its members are added, because definitions refer to themselves.
     this.#schemas[published] = {};
     const schema = this.#expand(raw);
     const kinds = this.types.kindsOf(name);
@@ -42,7 +43,7 @@ export class ComponentSchemas {
     return published;
   }
 
-  /** Adds the kind and the list kind of a resource; gives the published name of the kind. */
+  /** Adds the kind and the list kind of a resource and returns the published name of the kind. */
   addResource(definition: ResourceDefinition): string {
     if (definition.schema.types === undefined) return this.#addStructural(definition);
     const apiVersion = formatApiVersion(definition);
@@ -53,7 +54,7 @@ export class ComponentSchemas {
     return this.add(name);
   }
 
-  /** Sorted by name. */
+  /** Returns all schemas, sorted by name. */
   all(): Readonly<Schema> {
     return Object.fromEntries(Object.entries(this.#schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -88,7 +89,7 @@ export class ComponentSchemas {
     return name;
   }
 
-  /** Spells out what the facts leave out: types that follow from the members, full names. */
+  /** Adds what the facts leave out: types that follow from the members, full names. */
   #expand(raw: RawSchema): Schema {
     const { $ref, ...rest } = raw as Schema;
     const schema = this.#expandMembers(rest);
@@ -118,7 +119,10 @@ export class ComponentSchemas {
   }
 }
 
-/** The types that the documents of a server show: those of the first resource that has Go types, else what every server speaks. */
+/**
+ * Returns the types that a server's documents show: those of the first resource with Go types, else those that every
+ * server has.
+ */
 export function shownTypes(catalog: ResourceCatalog): ApiTypes {
   return (
     catalog.all().find(({ definition }) => definition.schema.types !== undefined)?.definition.schema.types ?? metaTypes
@@ -129,7 +133,7 @@ export function refTo(published: string): string {
   return `#/components/schemas/${published}`;
 }
 
-/** "CronTab" of stable.example.com/v1 → "com.example.stable.v1.CronTab". */
+/** Converts "CronTab" of stable.example.com/v1 to "com.example.stable.v1.CronTab". */
 function customName({ group, version }: GroupVersion, kind: string): string {
   return `${group.split('.').reverse().join('.')}.${version}.${kind}`;
 }

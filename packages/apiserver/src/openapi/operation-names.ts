@@ -1,5 +1,5 @@
-// What generators of clients call an operation: its id ("listAppsV1NamespacedDeployment"), the tag of its group and version,
-// and a line of text. Source: apiserver endpoints/installer.go, endpoints/openapi/openapi.go (GetOperationIDAndTags).
+// Names operations for client generators: the id ("listAppsV1NamespacedDeployment"), the tag of group and version, and
+// a description. Source: apiserver endpoints/installer.go, endpoints/openapi/openapi.go (GetOperationIDAndTags).
 import type { GroupVersion } from '@kapstan/api/internal';
 
 export interface NamedOperation {
@@ -10,7 +10,7 @@ export interface NamedOperation {
   readonly verb: string;
   /** "" = the object itself. */
   readonly subresource: string;
-  /** The list across all namespaces. */
+  /** True for the list across all namespaces. */
   readonly forAllNamespaces: boolean;
 }
 
@@ -51,12 +51,12 @@ export function operationText({ kind, verb, subresource }: NamedOperation): stri
   }
 }
 
-/** "an Ingress", "a Pod". Kinds are singular. */
+/** Returns the article for "an Ingress", "a Pod". Kinds are singular. */
 export function articleOf(kind: string): 'a' | 'an' {
   return /^[aeiou]/i.test(kind) ? 'an' : 'a';
 }
 
-/** Letters, digits and "_" remain; what follows on anything else begins with a capital. */
+/** Keeps letters, digits and "_"; the next letter after any other character becomes a capital. */
 export function camelCase(text: string, first: 'Upper' | 'lower'): string {
   const [head = '', ...rest] = text.split(/[^A-Za-z0-9_]+/);
   return [first === 'Upper' ? capital(head) : head, ...rest.map(capital)].join('');

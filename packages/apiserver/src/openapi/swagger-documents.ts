@@ -1,6 +1,6 @@
-// SwaggerDocuments: all resources in one OpenAPI v2 document, as JSON or protobuf. Made when asked for, in slices so that
-// others get their turn, and kept until the resources change. Beside openapi-documents.ts, which serves v3; kubectl reads
-// this one for files of kind List, and clients before 1.27 for everything. Source: kube-openapi handler.
+// SwaggerDocuments makes one OpenAPI v2 document of all resources, as JSON or protobuf. It is made on demand, in
+// slices, and kept until the resources change. Beside openapi-documents.ts for v3. kubectl reads v2 for files of kind
+// List, and clients before 1.27 read nothing else. Source: kube-openapi handler.
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
@@ -16,7 +16,7 @@ export type SwaggerForm = 'json' | 'protobuf';
 
 export interface SwaggerDocument {
   readonly bytes: Uint8Array;
-  /** Upper-case hexadecimal. */
+  /** In upper-case hexadecimal. */
   readonly hash: string;
 }
 

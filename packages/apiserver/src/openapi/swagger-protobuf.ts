@@ -1,6 +1,6 @@
-// A Swagger document as a protobuf message: the only form in which client-go asks for it. Made of pieces, so that the
-// caller can make them one at a time: fields 8 (paths) and 9 (definitions) may come any number of times and are merged.
-// Source: google/gnostic-models openapiv2/OpenAPIv2.proto.
+// Encodes a Swagger document as a protobuf message, the only form that client-go asks for. It is made of pieces that
+// the caller can make one at a time: fields 8 (paths) and 9 (definitions) may repeat and are merged. Source:
+// google/gnostic-models openapiv2/OpenAPIv2.proto.
 import { isJsonObject } from '@kapstan/api/internal';
 import {
   any,
@@ -108,7 +108,7 @@ const pathShape: Shape = {
   },
 };
 
-/** ParametersItem.parameter, in it body_parameter or non_body_parameter, in that one the place. */
+/** ParametersItem.parameter contains body_parameter or non_body_parameter, and that one the place. */
 const parameter: WriteField = (writer, field, value) =>
   writer.message(field, () =>
     writer.message(1, () => {

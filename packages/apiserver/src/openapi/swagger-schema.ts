@@ -1,11 +1,12 @@
-// From the words of OpenAPI v3 to those of v2 (Swagger): schemas and operations. v2 has no choice between schemas and no
-// null, so what needs them is left open: clients check less, never too much. Source: apiextensions openapi/v2/conversion.go.
+// Converts schemas and operations from OpenAPI v3 to v2 (Swagger). v2 has neither choices between schemas nor null, so
+// schemas that need them are left open: clients then check less, never too much. Source: apiextensions
+// openapi/v2/conversion.go.
 import { isJsonObject } from '@kapstan/api/internal';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const onlyInV3: ReadonlySet<string> = new Set(['oneOf', 'anyOf', 'not', 'nullable', 'x-kubernetes-validations']);
-/** On what is a whole object. */
+/** Marks the schema of a whole object. */
 const kindsWord = 'x-kubernetes-group-version-kind';
 const members: ReadonlySet<string> = new Set(['properties', 'additionalProperties', 'items']);
 
@@ -13,7 +14,7 @@ export function swaggerSchema(schema: Json): Json {
   const reference = referenceOf(schema);
   if (reference !== undefined) return reference;
   const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true;
-  // kubectl takes members that it is told of for all there are.
+  // kubectl would take the listed members for all members.
   if (keepsUnknown && schema[kindsWord] !== undefined) return { type: 'object', [kindsWord]: schema[kindsWord] };
   const hidesMembers = schema.nullable === true || keepsUnknown;
   const isBareList = schema.type === 'array' && (hidesMembers || schema.items === undefined);
@@ -23,7 +24,7 @@ export function swaggerSchema(schema: Json): Json {
     ([word]) => !onlyInV3.has(word) && !(isUntyped && word === 'type') && !(hidesMembers && members.has(word)),
   );
   const entries = kept.map(([word, value]): [string, unknown] => [word, swaggerWord(word, value, schema)]);
-  // Quantities and ports, which may be numbers too: as text they pass as either.
+  // Quantities and ports may be numbers too; declared as a string, clients accept either.
   if (schema.type === undefined && hasTypes(schema.oneOf)) entries.push(['type', 'string']);
   return Object.fromEntries(entries);
 }
@@ -61,7 +62,7 @@ function hasTypes(choice: unknown): boolean {
   return Array.isArray(choice) && choice.some((one) => isJsonObject(one) && one.type !== undefined);
 }
 
-/** All operations of one path, with the parameters that they share. */
+/** Converts all operations of one path, with the parameters that they share. */
 export function swaggerPathItem(item: Json): Json {
   const entries = Object.entries(item).map(([word, value]): [string, unknown] => [
     word,

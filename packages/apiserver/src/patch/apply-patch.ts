@@ -1,5 +1,5 @@
-// PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
-// the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
+// Handles PATCH except apply: parses the patch once, applies it to the present object as often as the update loop asks,
+// and decodes the result into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 
 import { StatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
@@ -24,10 +24,10 @@ import { applyMergePatch } from './merge-patch.ts';
 import { applyStrategicMerge } from './strategic-merge.ts';
 import { StrategicMergeError } from './strategic-merge-error.ts';
 
-/** 'strategic' takes built-in kinds only: http/ answers 415 for custom resources. */
+/** 'strategic' is for built-in kinds only: http/ answers 415 for custom resources. */
 export type PatchType = 'json' | 'merge' | 'strategic';
 
-/** Media types of these patches, by type. */
+/** Media types by type of patch. */
 export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
   json: 'application/json-patch+json',
   merge: 'application/merge-patch+json',
@@ -46,17 +46,17 @@ export interface PatchRequest {
 
 export interface PatchOptions {
   readonly schema: SchemaNode;
-  /** Kind of the object (of the subresource's object, for scale). */
+  /** Kind of the object (for scale, of the subresource's object). */
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
-  /** Told each complaint when `fieldValidation` is 'Warn'. */
+  /** Called with each complaint when `fieldValidation` is 'Warn'. */
   readonly warn: (text: string) => void;
 }
 
-/** Makes the patched object from the present one, which it does not change. May be called several times. */
+/** Makes the patched object from the present one without changing that. May be called several times. */
 export type ObjectPatcher = (present: UnstructuredObject) => SlicedWork<UnstructuredObject>;
 
-/** One application of a patch, all at once: {@link createPatcher} called once. */
+/** Applies a patch once, in one turn; see {@link createPatcher}. */
 export function applyPatch(
   present: UnstructuredObject,
   patch: PatchRequest,
@@ -66,9 +66,10 @@ export function applyPatch(
 }
 
 /**
- * A patcher for one request. The body is read at the first call, so that a missing object is found before a bad patch.
- * It throws StatusError: 400 for what cannot be read, 413 for too many operations, 422 for what does not apply or does
- * not fit the kind, 500 where a strategic merge contradicts the schema (as Kubernetes answers).
+ * Returns a patcher for one request. It reads the body at its first call, so that a missing object is reported before a
+ * bad patch. It throws StatusError: 400 for a patch that cannot be read, 413 for too many operations, 422 when it does
+ * not apply or the result does not fit the kind, 500 when a strategic merge contradicts the schema (as Kubernetes
+ * answers).
  */
 export function createPatcher({ type, body }: PatchRequest, options: PatchOptions): ObjectPatcher {
   let read: ReadPatch | undefined;
@@ -86,7 +87,7 @@ interface ReadPatch {
   readonly complaints: readonly string[];
 }
 
-/** Most characters of an object in an error, which has it twice, as text in text. */
+/** Most characters of an object in an error, which has it twice and escaped. */
 const maxShown: number = 64 * 1024;
 
 const anyObject: SchemaNode = { additionalProperties: true };
@@ -135,8 +136,8 @@ function isVersioned(patched: unknown, schema: SchemaNode): boolean {
 }
 
 /**
- * A built-in object without a version is read by Go into the internal type, which has its members in other letters: it
- * loses all of them, its name too, so that the update is refused.
+ * Go decodes a built-in object without a version into the internal type, whose members are spelled differently. All are
+ * lost, the name too, so the update is refused.
  */
 function decodeInternal(
   patched: unknown,
@@ -211,7 +212,7 @@ function judge(complaints: readonly string[], shown: () => string, options: Patc
   if (options.fieldValidation === 'Warn') for (const text of complaints.flatMap(warningTexts)) options.warn(text);
 }
 
-/** 422 without a kind, as Kubernetes answers when the outcome of a patch cannot be decoded. */
+/** Returns 422 without a kind, as Kubernetes does when the result of a patch cannot be decoded. */
 function invalidPatch(shown: string, why: string): StatusError {
   const message = `Invalid value: ${JSON.stringify(shown)}: ${why}`;
   return new StatusError({
@@ -222,7 +223,7 @@ function invalidPatch(shown: string, why: string): StatusError {
   });
 }
 
-/** The outcome of a patch is written by Go from a map: its members are in order. */
+/** Go writes the result of a patch from a map, so its members are sorted. */
 function sortedMembers(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const sorted: Record<string, unknown> = {};

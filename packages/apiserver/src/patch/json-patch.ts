@@ -1,5 +1,5 @@
-// application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
-// equals null, negative indexes count from the end. Used by apply-patch.ts.
+// Applies application/json-patch+json: RFC 6902 with kube-apiserver's deviations: replace adds, absent equals null,
+// negative indexes count from the end. Used by apply-patch.ts.
 
 import { StatusError, stringifyJson } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
@@ -25,10 +25,10 @@ const maxJsonPatchOperations = 10_000;
 /** Most bytes that the copy operations of one patch may add. Source: server.Config.JSONPatchMaxCopyBytes. */
 const maxJsonPatchCopyBytes = 3 * 1024 * 1024;
 
-/** Most items of lists that one patch may shift: each operation at the front of a long list shifts them all. */
+/** Most list items that one patch may shift: each operation at the front of a long list shifts them all. */
 const maxShiftedItems = 100_000_000;
 
-/** One operation as it came; members may be missing or of any value, which fails when it is applied. */
+/** One operation as it came. Members may be missing or have any value; that fails when it is applied. */
 export interface JsonPatchOperation {
   readonly op?: string;
   readonly path?: string;
@@ -50,7 +50,7 @@ const patchSchema: SchemaNode = {
   },
 };
 
-/** Reads a patch. Complaints about unknown and repeated members go to `strict`. Throws StatusError 400 and 413. */
+/** Parses a patch. Complaints about unknown and repeated members go to `strict`. Throws StatusError 400 and 413. */
 export function* readJsonPatch(body: string, strict: StrictErrors): SlicedWork<readonly JsonPatchOperation[]> {
   const complaints = new StrictErrors();
   const operations = yield* decodeOperations(body, complaints);
@@ -76,7 +76,10 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
   }
 }
 
-/** Applies the operations in order, changing `document`, and returns it (or what replaced it). Throws StatusError 422. */
+/**
+ * Applies the operations in order to `document`, which it changes, and returns it (or its replacement). Throws
+ * StatusError 422.
+ */
 export function* applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): SlicedWork<unknown> {
   const patcher = new JsonPatcher(document);
   try {
@@ -89,7 +92,7 @@ export function* applyJsonPatch(document: unknown, operations: readonly JsonPatc
   return yield* patcher.sorted();
 }
 
-/** Operations can nest a document deeper than any text that is read; whoever walks it next recurses. */
+/** Operations can nest a document deeper than any text that is read, and later steps recurse over it. */
 function* refuseDeepNesting(document: unknown): SlicedWork<void> {
   const pace = new SlicePace();
   let level = isContainer(document) ? [document] : [];
@@ -109,7 +112,7 @@ function* addContainers(found: Container[], container: Container, pace: SlicePac
   }
 }
 
-/** The one answer to whatever an operation runs into. */
+/** The one answer to every failed operation. */
 function refuse(): never {
   throw new StatusError({
     code: 422,
@@ -158,8 +161,8 @@ class JsonPatcher {
   }
 
   /**
-   * The document. Go writes the objects that it looked into from maps, members in order: that decides whose fault is told. Each
-   * of them lies in one that a path led into, too.
+   * Returns the document as Go writes it: objects on a path are written from maps, so their members are sorted, which
+   * decides the error reported first. An object inside a sorted one is on a path too.
    */
   sorted(): SlicedWork<unknown> {
     return this.#sort(this.document);
@@ -184,7 +187,10 @@ class JsonPatcher {
     return sorted;
   }
 
-  /** Costs what the value in the patch costs where they are equal, and all of both once where they are not: the patch fails then. */
+  /**
+   * Costs as much as the value in the patch if they are equal, otherwise as much as both, once, because the patch then
+   * fails.
+   */
   *#equals(present: unknown, wanted: unknown): SlicedWork<boolean> {
     return yield* findDifferences(present, wanted, { found: new Map(), pace: this.#pace });
   }
@@ -194,7 +200,7 @@ class JsonPatcher {
   }
 
   *#copyOf(from: string | undefined): SlicedWork<unknown> {
-    // The library of kube-apiserver finds the whole document for "test" alone.
+    // kube-apiserver's library accepts the empty path, which is the whole document, for "test" only.
     if (from === '') refuse();
     const value = this.#get(from) ?? null;
     this.#copiedBytes += stringifyJson(value).length;
@@ -221,7 +227,7 @@ class JsonPatcher {
     else refuse();
   }
 
-  /** The index, if the items behind it may still be shifted. */
+  /** Returns the index if the items behind it may still be shifted. */
   #shift(list: readonly unknown[], index: number): number {
     this.#shiftedItems += list.length - index;
     return this.#shiftedItems > maxShiftedItems ? refuse() : index;
@@ -241,7 +247,7 @@ class JsonPatcher {
     if (isContainer(container)) this.#opened.add(container);
   }
 
-  /** The object or list that the last part of a path is in. What stands before the first slash is passed over. */
+  /** Returns the object or list that contains the last part of a path. Text before the first slash is ignored. */
   #locate(path: string | undefined): { readonly container: Container; readonly key: string } {
     const parts = typeof path === 'string' ? path.split('/') : refuse();
     if (parts.length < 2) refuse();

@@ -1,10 +1,10 @@
-// application/merge-patch+json: RFC 7386 on own keys, with kube-apiserver's one deviation: nulls of objects inside what is
-// new are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
+// Applies application/merge-patch+json: RFC 7386 on own keys. As in kube-apiserver, nulls of objects inside new values
+// are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
 import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
 
 /**
- * The document with the patch merged in. Changes `document` and may share parts of `patch`. Objects that both have, and
- * those of the patch, come out with their members in order, which decides whose fault is told: Go writes them from maps.
+ * Merges the patch into `document`, which it changes, and returns the result, which may share parts of `patch`. Objects
+ * in both, and those of the patch, get sorted members as Go writes maps, which decides the error reported first.
  */
 export function applyMergePatch(document: unknown, patch: unknown): SlicedWork<unknown> {
   return merge(document, patch, new SlicePace());

@@ -1,17 +1,17 @@
-// The directives of a strategic merge patch: their names, and a patch without them. Used by strategic-merge.ts and
-// strategic-list.ts.
+// The names of a strategic merge patch's directives, and the removal of directives from a patch. Used by
+// strategic-merge.ts and strategic-list.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 
-/** `$patch: delete | replace`, in a map or an item of a list. */
+/** `$patch: delete | replace` in a map or an item of a list. */
 export const directive = '$patch';
-/** `$retainKeys: [names]`: the other members go. */
+/** `$retainKeys: [names]` removes all other members. */
 export const retainKeys = '$retainKeys';
 /** `$deleteFromPrimitiveList/finalizers: [values]`. */
 export const deletionPrefix = '$deleteFromPrimitiveList';
 /** `$setElementOrder/containers: [{name}, …]`. */
 export const orderPrefix = '$setElementOrder';
 
-/** What is new is taken as it is, but for nulls and directives, which have nothing to act on. */
+/** Returns a new value without nulls and directives, which have nothing to act on. */
 export function* withoutDirectives(value: unknown, pace: SlicePace): SlicedWork<unknown> {
   if (Array.isArray(value)) return yield* listWithoutDirectives(value, pace);
   if (!isJsonObject(value)) return value;

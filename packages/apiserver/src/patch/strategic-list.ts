@@ -1,5 +1,5 @@
-// Lists in a strategic merge: maps by their merge key, scalars as sets, and the order of the outcome. The order of the
-// patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
+// Merges lists in a strategic merge: maps by their merge key, scalars as sets, and the result in order. The order of
+// the patch (or of $setElementOrder) goes before that of the present list. Used by strategic-merge.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -17,21 +17,21 @@ import {
 
 type Fields = Record<string, unknown>;
 
-/** What the merge of a list needs from the merge that it is part of. */
+/** Parts of the surrounding merge that merging a list needs. */
 export interface Merging {
   readonly pace: SlicePace;
-  /** Merges two maps: the recursion back into strategic-merge.ts. */
+  /** Merges two maps; it leads back to strategic-merge.ts. */
   readonly mergeMaps: (original: Fields, patch: Fields, schema: SchemaNode) => SlicedWork<Fields>;
 }
 
 export interface ListChange {
   readonly present: unknown[];
   readonly change: unknown[];
-  /** The change came as $deleteFromPrimitiveList. */
+  /** True when the change came as $deleteFromPrimitiveList. */
   readonly isDeletion: boolean;
 }
 
-/** The merged list. Throws StrategicMergeError. */
+/** Returns the merged list. Throws StrategicMergeError. */
 export function* mergeList(
   { present, change, isDeletion }: ListChange,
   node: SchemaNode,
@@ -52,7 +52,7 @@ export function* mergeList(
   return yield* inOrder(merged, { first: changes, rest: kept, mergeKey }, pace);
 }
 
-/** A list that comes with $setElementOrder; undefined when there is neither a present list nor a change. */
+/** Merges a list with $setElementOrder; undefined when there is neither a present list nor a change. */
 export function* orderedList(
   {
     present,
@@ -123,7 +123,7 @@ interface ItemChanges {
   readonly mergeKey: string;
 }
 
-/** `{$patch: delete, key}` takes items away, `{$patch: replace}` all of them. */
+/** Applies `{$patch: delete, key}`, which removes items, and `{$patch: replace}`, which replaces all. */
 function* applyItemDirectives(
   { present, change, mergeKey }: ItemChanges,
   pace: SlicePace,
@@ -176,7 +176,7 @@ function* mergeItems(
     if (place === undefined) {
       places.set(key, list.length);
       const item = (yield* withoutDirectives(change, pace)) as Fields;
-      // A key of null is one too.
+      // null counts as a key, too.
       if (key === null) setOwn(item, mergeKey, key);
       list.push(item);
     } else list[place] = yield* mergeMaps(list[place] as Fields, change, items);
@@ -185,7 +185,7 @@ function* mergeItems(
   return list;
 }
 
-/** Where the first item with each key stands. */
+/** Returns the index of the first item with each key. */
 function* placesOf(list: readonly unknown[], mergeKey: string, pace: SlicePace): SlicedWork<Map<unknown, number>> {
   const places = new Map<unknown, number>();
   for (const [index, item] of list.entries()) {
@@ -197,14 +197,14 @@ function* placesOf(list: readonly unknown[], mergeKey: string, pace: SlicePace):
 }
 
 interface WantedOrder {
-  /** Items in here are the patch's and stand in this order. */
+  /** Keys of the patch's items, in the order of the patch. */
   readonly first: readonly unknown[];
-  /** The others stand in the order of this list, between the patch's where both are known to it. */
+  /** Items not in `first` get the order of this list, between the patch's items where it has those too. */
   readonly rest: readonly unknown[];
   readonly mergeKey: string | undefined;
 }
 
-/** Looks items up by what identifies them, so that no list is sorted or searched. */
+/** Finds items by their keys, so that no list is sorted or searched. */
 function* inOrder(list: Iterable<unknown>, order: WantedOrder, pace: SlicePace): SlicedWork<unknown[]> {
   const { mergeKey } = order;
   const wanted = yield* ranksOf(order.first, mergeKey, pace);
@@ -225,7 +225,7 @@ function* inOrder(list: Iterable<unknown>, order: WantedOrder, pace: SlicePace):
   return yield* interleaved({ first, rest }, rankOf, pace);
 }
 
-/** The items of both lists, each in its order; those of the second go before an item of the first that they stood before. */
+/** Merges both lists, each in its order. Items of the second go before the item of the first that they stood before. */
 function* interleaved(
   { first, rest }: { readonly first: readonly unknown[]; readonly rest: readonly unknown[] },
   rankOf: (item: unknown) => number,
@@ -300,7 +300,7 @@ interface OrderCheck {
   readonly mergeKey: string | undefined;
 }
 
-/** What the patch sets must stand in $setElementOrder, in the same order. */
+/** The patch's items must be in $setElementOrder, in the same order. */
 function* refuseOtherOrder({ change, order, mergeKey }: OrderCheck, pace: SlicePace): SlicedWork<void> {
   if (change.length === 0 || order.length === 0) return;
   const plain: unknown[] = [];

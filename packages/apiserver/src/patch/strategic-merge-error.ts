@@ -1,11 +1,15 @@
-// What a strategic merge refuses, with the words of apimachinery's util/mergepatch. Turned into a Status by apply-patch.ts.
+// The refusals of a strategic merge, with the texts of apimachinery's util/mergepatch. apply-patch.ts turns them into a
+// Status.
 import { formatGoText, goInterfaceType } from '../schema/go-types.ts';
 import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
 
 /** Most characters of a value in the text of an error. */
 export const maxShown: number = 64 * 1024;
 
-/** 'badRequest' = 400, 'unprocessable' = 422 with a general text, 'internal' = 500: whatever Kubernetes did not foresee. */
+/**
+ * 'badRequest' = 400; 'unprocessable' = 422 with a general text; 'internal' = 500, for cases that Kubernetes does not
+ * handle.
+ */
 export type StrategicMergeErrorType = 'badRequest' | 'unprocessable' | 'internal';
 
 export class StrategicMergeError extends Error {

@@ -1,6 +1,6 @@
-// application/strategic-merge-patch+json: a merge patch that knows from the schema which lists merge by key, with its
-// directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists are in
-// strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
+// Applies application/strategic-merge-patch+json: a merge patch that knows from the schema which lists merge by key,
+// with the directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists
+// are in strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
 import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
 import { goTypeName } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -18,8 +18,8 @@ import { badArgument, StrategicMergeError, unknownPatchType } from './strategic-
 type Fields = Record<string, unknown>;
 
 /**
- * Merges `patch` into `original` and returns the result. Changes both. Throws {@link StrategicMergeError}. The cost is linear in
- * both, but for the sorting of names.
+ * Merges `patch` into `original` and returns the result; both are changed. Throws {@link StrategicMergeError}. The cost
+ * is linear in both, except for sorting names.
  */
 export function applyStrategicMerge(original: Fields, patch: Fields, schema: SchemaNode): SlicedWork<Fields> {
   const pace = new SlicePace();
@@ -55,7 +55,7 @@ function applyDirective(patch: Fields): Fields {
   return patch;
 }
 
-/** Clears what the list does not name; what the patch sets must be named. */
+/** Removes members that the list does not name. The list must name the members that the patch sets. */
 function applyRetainKeys(original: Fields, patch: Fields): void {
   if (!Object.hasOwn(patch, retainKeys)) return;
   const kept = patch[retainKeys];
@@ -71,7 +71,7 @@ function applyRetainKeys(original: Fields, patch: Fields): void {
   for (const name of Object.keys(original)) if (!names.has(name)) delete original[name];
 }
 
-/** Lists with a $setElementOrder are merged and ordered here, and taken out of the patch. */
+/** Merges and orders the lists that have a $setElementOrder, and takes them out of the patch. */
 function* applyElementOrders({ present: original, change: patch, node }: MapMerge, merging: Merging): SlicedWork<void> {
   for (const key of Object.keys(patch)) {
     if (merging.pace.isDue()) yield;
@@ -87,7 +87,7 @@ function* applyElementOrders({ present: original, change: patch, node }: MapMerg
   }
 }
 
-/** The field of a directive: what follows the slash. Source: strategicpatch extractKey. */
+/** Returns the field of a directive, which follows the slash. Source: strategicpatch extractKey. */
 function nameAfter(prefix: string, key: string): string {
   if (key.startsWith(`${prefix}/`)) return key.slice(prefix.length + 1);
   const what = prefix === orderPrefix ? 'setElementOrder' : 'primitive';
@@ -128,7 +128,7 @@ interface ValueChange {
   readonly present: unknown;
   readonly change: unknown;
   readonly isDeletion: boolean;
-  /** Schema of the map, and the name in it. */
+  /** Schema of the map; `name` is the member's. */
   readonly node: SchemaNode;
   readonly name: string;
 }
@@ -146,7 +146,7 @@ function* mergedValue({ present, change, isDeletion, ...place }: ValueChange, me
   return change;
 }
 
-/** "retainKeys" only allows the directive; the other word says how the value merges. */
+/** "retainKeys" only allows that directive; the other strategy says how the value merges. */
 function patchStrategyOf(node: SchemaNode): string | undefined {
   return node.patchStrategy?.find((word) => word !== 'retainKeys');
 }

@@ -1,4 +1,4 @@
-// allOf, anyOf, oneOf and not of a schema. Their errors name no field, as kube-apiserver's do.
+// Compiles allOf, anyOf, oneOf and not of a schema. Their errors name no field, as in kube-apiserver.
 
 import { type FieldError, invalidField } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -6,7 +6,7 @@ import { countErrors, joinedErrors } from './error-collector.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
-/** Compiles a branch: `compileValidator`, handed in because the two call each other. */
+/** Compiles a branch. It is `compileValidator`, passed in because the two call each other. */
 type Compile = (schema: JsonSchema) => ValueValidator;
 
 export function combinationChecks(schema: JsonSchema, compile: Compile): readonly ValueValidator[] {
@@ -56,7 +56,7 @@ function checkAll(branches: readonly ValueValidator[], value: unknown, path: str
   return joinedErrors([combined(path, all)], errors);
 }
 
-/** The errors of the branch that came closest: what the user most likely meant. */
+/** Returns the errors of the branch with the fewest, which is most likely the one that the user meant. */
 function fewest(results: readonly (readonly FieldError[])[]): readonly FieldError[] {
   return results.reduce((best, errors) => (countErrors(errors) < countErrors(best) ? errors : best));
 }

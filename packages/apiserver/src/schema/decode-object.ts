@@ -1,5 +1,6 @@
-// The body of a request as an object of the kind that the endpoint takes: read, checked for kind and version, poured
-// into its types, complaints judged by ?fieldValidation=. Called by http/ for creates and updates; the patches use the parts.
+// Turns the body of a request into an object of the endpoint's kind: parses it, checks kind and version, decodes it by
+// its types, and treats complaints as ?fieldValidation= says. Called by http/ for creates and updates; the patches use
+// parts of it.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { badRequest, invalid, invalidField } from '@kapstan/api/errors';
@@ -31,31 +32,34 @@ import { YamlSyntaxError } from './yaml-reader.ts';
 
 export interface DocumentForm {
   readonly mediaType: 'application/json' | 'application/yaml';
-  /** Of a body in YAML. Absent = it is read here and now. */
+  /** Reads a YAML body. Absent = the body is parsed at once. */
   readonly readYaml?: YamlReading;
 }
 
 export interface DecodeObjectOptions extends DocumentForm {
-  /** Schema of the expected kind. One with a Go type is read by it; others are custom resources. */
+  /** Schema of the expected kind. A schema with a Go type decodes by it; others are of custom resources. */
   readonly schema: SchemaNode;
-  /** What the endpoint takes. apiVersion and kind that a body leaves out are these. */
+  /** The kind that the endpoint accepts. It fills in an apiVersion or kind that the body leaves out. */
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
-  /** Told each complaint when `fieldValidation` is 'Warn'. */
+  /** Called with each complaint when `fieldValidation` is 'Warn'. */
   readonly warn: (text: string) => void;
-  /** Other versions of the same kind that are taken, as for DeleteOptions. Absent = none. */
+  /** Accepts other versions of the same kind, as for DeleteOptions. Absent = none. */
   readonly acceptsVersion?: (version: GroupVersion) => boolean;
 }
 
 /**
- * Decodes a body. The object always has apiVersion and kind. Throws StatusError: 400 for all that Go's decoders refuse,
- * with their texts; 422 for a custom resource of another kind.
+ * Decodes a body. The object always has apiVersion and kind. Throws StatusError: 400 with Go's texts for everything
+ * that Go's decoders refuse; 422 for a custom resource of another kind.
  */
 export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): UnstructuredObject {
   return runWhole(decodeObjectInSlices(body, options));
 }
 
-/** The same for a body of any size. What is short is read, and what is small is decoded, without generators of their own. */
+/**
+ * Does what {@link decodeObject} does, for a body of any size. Short texts are parsed, and small values decoded,
+ * without generators.
+ */
 export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<UnstructuredObject> {
   const strict = new StrictErrors();
   let gvk: GroupVersionKind | undefined;
@@ -90,7 +94,7 @@ function undecoded(error: unknown, { kind, version }: GroupVersionKind, options:
   );
 }
 
-/** Custom resources have to say what they are. Source: runtime.NewMissingKindErrWithBody. */
+/** Custom resources must name their kind. Source: runtime.NewMissingKindErrWithBody. */
 function requireKind(value: unknown, body: Uint8Array, { mediaType }: DecodeObjectOptions): void {
   const root = isJsonObject(value) ? value : {};
   if (textMember(root, 'kind') !== '') return;
@@ -102,12 +106,12 @@ function isReadError(error: unknown): error is Error {
   return error instanceof DecodeError || error instanceof YamlSyntaxError;
 }
 
-/** `readYaml` absent = JSON. */
+/** Returns the form of a body; `readYaml` absent = JSON. */
 export function documentForm(readYaml: YamlReading | undefined): DocumentForm {
   return readYaml === undefined ? { mediaType: 'application/json' } : { mediaType: 'application/yaml', readYaml };
 }
 
-/** Reads JSON or YAML. Throws {@link DecodeError} and {@link YamlSyntaxError} with Go's words. */
+/** Parses JSON or YAML. Throws {@link DecodeError} and {@link YamlSyntaxError} with Go's texts. */
 export function readDocument(text: string, form: DocumentForm, strict: StrictErrors): JsonDocument {
   if (form.mediaType === 'application/yaml') return readYamlDocument(text, form, strict);
   try {
@@ -117,7 +121,7 @@ export function readDocument(text: string, form: DocumentForm, strict: StrictErr
   }
 }
 
-/** The same for a text of any length. */
+/** Does what {@link readDocument} does, for a text of any length. */
 function* readDocumentInSlices(text: string, form: DocumentForm, strict: StrictErrors): SlicedWork<JsonDocument> {
   if (form.mediaType === 'application/yaml') return readYamlDocument(text, form, strict);
   try {
@@ -144,7 +148,10 @@ function noJson(error: unknown): DecodeError {
 const typeMeta =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-/** What a document says it is. Throws {@link DecodeError}. Source: json SimpleMetaFactory.Interpret, gvkWithDefaults. */
+/**
+ * Returns the kind that a document names. Throws {@link DecodeError}. Source: json SimpleMetaFactory.Interpret,
+ * gvkWithDefaults.
+ */
 export function interpretKind(value: unknown, expected: GroupVersionKind): GroupVersionKind {
   const root = value ?? {};
   if (!isJsonObject(root)) {
@@ -175,7 +182,7 @@ function textMember(root: Record<string, unknown>, name: string): string {
   );
 }
 
-/** Source: handlers.summarizeData. */
+/** Shortens a body for an error text. Source: handlers.summarizeData. */
 export function summarizeBody(body: Uint8Array): string {
   const longest = 30;
   if (body.length === 0) return '<empty>';
@@ -192,13 +199,16 @@ function decodingOf(gvk: GroupVersionKind, strict: StrictErrors, options: Decode
 
 export interface DocumentDecoding {
   readonly schema: SchemaNode;
-  /** What the document says it is: {@link interpretKind}. */
+  /** The kind that the document names, from {@link interpretKind}. */
   readonly gvk: GroupVersionKind;
   readonly expected: GroupVersionKind;
   readonly strict: StrictErrors;
 }
 
-/** Pours a document into its kind. Throws {@link DecodeError}; StatusError 422 for a custom resource of another kind. */
+/**
+ * Decodes a parsed document into its kind. Throws {@link DecodeError}, and StatusError 422 for a custom resource of
+ * another kind.
+ */
 export function* decodeDocumentInSlices(
   document: JsonDocument,
   decoding: DocumentDecoding,
@@ -208,7 +218,7 @@ export function* decodeDocumentInSlices(
   return { ...decoded, apiVersion: formatApiVersion(decoding.gvk), kind: decoding.gvk.kind };
 }
 
-/** Where Go registers its kinds, as it stands in an error. */
+/** Where Go registers its kinds, as errors say it. */
 export const kindRegistry = 'in scheme "pkg/runtime/scheme.go:111"';
 
 function* decodeBuiltin(
@@ -231,18 +241,21 @@ function* decodeBuiltin(
   return decoded as UnstructuredObject;
 }
 
-/** Of a version without a schema a kind is read as the expected one, and refused for its version; of another kind only its name tells. */
+/**
+ * A kind in a version without a schema is decoded as the expected kind and then refused for its version. For another
+ * kind only the name is checked.
+ */
 function retiredSchema(gvk: GroupVersionKind, expected: GroupVersionKind, schema: SchemaNode): SchemaNode | undefined {
   if (schema.types?.isRetired(gvk) !== true) return undefined;
   return gvk.kind === expected.kind ? schema : { goType: `${gvk.version}.${gvk.kind}`, preserveUnknownFields: true };
 }
 
-/** Name of the Go package with a group's internal types: its first label. */
+/** Returns the name of the Go package with a group's internal types: the group's first label. */
 function internalPackage(group: string): string {
   return group === '' ? 'core' : (group.split('.')[0] ?? group);
 }
 
-/** Wrong types outside of metadata are validation's. */
+/** Decodes a custom resource. Outside metadata, wrong types are left to validation. */
 function* decodeCustom(
   document: JsonDocument,
   { schema, gvk, expected, strict }: DocumentDecoding,
@@ -272,16 +285,19 @@ function coerceMetadata(object: Record<string, unknown>, prefix: string, strict:
   object.metadata = metadata;
 }
 
-/** Names of clients have any length: what is longer comes first. */
+/** Clients' names may have any length; complaints longer than this are not sorted but come first. */
 const longestPlaced = 1024;
 
-/** Go makes JSON of YAML first, with its keys in order; JSON that was sent as YAML is read here in its own. */
+/**
+ * Go converts YAML to JSON with sorted keys, so complaints come in that order; JSON sent as YAML is read here in its
+ * own order.
+ */
 function inKeyOrder(complaints: readonly string[]): readonly string[] {
   const placed = complaints.map((text) => ({ text, path: text.length > longestPlaced ? [] : pathIn(text) }));
   return placed.sort((a, b) => comparePaths(a.path, b.path)).map(({ text }) => text);
 }
 
-/** The names in `unknown field "spec.a[0].b"`; none of a complaint that ends otherwise. */
+/** Returns the names in `unknown field "spec.a[0].b"`; none for a complaint of another form. */
 function pathIn(complaint: string): readonly string[] {
   if (!complaint.endsWith('"')) return [];
   return complaint.slice(complaint.indexOf('"') + 1, -1).match(/[^.[\]]+/g) ?? [];

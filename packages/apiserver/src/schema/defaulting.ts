@@ -1,5 +1,5 @@
-// Defaults of a schema, written into an object in place. Shared by built-in kinds (where the OpenAPI document has few)
-// and custom resources. Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
+// Writes the defaults of a schema into an object in place. Shared by custom resources and built-in kinds, whose OpenAPI
+// document has few defaults: Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
 
 import { deepCopy } from '@kapstan/api';
 import {
@@ -14,15 +14,18 @@ import {
 import type { SchemaNode } from './schema-node.ts';
 
 /**
- * Fills absent members with their schema's defaults, deep-copied, and looks into what is there. A `null` where the
- * schema has a default and is not nullable counts as absent. Own keys only. True when something was filled in.
- * Source: structural defaulting.Default.
+ * Fills absent members with deep copies of their schema's defaults, on all levels. A `null` counts as absent if the
+ * schema has a default and is not nullable. Looks at own keys only. Returns true when it filled in something. Source:
+ * structural defaulting.Default.
  */
 export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
   return holdsDefault(node) && runWhole(schemaDefaultsInSlices(node, value));
 }
 
-/** The same for a value of any size: what lies below waits in a list, so that one generator does all of it. */
+/**
+ * Does what {@link applySchemaDefaults} does, for a value of any size. Deeper levels wait in a list, so that one
+ * generator handles all.
+ */
 export function* schemaDefaultsInSlices(node: SchemaNode, value: unknown): SlicedWork<boolean> {
   const filling = new Filling(node, value);
   const pace = new SlicePace();
@@ -37,7 +40,7 @@ export function* schemaDefaultsInSlices(node: SchemaNode, value: unknown): Slice
   return filling.hasFilled;
 }
 
-/** A map or list that may lack something. */
+/** A map or list that may lack a default. */
 interface Place {
   readonly node: SchemaNode;
   readonly value: unknown[] | Record<string, unknown>;
@@ -57,14 +60,17 @@ class Filling {
     return this.#open.pop();
   }
 
-  /** Where a schema has no default nothing is looked at. */
+  /** Skips places whose schema has no default. */
   #enter(node: SchemaNode, value: unknown): void {
     if (typeof value !== 'object' || !holdsDefault(node)) return;
     if (Array.isArray(value) ? node.items !== undefined && holdsDefault(node.items) : isJsonObject(value))
       this.#open.push({ node, value: value as Place['value'] });
   }
 
-  /** Items of a list; members of a map whose values may lack something. Its fields are filled at once: a schema has few. */
+  /**
+   * Returns the items of a list, or the members of a map whose values may lack something. Fields are filled at once: a
+   * schema has few.
+   */
   stepsIn({ node, value }: Place): readonly unknown[] {
     if (Array.isArray(value)) return value;
     for (const [key, child] of membersWithDefaults(node)) this.#fill(value, key, child);
@@ -72,7 +78,7 @@ class Filling {
     return typeof values === 'object' && holdsDefault(values) ? Object.keys(value) : noNames;
   }
 
-  /** Some of the steps. */
+  /** Fills some of the steps. */
   fill({ node, value }: Place, steps: readonly unknown[], from: number): void {
     const end = Math.min(from + membersPerSlice, steps.length);
     for (let index = from; index < end; index++) {
@@ -103,7 +109,7 @@ class Filling {
 
 const defaulted = new WeakMap<SchemaNode, readonly (readonly [name: string, node: SchemaNode])[]>();
 
-/** Most members of most schemas hold no default: looked for once, not in every object. */
+/** Returns the members that hold defaults. They are found once per schema, because most members have none. */
 function membersWithDefaults(node: SchemaNode): readonly (readonly [name: string, node: SchemaNode])[] {
   let members = defaulted.get(node);
   if (members === undefined) {
@@ -115,11 +121,11 @@ function membersWithDefaults(node: SchemaNode): readonly (readonly [name: string
 
 const known = new WeakMap<SchemaNode, boolean>();
 
-/** Whether there is a default at a place of the schema or below it. */
+/** True when there is a default at a place of the schema or below it. */
 function holdsDefault(node: SchemaNode): boolean {
   const before = known.get(node);
   if (before !== undefined) return before;
-  // While it is looked into: a schema within itself is taken to hold one.
+  // During the search a recursive schema counts as holding a default.
   known.set(node, true);
   const below = [...(node.properties?.values() ?? []), node.items, node.additionalProperties];
   const holds = node.default !== undefined || below.some((child) => typeof child === 'object' && holdsDefault(child));

@@ -1,4 +1,4 @@
-// Schemas of definitions as SchemaNodes, made from a source's OpenAPI definitions on first use. Above: decoding, patches, apply.
+// Makes SchemaNodes from the OpenAPI definitions of a source, each on first use. Used by decoding, patches and apply.
 import { getOwn } from '@kapstan/api/internal';
 import { embeddedStructs } from './embedded-structs.ts';
 import type { ApiTypes, SchemaNode } from './schema-node.ts';
@@ -6,7 +6,7 @@ import type { GoTypeName, RawSchema, SchemaSource } from './schema-source.ts';
 
 export class DefinitionSchemas {
   readonly source: SchemaSource;
-  /** What the nodes name as theirs. */
+  /** The types that the nodes name as their own. */
   readonly types: ApiTypes;
   readonly #nodes = new Map<string, SchemaNode>();
 
@@ -15,7 +15,7 @@ export class DefinitionSchemas {
     this.types = types;
   }
 
-  /** The definition behind a kind. */
+  /** Returns the name of a kind's definition. */
   nameOf(apiVersion: string, kind: string): string | undefined {
     const data = this.source.schemas();
     const own = getOwn(data.kinds, `${apiVersion}/${kind}`);
@@ -26,7 +26,7 @@ export class DefinitionSchemas {
     return shared?.groupVersions.includes(apiVersion) ? shared.schema : undefined;
   }
 
-  /** A definition by its name. Throws TypeError for an unknown one. */
+  /** Returns a definition by its name. Throws TypeError for an unknown one. */
   node(name: string): SchemaNode {
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
@@ -43,7 +43,10 @@ export class DefinitionSchemas {
   }
 }
 
-/** `core.v1.PodSpec` → `v1.PodSpec`; `meta/v1.ObjectMeta` → `v1.ObjectMeta`; `machinery/api.resource.Quantity` → `resource.Quantity`. */
+/**
+ * Returns Go's name: `core.v1.PodSpec` → `v1.PodSpec`; `meta/v1.ObjectMeta` → `v1.ObjectMeta`;
+ * `machinery/api.resource.Quantity` → `resource.Quantity`.
+ */
 function goTypeOf(name: string): string {
   return name
     .slice(name.lastIndexOf('/') + 1)
@@ -55,19 +58,19 @@ function goTypeOf(name: string): string {
 const freeForm = new Set(['meta/v1.FieldsV1', 'machinery/runtime.RawExtension', 'crd/apiextensions.v1.JSON']);
 const freeFormTypes = new Set([...freeForm].map(goTypeOf));
 
-/** Names that Go has for the types of one place. */
+/** Go's names for the types of one place. */
 interface GoNames {
   readonly goType?: string;
   readonly definition?: string;
-  /** Of its fields. */
+  /** Names of its fields' types. */
   readonly fields?: ReadonlyMap<string, GoTypeName>;
-  /** Of what is in a list or map. */
+  /** Name of the type of a list's items or a map's values. */
   readonly elements?: GoTypeName;
 }
 
 /**
- * Reads the OpenAPI words of one place, once: every write asks each of its places for several of them. Members become nodes
- * when they are looked at.
+ * Reads the OpenAPI keywords of one place once, because every write asks each of its places for several of them.
+ * Members become nodes when they are used.
  */
 class LazySchemaNode implements SchemaNode {
   readonly raw: RawSchema;
@@ -153,15 +156,15 @@ class LazySchemaNode implements SchemaNode {
   }
 }
 
-// JSON schema allows `type` to be absent where another word tells it (README of the facts).
+// JSON schema allows `type` to be absent where another keyword implies it (README of the facts).
 function typeOf(raw: RawSchema): SchemaNode['type'] {
   if (raw.properties !== undefined || raw.additionalProperties !== undefined) return 'object';
   return raw.items === undefined ? (raw.type as SchemaNode['type']) : 'array';
 }
 
 /**
- * A reference may carry words of its own (list and patch strategies of the field): they win over the definition's.
- * `name` is that of the Go type of the value, or of what is in it.
+ * Returns the node of a schema. Keywords beside a reference (list and patch strategies of the field) override the
+ * definition's. `name` is that of the value's Go type, or of the type of its elements.
  */
 function nodeOf(raw: RawSchema, name: GoTypeName | undefined, schemas: DefinitionSchemas): SchemaNode {
   if (typeof raw.$ref !== 'string') return new LazySchemaNode(raw, goNamesOf(raw, name), schemas);

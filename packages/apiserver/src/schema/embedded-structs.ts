@@ -1,9 +1,12 @@
-// Which fields of a definition stand in embedded Go structs, from the flags of its protobuf message. Go's JSON
+// Finds the fields of a definition that are in embedded Go structs, from the flags of its protobuf message. Go's JSON
 // decoder names these structs in its complaints.
 import { getOwn } from '@kapstan/api/internal';
 import type { ProtobufData, ProtobufField } from './schema-source.ts';
 
-/** JSON field → names of the embedded structs around it, the outer one first. Fields of the struct itself are not in it. */
+/**
+ * Maps a JSON field to the names of the embedded structs around it, the outer one first. Fields of the struct itself
+ * are not included.
+ */
 export function embeddedStructs(
   { messages }: ProtobufData,
   definition: string,

@@ -1,9 +1,13 @@
-// ErrorCollector: the errors of a value that may have as many as a request has bytes. Used by value-validation.ts.
+// ErrorCollector collects the errors of a value, which may be as many as a request has bytes. Used by
+// value-validation.ts.
 
 import type { FieldError } from '@kapstan/api/errors';
 import { maxToldErrors, omittedErrors } from '@kapstan/api/internal';
 
-/** Keeps as many errors as an answer tells, and counts the others: duplicates apart, because an update may be forgiven them. */
+/**
+ * Keeps as many errors as an answer shows and counts the others. Duplicates are counted apart, because an update may be
+ * allowed to keep them.
+ */
 export class ErrorCollector {
   readonly #kept: FieldError[] = [];
   #duplicates = 0;
@@ -26,7 +30,7 @@ export class ErrorCollector {
   }
 }
 
-/** The errors of two lists, bounded as those of one. */
+/** Returns the errors of two lists together, with the same limit as for one. */
 export function joinedErrors(first: readonly FieldError[], second: readonly FieldError[]): readonly FieldError[] {
   if (first.length === 0) return second;
   if (second.length === 0) return first;
@@ -36,7 +40,7 @@ export function joinedErrors(first: readonly FieldError[], second: readonly Fiel
   return all.toList();
 }
 
-/** The number of errors that a list stands for. */
+/** Returns the number of errors that a list stands for. */
 export function countErrors(errors: readonly FieldError[]): number {
   let count = 0;
   for (const { omitted = 1 } of errors) count += omitted;

@@ -1,12 +1,12 @@
-// What ?fieldValidation= decides: unknown and repeated fields are refused, warned of, or passed over. Filled by
-// typed-decoder.ts and the readers, judged by decode-object.ts and patch/apply-patch.ts.
+// Collects unknown and repeated fields for ?fieldValidation=, which refuses them, warns of them or ignores them. Filled
+// by typed-decoder.ts and the readers, used by decode-object.ts and patch/apply-patch.ts.
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-/** Most complaints that are kept of one document. Source: sigs.k8s.io/json, maxStrictErrors. */
+/** Most complaints kept for one document. Source: sigs.k8s.io/json, maxStrictErrors. */
 const maxStrictErrors = 100;
 
-/** The complaints about one document, in the order they were found, each text once. */
+/** The complaints about one document in the order found, each text once. */
 export class StrictErrors {
   readonly #texts = new Set<string>();
 
@@ -27,14 +27,14 @@ export class StrictErrors {
   }
 }
 
-/** The error that Strict makes of them. Source: runtime.NewStrictDecodingError. */
+/** Returns the text of the error under Strict. Source: runtime.NewStrictDecodingError. */
 export function strictDecodingText(texts: readonly string[]): string {
   return `strict decoding error: ${texts.join(', ')}`;
 }
 
 const yamlPrefix = /^(?:error converting YAML to JSON: )?yaml: unmarshal errors:\n/;
 
-/** The Warning headers that Warn makes of one complaint: those of YAML hold several lines. */
+/** Returns the Warning headers of one complaint under Warn; complaints about YAML have several lines. */
 export function warningTexts(complaint: string): readonly string[] {
   return complaint
     .replace(yamlPrefix, '')
@@ -42,7 +42,7 @@ export function warningTexts(complaint: string): readonly string[] {
     .map((line) => line.trim());
 }
 
-/** All of one YAML text's repeated keys as one complaint, the form in which Go's YAML reader reports them. */
+/** Returns all repeated keys of a YAML text as one complaint, as Go's YAML reader reports them. */
 export function yamlDuplicatesText(duplicates: readonly string[]): string {
   return `yaml: unmarshal errors:\n${duplicates.map((line) => `  ${line}`).join('\n')}`;
 }

@@ -1,29 +1,30 @@
-// The one JSON form of an object with a Go type: what decoding into that type and encoding again would give. Empty optional
-// fields go, required ones appear with their zero value. GoForms makes it from the struct tags among a source's protobuf data.
+// The canonical JSON form of an object with a Go type, which decoding into the type and encoding again would give:
+// empty optional fields are dropped, required ones get their zero value. GoForms makes it from the struct tags in a
+// source's protobuf data.
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
 import type { ProtobufField, SchemaSource } from './schema-source.ts';
 
-/** One field of a Go struct, as its JSON shows it. */
+/** One field of a Go struct, as it appears in JSON. */
 interface FormField {
   /** Absent = a struct. */
   readonly scalar?: ScalarForm;
-  /** The struct. Absent = a scalar. */
+  /** Form of the struct. Absent = a scalar. */
   readonly struct?: Struct;
   readonly shape: 'single' | 'list' | 'map';
   readonly isPointer: boolean;
   readonly omitEmpty: boolean;
-  /** omitzero: a struct that is left out when it holds nothing. */
+  /** omitzero: a struct that is omitted when it is empty. */
   readonly omitZero: boolean;
 }
 
-/** A struct: its fields, and those of them that are written even when nothing set them. */
+/** A struct: its fields, and those of them that are written even if not set. */
 export interface GoForm {
   readonly fields: ReadonlyMap<string, FormField>;
   readonly always: readonly (readonly [name: string, field: FormField])[];
 }
 
-/** Looks its form up at the first use: structs refer to themselves. */
+/** Looks up its form on first use, because structs refer to themselves. */
 class Struct {
   readonly #forms: GoForms;
   readonly #definition: string;
@@ -41,12 +42,12 @@ class Struct {
 }
 
 /**
- * Brings an object of a definition ("apps.v1.Deployment") into its Go form, in place: drops unknown fields, nulls and
+ * Brings an object of a definition ("apps.v1.Deployment") into its Go form in place: drops unknown fields, nulls and
  * empty optional values, adds zero values of fields that are always written, makes times and quantities canonical.
- * Values of the wrong type are left alone: decoding refuses them.
+ * Values of a wrong type are left alone, because decoding refuses them.
  */
 export function normalizeGoForm({ fields, always }: GoForm, object: Record<string, unknown>): void {
-  // A write comes here three times with all its structs: no list of the keys is made.
+  // Every write comes here three times with all its structs, so no list of the keys is made.
   for (const key in object) {
     const field = fields.get(key);
     const value = object[key];
@@ -57,7 +58,7 @@ export function normalizeGoForm({ fields, always }: GoForm, object: Record<strin
   for (const [key, field] of always) if (!Object.hasOwn(object, key)) setOwn(object, key, absentValue(field));
 }
 
-/** The same for an object of any size. */
+/** Does what {@link normalizeGoForm} does, for an object of any size. */
 export function* normalizeGoFormInSlices(form: GoForm, object: Record<string, unknown>): SlicedWork<void> {
   if (fitsOneSlice(object)) return normalizeGoForm(form, object);
   const { fields } = form;
@@ -68,7 +69,7 @@ export function* normalizeGoFormInSlices(form: GoForm, object: Record<string, un
   normalizeMembers(form, object);
 }
 
-/** Members that were normal before are looked at again, but not what is in them. */
+/** Brings the members into form. The fields of those that are structs were done before. */
 function normalizeMembers({ fields, always }: GoForm, object: Record<string, unknown>): void {
   for (const key in object) {
     const field = fields.get(key);
@@ -83,7 +84,7 @@ function normalizeMembers({ fields, always }: GoForm, object: Record<string, unk
 
 const itemsPerSlice = 32;
 
-/** A value of more than one slice, so neither a scalar nor empty: in place. */
+/** Brings a value larger than one slice into form in place; it is neither a scalar nor empty. */
 function* normalizeLarge(field: FormField, value: unknown): SlicedWork<void> {
   if (field.shape === 'single' && isJsonObject(value)) return yield* normalizeStruct(field, value);
   if (field.shape === 'list' && Array.isArray(value)) yield* normalizeList(field, value);
@@ -100,7 +101,7 @@ function* normalizeList(field: FormField, list: unknown[]): SlicedWork<void> {
 
 function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWork<void> {
   yield;
-  // One call of V8, which cannot be cut: 60 ms for the most members that a request can have.
+  // One call of V8 that cannot be divided: 60 ms for the most members that a request can have.
   const keys = Object.keys(map);
   yield;
   for (const [index, key] of keys.entries()) {
@@ -112,12 +113,12 @@ function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWo
   }
 }
 
-/** What is no struct has no members to bring into form. */
+/** Values that are not structs have no members to bring into form. */
 function* normalizeStruct({ struct }: FormField, value: Record<string, unknown>): SlicedWork<void> {
   if (struct !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(struct.form, value);
 }
 
-/** The zero value of a struct: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
+/** Returns the zero value of a struct: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
 export function zeroGoForm(form: GoForm): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   normalizeGoForm(form, object);
@@ -127,11 +128,11 @@ export function zeroGoForm(form: GoForm): Record<string, unknown> {
 function isAlwaysWritten(field: FormField): boolean {
   if (field.omitZero) return false;
   if (field.shape !== 'single' || field.isPointer) return !field.omitEmpty;
-  // encoding/json never calls a struct empty: a zero Time with omitempty is written as null.
+  // encoding/json never treats a struct as empty: a zero Time with omitempty is written as null.
   return field.scalar === undefined || field.scalar.isStruct || !field.omitEmpty;
 }
 
-/** What a field that is always written looks like when nothing set it. */
+/** Returns the value of a field that is always written but was not set. */
 function absentValue(field: FormField): unknown {
   if (field.shape !== 'single' || field.isPointer) return null;
   return zeroValue(field);
@@ -154,7 +155,7 @@ function listValue(field: FormField, value: unknown): unknown {
   return value;
 }
 
-/** Protobuf, in which Kubernetes keeps its own kinds, does not tell an empty collection from none. */
+/** Kubernetes stores its own kinds as protobuf, which does not distinguish an empty collection from none. */
 function emptyCollection(field: FormField): null | undefined {
   return field.omitEmpty ? undefined : null;
 }
@@ -170,11 +171,11 @@ function mapValue(field: FormField, value: unknown): unknown {
   return value;
 }
 
-/** An item of a list or map, where null is the zero value, or a single value. */
+/** Brings a single value or an item of a list or map into form; a null item becomes the zero value. */
 function itemValue(field: FormField, value: unknown): unknown {
   if (value === null) return zeroValue(field);
   if (field.scalar !== undefined) return normalizeScalar(field.scalar, value);
-  // Invariant: a field is a struct or a scalar.
+  // Invariant: a field is either a struct or a scalar.
   if (isJsonObject(value)) normalizeGoForm((field.struct as Struct).form, value);
   return value;
 }
@@ -191,7 +192,7 @@ const typeMetaField: FormField = {
   omitZero: false,
 };
 
-/** The forms of the definitions of one source, each made at its first use. */
+/** The forms of one source's definitions, each made on first use. */
 export class GoForms {
   readonly #source: SchemaSource;
   readonly #forms = new Map<string, GoForm>();
@@ -200,7 +201,7 @@ export class GoForms {
     this.#source = source;
   }
 
-  /** Throws TypeError for a definition without a message. */
+  /** Returns the form of a definition. Throws TypeError for one without a message. */
   of(definition: string): GoForm {
     const known = this.#forms.get(definition);
     if (known !== undefined) return known;
@@ -212,7 +213,7 @@ export class GoForms {
     return form;
   }
 
-  // TypeMeta is not in the messages: it is not on the wire inside embedded objects.
+  // The messages lack TypeMeta, because inside embedded objects it is not sent.
   #isKind(definition: string): boolean {
     const properties = getOwn(this.#source.schemas().definitions, definition) as
       | { properties?: Record<string, unknown> }

@@ -1,5 +1,5 @@
-// Timestamps as Go's time.Parse reads RFC 3339: which texts it takes, what it says of the others, and the one form in
-// which Kubernetes writes them back. Used by typed-decoder.ts for meta/v1 Time and MicroTime.
+// Reads timestamps as Go's time.Parse reads RFC 3339, with Go's errors, and writes the one form that Kubernetes uses.
+// Used by typed-decoder.ts for meta/v1 Time and MicroTime.
 import { formatTime, parseTime } from '@kapstan/api';
 
 export type TimePrecision = 'seconds' | 'micros';
@@ -9,7 +9,7 @@ const layouts: Readonly<Record<TimePrecision, string>> = {
   micros: '2006-01-02T15:04:05.000000Z07:00',
 };
 
-/** A piece of a layout: its name in Go's errors and what may stand there. */
+/** A piece of a layout: its name in Go's errors, and the pattern of its text. */
 type LayoutElement = readonly [name: string, pattern: RegExp];
 
 const dateAndTime: readonly LayoutElement[] = [
@@ -31,10 +31,10 @@ const elements: Readonly<Record<TimePrecision, readonly LayoutElement[]>> = {
   micros: [...dateAndTime, ['.000000', /[.,]\d{6}/y], zone],
 };
 
-/** A text that is no such time; the message is Go's. */
+/** The text is no valid time. The message is Go's. */
 export class GoTimeError extends Error {}
 
-/** The canonical form, in UTC. Throws {@link GoTimeError}. */
+/** Returns the canonical form in UTC. Throws {@link GoTimeError}. */
 export function canonicalTime(text: string, precision: TimePrecision): string {
   const parts = split(text, precision);
   const fault = rangeFault(parts);

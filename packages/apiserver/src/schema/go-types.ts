@@ -1,17 +1,17 @@
-// The Go types behind a schema: their names in error texts, and those that read themselves from JSON (quantities,
+// The Go types behind a schema: their names in error texts, and the types that decode themselves from JSON (quantities,
 // integers or strings, raw JSON). Used by typed-decoder.ts.
 
 import { ExactNumber, parseQuantity } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
-/** "v1.PodSpec", "[]v1.Container", "map[string]string", "int32": as in "of type …". */
+/** Returns the name in "of type …": "v1.PodSpec", "[]v1.Container", "map[string]string", "int32". */
 export function goTypeName(node: SchemaNode): string {
   if (node.goType !== undefined && node.format !== 'date-time') return node.goType;
   return goKindName(node);
 }
 
-/** The same without the names of types: "string" for "v1.RestartPolicy". */
+/** Returns the underlying type: "string" for "v1.RestartPolicy". */
 export function goKindName(node: SchemaNode): string {
   if (node.items !== undefined) return `[]${goTypeName(node.items)}`;
   const values = node.additionalProperties;
@@ -30,7 +30,7 @@ export function goKindName(node: SchemaNode): string {
   }
 }
 
-/** The word for a JSON value in "cannot unmarshal … into". */
+/** Returns the word for a JSON value in "cannot unmarshal … into". */
 export function jsonKind(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'boolean') return 'bool';
@@ -38,7 +38,7 @@ export function jsonKind(value: unknown): string {
   return typeof value;
 }
 
-/** A value that a type does not read. The message is that of its UnmarshalJSON. */
+/** A type cannot read the value. The message is that of the type's UnmarshalJSON. */
 export class GoValueError extends Error {}
 
 type CustomReader = (value: unknown) => unknown;
@@ -56,13 +56,13 @@ export function isCustomType(node: SchemaNode): boolean {
   return node.intOrString === true || (node.goType !== undefined && customReaders.has(node.goType));
 }
 
-/** Throws {@link GoValueError}. */
+/** Decodes a value of such a type. Throws {@link GoValueError}. */
 export function readCustomType(value: unknown, node: SchemaNode): unknown {
   const read = customReaders.get(node.goType ?? '') ?? readIntOrString;
   return read(value);
 }
 
-/** Numbers are read as the text they are written in. Source: apimachinery resource.Quantity UnmarshalJSON. */
+/** Numbers are read as they were written. Source: apimachinery resource.Quantity UnmarshalJSON. */
 function readQuantity(value: unknown): unknown {
   const isScalar = typeof value === 'string' || typeof value === 'number' || value instanceof ExactNumber;
   const text = isScalar ? String(value).trim() : '';
@@ -85,7 +85,7 @@ function readIntOrString(value: unknown): unknown {
   return number;
 }
 
-/** What Go says of a text that is no base64, or undefined. Line breaks are passed over, as Go does. */
+/** Returns Go's error for a text that is not base64, else undefined. Line breaks are ignored, as in Go. */
 export function checkBase64(text: string): string | undefined {
   const at = base64Fault(text);
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`;
@@ -110,7 +110,7 @@ function byteLength(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** A value as Go's fmt prints it with %v: `map[image:x ports:[1 2]]`, keys in order. */
+/** Formats a value like Go's %v: `map[image:x ports:[1 2]]`, keys in order. */
 export function formatGoValue(value: unknown): string {
   if (value === null || value === undefined) return '<nil>';
   if (Array.isArray(value)) return `[${value.map(formatGoValue).join(' ')}]`;
@@ -119,7 +119,7 @@ export function formatGoValue(value: unknown): string {
   return `map[${members.map((name) => `${name}:${formatGoValue(value[name])}`).join(' ')}]`;
 }
 
-/** A scalar as Go's fmt prints it with %s: `x`, `%!s(int64=5)`. */
+/** Formats a scalar like Go's %s: `x`, `%!s(int64=5)`. */
 export function formatGoText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '%!s(<nil>)';
@@ -133,7 +133,9 @@ function formatGoNumber(value: unknown): string {
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** The Go type of a value read into an interface: as in "expected a []interface {}, but received a string". */
+/**
+ * Returns the Go type of a value decoded into an interface, as in "expected a []interface {}, but received a string".
+ */
 export function goInterfaceType(value: unknown): string {
   if (value === null || value === undefined) return '%!s(<nil>)';
   if (Array.isArray(value)) return '[]interface {}';

@@ -1,32 +1,35 @@
-// JobThread: a thread for work that would hold the event loop. It reads long YAML (http/request/yaml-bodies.ts) and validates large objects
-// (validation/large-object-validation.ts). Started when it is needed; ended when it has been idle, when a job takes too long or nobody
-// waits for it any more, and with its owner.
+// JobThread runs jobs in a thread that would otherwise hold the event loop: it reads long YAML
+// (http/request/yaml-bodies.ts) and validates large objects (validation/large-object-validation.ts). The thread starts
+// when needed. It ends when it is idle, when a job takes too long or nobody waits for it any more, and with its owner.
 import type { Worker } from 'node:worker_threads';
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
 
 const idleMs = 10_000;
-/** A job whose asker has gone may still end by itself for so long: a thread that is ended costs the next job its start. */
+/**
+ * A job that nobody waits for any more may still finish within this time: ending the thread would cost the next job a
+ * start.
+ */
 const abandonedMs = 1_000;
 
 export interface JobThreadOptions<Job> {
-  /** The system's outside of tests: what the thread does takes real time. */
+  /** The system's clock outside of tests, because the thread's work takes real time. */
   readonly clock: Clock;
-  /** May throw: then who needs the thread is answered with 500. */
+  /** May throw; a request that needs the thread is then answered with 500. */
   readonly newThread: () => Worker;
   /**
-   * The size of a job. The smallest job goes first, so that a few lines do not wait for a huge text; every other time the job that
-   * waited longest does, so that small ones keep nobody waiting for ever.
+   * Returns the size of a job. The smallest job goes first, so that a few lines need not wait for a huge text. Every
+   * second time the oldest job goes, so that none waits forever.
    */
   sizeOf(job: Job): number;
   /** Longest time for one job, in milliseconds. */
   readonly maxJobMs: number;
   /** Further time for the first job of a thread, which includes its start, in milliseconds. Default 0. */
   readonly maxStartMs?: number;
-  /** The error for a job that takes longer. */
+  /** Makes the error for a job that takes longer. */
   readonly tooSlow: () => Error;
-  /** The error for a job during which the thread failed. */
+  /** Makes the error for a job during which the thread failed. */
   failureOf(error: Error & { readonly code?: string }): Error;
 }
 
@@ -37,21 +40,21 @@ interface Waiting<Job, Answer> {
 
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Job>;
-  /** Invariant: these and the one that is done are no more than requests in flight. */
+  /** Invariant: no more than the requests in flight, with the running job. */
   readonly #waiting = new Set<Waiting<Job, Answer>>();
   #doing: Waiting<Job, Answer> | undefined;
   #worker: Worker | undefined;
   #isOldestNext = false;
   #isClosed = false;
   readonly #ends = new Set<Promise<unknown>>();
-  /** Of the time of what is done, or of the idle thread. */
+  /** Cancels the timer of the running job or of the idle thread. */
   #cancelEnd: CancelTimer = () => undefined;
 
   constructor(options: JobThreadOptions<Job>) {
     this.#options = options;
   }
 
-  /** Resolves with what the thread answers. Rejects when the signal aborts. */
+  /** Resolves with the thread's answer. Rejects when the signal aborts. */
   ask(job: Job, signal: CallSignal | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -74,7 +77,7 @@ export class JobThread<Job, Answer> {
     });
   }
 
-  /** Ends the thread, whatever it does. Who waits for it is answered with 500. Resolves when no thread is left. */
+  /** Ends the thread, whatever it does; requests that wait for it get 500. Resolves when no thread is left. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelEnd();
@@ -93,7 +96,7 @@ export class JobThread<Job, Answer> {
     this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#replace(), abandonedMs);
   }
 
-  /** Never throws: whose job cannot be done is told, and the next is done. */
+  /** Starts the next job. Never throws: a job that cannot be started is rejected, and the next one is tried. */
   #post(): void {
     this.#cancelEnd();
     const isStarting = this.#worker === undefined;
@@ -126,7 +129,7 @@ export class JobThread<Job, Answer> {
     return least;
   }
 
-  /** No thread can be made where the process may have no more of them, or no more memory. */
+  /** The system may refuse a thread when the process has too many or memory is short. */
   #isGiven({ job, settle }: Waiting<Job, Answer>): boolean {
     try {
       this.#worker ??= this.#start();
@@ -146,7 +149,7 @@ export class JobThread<Job, Answer> {
     worker.on('error', (error) => {
       if (worker === this.#worker) this.#replace(this.#options.failureOf(error));
     });
-    // A thread that ends by itself tells no error: whoever waits for it would wait until the time of the job is over.
+    // A thread that ends by itself emits no error; without this its caller would wait until the job's time is over.
     worker.on('exit', (code) => {
       if (worker === this.#worker) this.#onExit(code);
     });
@@ -154,7 +157,7 @@ export class JobThread<Job, Answer> {
     return worker;
   }
 
-  /** A thread cannot be told to stop: it is ended, and another one does the rest. */
+  /** Ends the thread, which cannot be told to stop a job; another one does the rest. */
   #replace(failure?: Error): void {
     this.#end();
     if (failure === undefined) this.#post();

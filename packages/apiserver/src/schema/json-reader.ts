@@ -1,5 +1,5 @@
-// JSON of clients: the engine's own parser, checked in one pass over the text for what it hides (repeated names, spelling
-// of numbers, depth). Texts that hide something are read again by json-syntax.ts.
+// Reads JSON of clients with the engine's own parser and one pass over the text for what that hides (repeated names,
+// spelling of numbers, depth). Texts that hide something are read again by json-syntax.ts.
 import {
   endOfJsonString,
   JsonSyntaxError,
@@ -13,14 +13,17 @@ import {
 
 const noRepeats: ReadonlyMap<object, MemberList> = new Map();
 
-/** What a text says. Above it: typed-decoder.ts and the patches. */
+/** A parsed text. Used by typed-decoder.ts and the patches. */
 export interface JsonDocument {
   readonly value: unknown;
-  /** Objects in which a name repeats, with all of their members; in `value` the last one counts. */
+  /** Objects in which a name repeats, with all of their members. In `value` the last one counts. */
   readonly repeats: ReadonlyMap<object, MemberList>;
 }
 
-/** Reads JSON. Numbers that doubles would respell are `ExactNumber`. Throws {@link JsonSyntaxError} with Go's words. */
+/**
+ * Parses JSON. Numbers that a double would spell differently become `ExactNumber`. Throws {@link JsonSyntaxError} with
+ * Go's texts.
+ */
 export function readJson(sent: string): JsonDocument {
   const text = withoutLoneSurrogates(sent);
   const survey = surveyTokens(text);
@@ -35,25 +38,25 @@ export function readJson(sent: string): JsonDocument {
   }
 }
 
-/** Longer texts are read in slices: JSON.parse of a list of small objects takes a millisecond for so many bytes. */
+/** Longer texts are read in slices: JSON.parse of so many bytes of small objects takes a millisecond. */
 const sliceChars = 64 * 1024;
 
-/** Whether {@link readJson} is through with a text within a slice. */
+/** True when {@link readJson} finishes a text within a slice. */
 export function isShortText(text: string): boolean {
   return text.length < sliceChars;
 }
 
-/** As {@link readJson}, for texts of any length. */
+/** Does what {@link readJson} does, for texts of any length. */
 export function* readJsonText(sent: string): SlicedWork<JsonDocument> {
   if (isShortText(sent)) return readJson(sent);
   const text = mayHoldSurrogates(sent) ? yield* withoutSurrogatesInSlices(sent) : sent;
   return yield* readJsonInSlices(text);
 }
 
-// A pair, half of one, or any other escape.
+// A surrogate pair, half of one, or any other escape.
 const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)/gs;
 
-/** Half of an escaped pair is U+FFFD, as in Go: no UTF-8 has it. */
+/** Half of an escaped surrogate pair becomes U+FFFD, as in Go, because UTF-8 cannot encode it. */
 function withoutLoneSurrogates(text: string): string {
   if (!mayHoldSurrogates(text)) return text;
   return text.replaceAll(escapes, (whole: string, half: string | undefined) =>
@@ -80,7 +83,7 @@ function* withoutSurrogatesInSlices(text: string): SlicedWork<string> {
   return result + text.slice(end);
 }
 
-/** Decodes a body; bytes that are no UTF-8 become U+FFFD, as in Go. A byte order mark stays and is refused. */
+/** Decodes a body; bytes that are no UTF-8 become U+FFFD, as in Go. A byte order mark is kept and so refused. */
 export function decodeText(body: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
 }
@@ -91,11 +94,11 @@ function refuse(text: string, cause: unknown): never {
 }
 
 interface TokenSurvey {
-  /** Colons outside of strings: in valid JSON, the members of all objects. */
+  /** Number of colons outside of strings: in valid JSON, the members of all objects. */
   members: number;
-  /** The bracket that opens one level more than may be. */
+  /** The bracket that exceeds the allowed depth. */
   tooDeep: string | undefined;
-  /** No number has a fraction, an exponent or more than 15 digits. */
+  /** True when no number has a fraction, an exponent or more than 15 digits. */
   plainNumbers: boolean;
 }
 

@@ -1,5 +1,5 @@
-// The Go types in a JSON schema that are one of two things: a schema or a list, a schema or a boolean, a schema or names.
-// Read by typed-decoder.ts. Source: apiextensions v1 marshal.go.
+// Handles Go types of a JSON schema that have two forms: a schema or a list, a schema or a boolean, a schema or names.
+// Used by typed-decoder.ts. Source: apiextensions v1 marshal.go.
 import { isJsonObject } from '@kapstan/api/internal';
 import { GoValueError } from './go-types.ts';
 import type { SchemaNode } from './schema-node.ts';
@@ -15,8 +15,8 @@ export function isJsonSchemaUnion(node: SchemaNode): boolean {
 }
 
 /**
- * The schema that a value of a union is read by; undefined where the value stands for itself. Throws
- * {@link GoValueError} for what is neither.
+ * Returns the schema by which a value of a union is read; undefined when the value is taken as it is. Throws {@link
+ * GoValueError} when it has neither form.
  */
 export function unionMember(node: SchemaNode, value: unknown): SchemaNode | undefined {
   const schema = node.types?.schema('crd/apiextensions.v1.JSONSchemaProps');

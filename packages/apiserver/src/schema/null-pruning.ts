@@ -1,11 +1,11 @@
-// Nulls that a schema of a custom resource does not allow: taken out after defaults were filled in. Beside pruning.ts,
-// which takes out unknown names.
+// Removes nulls that the schema of a custom resource does not allow, after defaults were set. Beside pruning.ts, which
+// removes unknown names.
 import { isJsonObject, runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 /**
- * Removes, in place, members that are null where their schema is not nullable. Nulls in lists stay: they are
- * validation's. True when something was removed. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
+ * Removes, in place, members that are null although their schema is not nullable. Nulls in lists stay for validation to
+ * report. Returns true when it removed something. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
  */
 export function dropForbiddenNulls(node: SchemaNode, value: unknown): boolean {
   return runWhole(dropNullsInSlices(node, value));
@@ -16,7 +16,10 @@ interface Place {
   readonly value: unknown[] | Record<string, unknown>;
 }
 
-/** The same for a value of any size: what lies below waits in a list, so that one generator does all of it. */
+/**
+ * Does what {@link dropForbiddenNulls} does, for a value of any size. Deeper levels wait in a list, so that one
+ * generator handles all.
+ */
 export function* dropNullsInSlices(node: SchemaNode, value: unknown): SlicedWork<boolean> {
   const open: Place[] = [];
   enter(open, node, value);
@@ -36,7 +39,7 @@ function enter(open: Place[], node: SchemaNode | undefined, value: unknown): voi
   if (node !== undefined && (Array.isArray(value) || isJsonObject(value))) open.push({ node, value });
 }
 
-/** `step`: an item, or the name of a member. True when it was removed. */
+/** Looks at an item or, if `step` is a name, a member. Returns true when it removed the member. */
 function takeStep({ node, value }: Place, step: unknown, open: Place[]): boolean {
   if (Array.isArray(value)) {
     enter(open, node.items, step);

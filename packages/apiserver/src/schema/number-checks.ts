@@ -1,4 +1,4 @@
-// minimum, maximum, multipleOf and the ranges of number formats of a schema.
+// Compiles minimum, maximum, multipleOf and the ranges of number formats of a schema.
 import { ExactNumber } from '@kapstan/api';
 import { type FieldError, invalidField } from '@kapstan/api/errors';
 import type { JsonSchema } from './structural-schema.ts';
@@ -29,7 +29,10 @@ export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
   ];
 }
 
-/** Source: validate.IsValueValidAgainstRange and NumberValidator: the error names no field but says the place. */
+/**
+ * As in Kubernetes, the error names no field, but its text says the place. Source: validate.IsValueValidAgainstRange
+ * and NumberValidator.
+ */
 function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: string) => FieldError | undefined {
   if (schema.type !== 'integer') return () => undefined;
   const range = integerRanges.get(typeof schema.format === 'string' ? schema.format : '');
@@ -37,7 +40,7 @@ function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: st
   return (value, path) => {
     const text = String(value);
     const isInteger = value instanceof ExactNumber ? /^-?\d+$/.test(text) : Number.isInteger(value);
-    // No range has numbers of so many digits, and to read millions of them takes seconds.
+    // No format has numbers of so many digits, and reading millions of them would take seconds.
     if (isInteger && text.length <= maxIntegerLength) {
       const integer = BigInt(text.includes('e') ? Number(value) : text);
       const [low, high] = range ?? [-(2n ** 63n), 2n ** 64n];

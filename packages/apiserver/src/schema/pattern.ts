@@ -1,11 +1,14 @@
-// Regular expressions of users, in RE2: linear in the length of the text, whatever the pattern.
+// Compiles users' regular expressions with RE2, whose time is linear in the length of the text for every pattern.
 import { RE2JS } from 're2js';
 
-/** Definitions repeat few patterns thousands of times (that of quantities above all). Full = emptied. */
+/**
+ * Compiled patterns. Definitions repeat a few patterns thousands of times, above all that of quantities. Emptied when
+ * full.
+ */
 const known = new Map<string, (text: string) => boolean>();
 const maxKnown = 1000;
 
-/** A test for a pattern, which need not match the whole text. Throws SyntaxError when it is no RE2 pattern. */
+/** Returns a test for a pattern, which may match any part of the text. Throws SyntaxError when it is no RE2 pattern. */
 export function compilePattern(pattern: string): (text: string) => boolean {
   const test = known.get(pattern);
   if (test !== undefined) return test;
@@ -20,7 +23,7 @@ function compile(pattern: string): RE2JS {
   try {
     return RE2JS.compile(pattern);
   } catch (error) {
-    // The library speaks in Go's words: "error parsing regexp: missing closing ): `(`".
+    // The library's texts are Go's: "error parsing regexp: missing closing ): `(`".
     throw new SyntaxError((error as Error).message, { cause: error });
   }
 }

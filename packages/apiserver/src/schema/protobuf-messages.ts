@@ -1,14 +1,14 @@
-// ProtobufMessages: tables of the messages behind the kinds of one source, made once per message.
+// ProtobufMessages makes the tables of the messages behind the kinds of one source, each message once.
 import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api/internal';
 import type { Message, MessageField, ValueType } from './message.ts';
 import type { ProtobufField, SchemaSource } from './schema-source.ts';
 
 const scalars: ReadonlySet<string> = new Set(['string', 'bool', 'int32', 'int64', 'double', 'bytes']);
 
-/** Kinds of meta/v1 that stand in the core group, some without a version. */
+/** Kinds of meta/v1 that are in the core group, some without a version. */
 const unversioned = new Set(['Status', 'APIVersions', 'APIGroupList', 'APIGroup', 'APIResourceList']);
 
-/** Finds the definition of a kind. */
+/** Returns the name of a kind's definition. */
 type NameOf = (apiVersion: string, kind: string) => string | undefined;
 
 export class ProtobufMessages {
@@ -21,7 +21,7 @@ export class ProtobufMessages {
     this.#nameOf = nameOf;
   }
 
-  /** Throws TypeError for a name that the source does not have. */
+  /** Returns a message. Throws TypeError for a name that the source does not have. */
   named(name: string): Message {
     const known = this.#messages.get(name);
     if (known !== undefined) return known;
@@ -40,7 +40,7 @@ export class ProtobufMessages {
     return message;
   }
 
-  /** The message of a kind; undefined for custom resources and what has no protobuf form. */
+  /** Returns the message of a kind; undefined for custom resources and kinds without a protobuf form. */
   ofKind(kind: GroupVersionKind): Message | undefined {
     const name = this.#messageNameOf(kind);
     if (name === undefined || !Object.hasOwn(this.#source.protobuf().messages, name)) return undefined;
@@ -83,7 +83,7 @@ export class ProtobufMessages {
 
 type FieldParts = Omit<MessageField, 'inner' | 'entry'>;
 
-/** Looks its message up at the first use: messages refer to themselves. */
+/** Looks up its message on first use, because messages refer to themselves. */
 class Field implements MessageField {
   readonly number: number;
   readonly name: string;
@@ -139,7 +139,7 @@ const wireTypes: Readonly<Record<ValueType, number>> = {
   double: 1,
 };
 
-/** Whether two messages hold the same fields under the same names, all the way down: versions of a kind often do. */
+/** True when two messages have the same fields under the same names on all levels, as versions of a kind often do. */
 export function haveSameShape(a: Message, b: Message, seen: Set<string> = new Set()): boolean {
   const pair = `${a.name} ${b.name}`;
   if (a === b || seen.has(pair)) return true;

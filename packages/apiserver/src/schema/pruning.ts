@@ -1,27 +1,27 @@
-// Unknown fields of custom resources: found by the schema, taken out, named. Used by decode-object.ts; built-in kinds
-// lose theirs in typed-decoder.ts.
+// Finds the unknown fields of custom resources by their schema, removes and names them. Used by decode-object.ts;
+// typed-decoder.ts does this for built-in kinds.
 import { fitsOneSlice, isJsonObject, membersPerSlice, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 const objectMembers: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
-/** What {@link pruneUnknownFields} found. */
+/** The result of {@link pruneUnknownFields}. */
 export interface Pruned {
-  /** Paths of the fields taken out, sorted. */
+  /** Paths of the removed fields, sorted. */
   readonly unknown: readonly string[];
-  /** Objects inside the object (x-kubernetes-embedded-resource), whose metadata is left to the caller. */
+  /** Objects inside the object (x-kubernetes-embedded-resource), whose metadata the caller handles. */
   readonly embedded: readonly { readonly path: string; readonly object: Record<string, unknown> }[];
 }
 
 /**
- * Removes, in place, what the schema of a custom resource does not know. apiVersion, kind and metadata of the object
- * itself and of embedded objects stay as they are. Source: structural pruning.PruneWithOptions.
+ * Removes, in place, the fields that a custom resource's schema does not have. apiVersion, kind and metadata of the
+ * object and of embedded objects stay as they are. Source: structural pruning.PruneWithOptions.
  */
 export function pruneUnknownFields(object: Record<string, unknown>, schema: SchemaNode): Pruned {
   return runWhole(pruneInSlices(object, schema));
 }
 
-/** The same for an object of any size. */
+/** Does what {@link pruneUnknownFields} does, for an object of any size. */
 export function* pruneInSlices(object: Record<string, unknown>, schema: SchemaNode): SlicedWork<Pruned> {
   const found: Found = { unknown: [], embedded: [] };
   const place = { node: schema, path: '', isResourceRoot: true, found };
@@ -96,7 +96,10 @@ function enter(object: Record<string, unknown>, { path, isResourceRoot, found }:
   if (isResourceRoot && path !== '') found.embedded.push({ path, object });
 }
 
-/** Where a member stands; undefined when there is nothing to look for in it, or it is not known and has been taken out. */
+/**
+ * Returns the place of a member to look into; undefined when nothing in it can be pruned or the member itself was
+ * unknown and removed.
+ */
 function placeOfMember(object: Record<string, unknown>, name: string, place: Place): Place | undefined {
   const { node, found } = place;
   if (place.isResourceRoot && objectMembers.has(name)) return undefined;

@@ -1,5 +1,5 @@
-// The JSON of Go values that are no structs of fields: strings, numbers, bytes, and the types that print themselves
-// (Time, MicroTime, Quantity, IntOrString). Below: go-form.ts walks the structs.
+// The JSON form of Go values other than structs of fields: strings, numbers, bytes, and types that print themselves
+// (Time, MicroTime, Quantity, IntOrString). go-form.ts walks the structs and uses it.
 
 import { ExactNumber, formatTime, parseQuantity, parseTime, type Quantity } from '@kapstan/api';
 import { formatMicroTime } from '@kapstan/api/internal';
@@ -16,7 +16,7 @@ export interface ScalarForm {
     | 'milliQuantity'
     | 'intOrString'
     | 'opaque';
-  /** A struct in Go: never empty to encoding/json, so omitempty does not leave it out. */
+  /** True for structs in Go, which encoding/json never treats as empty, so that omitempty does not drop them. */
   readonly isStruct: boolean;
 }
 
@@ -30,7 +30,10 @@ const structs: Readonly<Record<string, ScalarForm['kind']>> = {
 
 const scalars: Readonly<Record<string, ScalarForm['kind']>> = { string: 'string', bool: 'boolean', bytes: 'bytes' };
 
-/** For a type as the protobuf facts name it. Types that print themselves in another way are taken as they are. */
+/**
+ * Returns the form of a type by its name in the protobuf facts. Values of types that print themselves differently stay
+ * as they are.
+ */
 export function scalarFormOf(type: string): ScalarForm {
   const struct = Object.hasOwn(structs, type) ? structs[type] : undefined;
   if (struct !== undefined) return { kind: struct, isStruct: true };
@@ -39,10 +42,10 @@ export function scalarFormOf(type: string): ScalarForm {
   return { kind: /^(u?int|fixed|s?fixed|double|float)/.test(type) ? 'number' : 'opaque', isStruct: false };
 }
 
-/** An amount in a list of resources: thousandths are the least. Source: SetDefaults_ResourceList. */
+/** Amounts in a list of resources are rounded to thousandths. Source: SetDefaults_ResourceList. */
 export const resourceAmountForm: ScalarForm = { kind: 'milliQuantity', isStruct: true };
 
-/** What an unset value prints. */
+/** Returns what an unset value prints. */
 export function zeroOfScalar(form: ScalarForm): unknown {
   switch (form.kind) {
     case 'string':
@@ -63,7 +66,9 @@ export function zeroOfScalar(form: ScalarForm): unknown {
   }
 }
 
-/** The canonical print of a value. Values that do not parse are left: decoding refuses them. */
+/**
+ * Returns the canonical form of a value. Values that cannot be parsed stay as they are, because decoding refuses them.
+ */
 export function normalizeScalar(form: ScalarForm, value: unknown): unknown {
   switch (form.kind) {
     case 'time':
@@ -87,7 +92,9 @@ function normalizeTime(value: unknown, format: (epochMs: number) => string): unk
   return Number.isNaN(epochMs) ? value : format(epochMs);
 }
 
-/** Six digits of the fraction survive, which a double of milliseconds does not hold exactly: they are taken as text. */
+/**
+ * Six digits of the fraction are kept, more than a double of milliseconds holds exactly, so they are handled as text.
+ */
 function normalizeMicroTime(text: string): string {
   const match = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/i.exec(text);
   const epochMs = match === null ? Number.NaN : parseTime(`${match[1]}${match[3]}`);

@@ -1,15 +1,15 @@
-// SchemaSource: the types of a set of kinds as data: what a package that brings kinds hands in. TypeRegistry makes of it what the server
-// works with.
+// SchemaSource holds the types of a set of kinds as data. A package with kinds passes it in, and TypeRegistry makes
+// from it what the server works with.
 
-/** A definition: JSON schema words, `$ref` names another definition. */
+/** A definition in JSON schema keywords; `$ref` names another definition. */
 export type RawSchema = Readonly<Record<string, unknown>>;
 
-/** Short start of a definition's name → full starts, in OpenAPI and in protobuf. */
+/** Full prefixes in OpenAPI and in protobuf by the short prefix of a definition's name. */
 type Prefixes = Readonly<Record<string, readonly [openApi: string, protobuf: string]>>;
 
 export interface SchemaData {
   readonly prefixes: Prefixes;
-  /** "apps/v1/Deployment" → definition. */
+  /** Definitions by kind, for example "apps/v1/Deployment". */
   readonly kinds: Readonly<Record<string, string>>;
   readonly kindsInManyGroupVersions: Readonly<
     Record<string, { readonly schema: string; readonly groupVersions: readonly string[] }>
@@ -17,30 +17,32 @@ export interface SchemaData {
   readonly definitions: Readonly<Record<string, RawSchema>>;
 }
 
-/** `[number, type, label, flags, jsonName]`, trailing empty items dropped. */
+/** A field as `[number, type, label, flags, jsonName]`; empty items at the end are dropped. */
 export type ProtobufField = readonly [number: number, type: string, label?: string, flags?: string, jsonName?: string];
 
 export interface ProtobufData {
   readonly messages: Readonly<Record<string, Readonly<Record<string, ProtobufField>>>>;
-  /** Messages whose JSON is not the object of their fields. */
+  /** Messages whose JSON is not an object of their fields. */
   readonly jsonForms: Readonly<Record<string, RawSchema>>;
 }
 
-/** Go's name of a field's type: a text names the scalar, also in a list or map; an object names the list or map itself. */
+/**
+ * Go's name of a field's type. A text names the scalar, also in a list or map; an object names the list or map itself.
+ */
 export type GoTypeName = string | { readonly collection?: string; readonly elements?: GoTypeName };
 
-/** Definition → field → name. */
+/** Names of types by definition and field. */
 export type GoTypeData = Readonly<Record<string, Readonly<Record<string, GoTypeName>>>>;
 
-/** Each function is called when a type is first asked for, and may be called again. */
+/** Each function is called when a type is first used, and may be called again. */
 export interface SchemaSource {
   schemas(): SchemaData;
   protobuf(): ProtobufData;
   goTypes(): GoTypeData;
-  /** Kinds that have a message but no schema: "v1/RangeAllocation" → message. Default none. */
+  /** Kinds that have a message but no schema, with that message, for example "v1/RangeAllocation". Default none. */
   readonly messageKinds?: ReadonlyMap<string, string>;
-  /** apiVersion → kinds that a body may name, only to be refused for their version. Default none. */
+  /** Kinds by apiVersion that a body may name, only to be refused for their version. Default none. */
   readonly retiredKinds?: ReadonlyMap<string, readonly string[]>;
-  /** Whether a map of amounts in the definition is a list of resources, with thousandths as the least amounts. Default: none is. */
+  /** True when a map of amounts in the definition is a list of resources, rounded to thousandths. Default: none is. */
   isResourceList?(definition: string): boolean;
 }

@@ -1,9 +1,9 @@
-// Values of users in error texts, cut short: as Go's fmt prints them, but never longer than a text that somebody reads. A value
-// can be as large as the request, and an answer can name it several times. Used by fieldmanager/ and patch/.
+// Formats users' values for error texts as Go's fmt does, but cut short: a value can be as large as the request, and an
+// answer may name it several times. Used by fieldmanager/ and patch/.
 import { ExactNumber } from '@kapstan/api';
 import { formatGoValue } from './go-types.ts';
 
-/** Most members of a map that are put in order. A larger one does not fit in any text. */
+/** Most members of a map that are sorted. A larger map does not fit in any text. */
 const maxSorted = 10_000;
 
 interface GoStyle {
@@ -23,17 +23,17 @@ const syntax: GoStyle = {
   },
 };
 
-/** As {@link formatGoValue} (fmt's %v), at most `most` characters of it. */
+/** Formats like {@link formatGoValue} (fmt's %v), at most `most` characters. */
 export function shortGoValue(value: unknown, most: number): string {
   return new ShortText(most, plain).of(value);
 }
 
-/** As fmt prints a value with %#v, at most `most` characters of it. */
+/** Formats like fmt's %#v, at most `most` characters. */
 export function shortGoSyntax(value: unknown, most: number): string {
   return new ShortText(most, syntax).of(value);
 }
 
-/** The text, or its beginning and how much is missing. */
+/** Returns the text, or its beginning with the number of characters left out. */
 export function cutShort(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most)}... (${text.length - most} more characters)`;
 }
@@ -41,7 +41,7 @@ export function cutShort(text: string, most: number): string {
 class ShortText {
   readonly #style: GoStyle;
   readonly #pieces: string[] = [];
-  /** Characters that may still come. */
+  /** Characters that may still be added. */
   #left: number;
 
   constructor(most: number, style: GoStyle) {

@@ -1,5 +1,5 @@
-// The string formats that kube-apiserver checks in custom resources; others are not looked at. Source: kube-openapi
-// validation/strfmt, default registry. Our own patterns, all linear.
+// The string formats that kube-apiserver checks in custom resources; others are ignored. Source: kube-openapi
+// validation/strfmt, default registry. The patterns are our own, and all are linear.
 import { isIPv4, isIPv6 } from 'node:net';
 
 const hex = '[0-9a-fA-F]';
@@ -10,10 +10,11 @@ const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
 const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 const shortName = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const goDuration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-// Numbers with a unit, anywhere. From the beginning of a number on, lest a long one be read from each of its digits.
+// Matches numbers with a unit anywhere. It starts only at the first digit, or a long number would be read once per
+// digit.
 const amounts = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
 const amountUnit = /^(?:ns|us|µs|ms|s|m|hr?|d|wk?|(?:nano|micro|milli|sec|min|hour|day|week).*)$/i;
-// Not without a byte. Source: govalidator.IsBase64.
+// At least one byte. Source: govalidator.IsBase64.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 
 const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
@@ -21,7 +22,7 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['uri', isUri],
   ['email', (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text) && text.length <= 254],
   ['hostname', (text) => text.length <= 255 && hostname.test(text)],
-  // With zeros before its numbers, as old Go took it. Source: netutils.ParseIPSloppy.
+  // Numbers may have leading zeros, as in old Go. Source: netutils.ParseIPSloppy.
   ['ipv4', (text) => isIPv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'))],
   ['ipv6', isIPv6],
   ['cidr', isCidr],
@@ -46,7 +47,7 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['k8slongname', (text) => text.length <= 253 && text.split('.').every((segment) => shortName.test(segment))],
 ]);
 
-/** True when the text is of the format, or the format is none that is checked. "date-time" and "datetime" are one. */
+/** True when the text has the format, or the format is not checked. "date-time" and "datetime" are the same. */
 export function isOfFormat(text: string, format: string): boolean {
   return checks.get(normalized(format))?.(text) ?? true;
 }
@@ -69,7 +70,7 @@ function isCidr(text: string): boolean {
   return (isIPv4(address) && Number(bits) <= 32) || (isIPv6(address) && Number(bits) <= 128);
 }
 
-/** Go's own, or whatever has an amount of time in it. Source: strfmt.ParseDuration. */
+/** Accepts Go's durations and any text that contains an amount of time. Source: strfmt.ParseDuration. */
 function isDuration(text: string): boolean {
   if (goDuration.test(text)) return true;
   const found = [...text.matchAll(amounts)];

@@ -1,17 +1,17 @@
-// Schemas of custom resources: from the JSONSchemaProps of a definition to SchemaNode. Used by crd/.
+// Converts schemas of custom resources from the JSONSchemaProps of a definition to SchemaNode. Used by apiextensions.
 import { isJsonObject } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
-/** JSONSchemaProps of apiextensions.k8s.io/v1, as sent; checked by apiextensions/validation/definition-validation.ts. */
+/** JSONSchemaProps of apiextensions.k8s.io/v1 as sent; checked by apiextensions/validation/definition-validation.ts. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const types: ReadonlySet<unknown> = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean']);
 
 type Node = { -readonly [K in keyof SchemaNode]: SchemaNode[K] };
 
-/** The schema of a place in a custom resource. Reads own keys only; what is of the wrong type counts as absent. */
+/** Returns the schema of a place in a custom resource. Reads own keys only; values of a wrong type count as absent. */
 export function structuralSchema(schema: JsonSchema): SchemaNode {
-  // Filled rather than put together from parts: a definition has thousands of places.
+  // Members are assigned one by one, because a definition has thousands of places.
   const node: Node = {};
   setScalarWords(node, schema);
   setStructureWords(node, schema);

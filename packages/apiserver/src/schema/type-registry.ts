@@ -1,5 +1,5 @@
-// TypeRegistry: all that the server works with of the types of one source, each made at its first use. Whoever brings kinds makes one;
-// the nodes of its schemas name it, so that it comes along with a resource's definition.
+// TypeRegistry: everything that the server uses of the types of one source, each made on first use. A package with
+// kinds makes one; the nodes of its schemas refer to it, so a resource's definition brings it along.
 import {
   formatApiVersion,
   type GroupVersionKind,
@@ -21,7 +21,7 @@ export class TypeRegistry implements ApiTypes {
   readonly #messages: ProtobufMessages;
   #kinds: ReadonlyMap<string, readonly unknown[]> | undefined;
 
-  /** Reads nothing yet. */
+  /** Reads nothing until asked. */
   constructor(source: SchemaSource) {
     this.#source = source;
     this.#schemas = new DefinitionSchemas(source, this);

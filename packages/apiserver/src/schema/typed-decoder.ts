@@ -1,5 +1,6 @@
-// A JSON value poured into the Go types of a built-in kind: wrong types get Go's words, unknown and repeated fields are
-// noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
+// Decodes a JSON value into the Go types of a built-in kind: wrong types get Go's texts, unknown and repeated fields
+// are recorded and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and
+// decode-object.ts.
 
 import { ExactNumber } from '@kapstan/api';
 import {
@@ -26,7 +27,7 @@ import {
 import { isJsonSchemaUnion, unionMember } from './json-schema-unions.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/** A document that does not fit the kind it should be. The message is that of Go's decoders. */
+/** The document does not fit its kind. The message is that of Go's decoders. */
 export class DecodeError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -39,13 +40,16 @@ export interface TypedDecodeOptions {
   readonly strict: StrictErrors;
   /** Objects in which names repeat. Absent = none. */
   readonly repeats?: ReadonlyMap<object, MemberList>;
-  /** Whose words a wrong type gets: 'json' = Go's JSON decoder, 'unstructured' = apimachinery's converter of maps. */
+  /**
+   * Whose texts are used for a wrong type: 'json' = Go's JSON decoder, 'unstructured' = apimachinery's converter of
+   * maps.
+   */
   readonly words: 'json' | 'unstructured';
-  /** Where the value stands in its document, for complaints: "metadata". Absent = it is the document. */
+  /** Path of the value in its document, for complaints, for example "metadata". Absent = it is the document. */
   readonly path?: string;
 }
 
-/** The decoded copy. Throws {@link DecodeError} for the first value of a wrong type. */
+/** Returns the decoded copy. Throws {@link DecodeError} for the first value of a wrong type. */
 export function decodeTyped(value: unknown, options: TypedDecodeOptions): unknown {
   const decoder = new TypedDecoder(options);
   const decoded = decoder.decode(value, options.schema);
@@ -53,7 +57,7 @@ export function decodeTyped(value: unknown, options: TypedDecodeOptions): unknow
   return decoded;
 }
 
-/** The same for a value of any size. */
+/** Does what {@link decodeTyped} does, for a value of any size. */
 export function* decodeTypedInSlices(value: unknown, options: TypedDecodeOptions): SlicedWork<unknown> {
   const decoder = new TypedDecoder(options);
   const decoded = yield* decoder.decodeInSlices(value, options.schema);
@@ -65,11 +69,11 @@ const byteNode: SchemaNode = { type: 'integer', format: 'uint8' };
 
 class TypedDecoder {
   readonly #options: TypedDecodeOptions;
-  /** Names of fields down to here, as they stand in Go's errors; without map keys and indexes. */
+  /** Names of the fields down to here as Go's errors have them, without map keys and indexes. */
   readonly #fields: string[] = [];
-  /** The structs that hold these fields, and the one that is being read. */
+  /** The structs of these fields, and the one that is being read. */
   readonly #structs: SchemaNode[] = [];
-  /** Path down to here, as it stands in complaints. */
+  /** Path down to here, as complaints have it. */
   readonly #path: string[] = [];
   #saved: DecodeError | undefined;
 
@@ -78,7 +82,7 @@ class TypedDecoder {
     if (options.path !== undefined) this.#path.push(options.path);
   }
 
-  /** Go goes on after a wrong type, since a later value may fail for good; the first one is reported. */
+  /** Go continues after a wrong type, since a later value may end decoding; the first wrong type is then reported. */
   throwSaved(): void {
     if (this.#saved !== undefined) throw this.#saved;
   }
@@ -102,7 +106,7 @@ class TypedDecoder {
     }
   }
 
-  /** Go reads these with a decoder of their own, which says nothing of unknown or repeated fields. */
+  /** Go reads these with a decoder of their own, which reports neither unknown nor repeated fields. */
   #union(value: unknown, node: SchemaNode): unknown {
     try {
       const schema = unionMember(node, value);
@@ -118,7 +122,7 @@ class TypedDecoder {
     if (!isJsonObject(value)) return this.#wrongType(value, node);
     const result: Record<string, unknown> = {};
     this.#structs.push(node);
-    // Names repeat only where the reader has noted it.
+    // Names can repeat only where the reader has recorded it.
     const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
     for (const [name, member] of this.#membersOf(value)) {
       this.#enter(name);
@@ -141,7 +145,7 @@ class TypedDecoder {
     else this.#options.strict.unknownField(this.#path.join(''));
   }
 
-  /** False for null, which counts as absent. */
+  /** Returns false for null, which counts as absent. */
   #opens(name: string, member: unknown, seen: Set<string> | undefined): boolean {
     if (seen?.has(name) === true) this.#options.strict.duplicateField(this.#path.join(''));
     seen?.add(name);
@@ -159,7 +163,7 @@ class TypedDecoder {
     this.#fields.pop();
   }
 
-  /** As {@link decode}, which it leaves all to that is small. */
+  /** Does what {@link decode} does, and leaves every small value to it. */
   *decodeInSlices(value: unknown, node: SchemaNode): SlicedWork<unknown> {
     const isPlain = value === null || isCustomType(node) || isJsonSchemaUnion(node) || fitsOneSlice(value);
     if (isPlain) return this.decode(value, node);
@@ -230,7 +234,7 @@ class TypedDecoder {
     return result;
   }
 
-  /** No list of all of them: of a map of 100,000 keys it takes as long as all the rest. */
+  /** Makes no list of all members, which for a map of 100,000 keys would take as long as everything else. */
   *#membersOneByOne(value: Record<string, unknown>): Iterable<readonly [string, unknown]> {
     const repeated = this.#options.repeats?.get(value);
     if (repeated !== undefined) yield* repeated;
@@ -293,11 +297,11 @@ class TypedDecoder {
     }
   }
 
-  /** Bytes may also come one by one. */
+  /** Bytes may also be a list of numbers. */
   #bytes(value: readonly unknown[]): string {
     const bytes = value.map((item) => {
       const byte = Number(this.decode(item, byteNode) ?? 0);
-      // The converter of maps takes the lowest bits.
+      // The converter of maps keeps the lowest bits.
       if (this.#options.words === 'json' && (byte < 0 || byte > 255)) this.#wrongNumber(byte, byteNode);
       return byte;
     });
@@ -310,7 +314,7 @@ class TypedDecoder {
     const text = String(value);
     if (!/^-?\d+$/.test(text)) return this.#wrongNumber(value, node);
     const integer = BigInt(text);
-    // The converter of maps takes the lowest bits of what is too large.
+    // The converter of maps keeps the lowest bits of a number that is too large.
     const isCut = this.#options.words === 'unstructured' && BigInt.asIntN(64, integer) === integer;
     if (!wide && isCut) return Number(BigInt.asIntN(32, integer));
     if (BigInt.asIntN(wide ? 64 : 32, integer) !== integer) return this.#wrongNumber(value, node);
@@ -353,7 +357,10 @@ class TypedDecoder {
     return undefined;
   }
 
-  /** Go names the innermost struct and the fields from the top, with the structs that are embedded: `PodSpec.spec.containers`. */
+  /**
+   * Go names the innermost struct and the fields from the top, with the structs that are embedded:
+   * `PodSpec.spec.containers`.
+   */
   #inContext(text: string): string {
     const struct = this.#structs.at(-1);
     if (struct === undefined || this.#fields.length === 0) return text;
@@ -367,11 +374,11 @@ class TypedDecoder {
   }
 }
 
-/** What an object counts for among the items of a slice. */
+/** An object counts as so many items of a slice. */
 const nodesOfItem = 8;
 const anything: SchemaNode = {};
 
-/** Whether a place takes any value: what {@link TypedDecoder} reads as such. */
+/** True for a place that accepts any value, as {@link TypedDecoder} reads it. */
 function takesAnything(node: SchemaNode): boolean {
   return (
     node.properties === undefined &&
@@ -381,7 +388,7 @@ function takesAnything(node: SchemaNode): boolean {
   );
 }
 
-/** A member that stands twice in the text is decoded twice into the same Go value: structs and maps add up. */
+/** A member that is in the text twice is decoded twice into the same Go value, so structs and maps are merged. */
 function mergeRepeated(old: unknown, next: unknown, node: SchemaNode): unknown {
   if (!isJsonObject(old) || !isJsonObject(next)) return next;
   for (const [name, member] of Object.entries(next)) {
@@ -391,7 +398,7 @@ function mergeRepeated(old: unknown, next: unknown, node: SchemaNode): unknown {
   return old;
 }
 
-/** What null leaves in a list or a map of Go values. */
+/** Returns the value that null leaves in a list or map in Go. */
 function zeroOf(node: SchemaNode): unknown {
   if (node.properties !== undefined) return {};
   switch (node.type) {
@@ -411,22 +418,22 @@ function isNumber(value: unknown): value is number | ExactNumber {
   return typeof value === 'number' || value instanceof ExactNumber;
 }
 
-/** `1.50` is the double 1.5; only what a double cannot hold stays as written. */
+/** `1.50` becomes the double 1.5; only numbers that a double cannot hold stay as written. */
 function plainNumber(value: number | ExactNumber): number | ExactNumber {
   if (typeof value === 'number') return value;
   return value.text.replace(/[eE].*$/, '').replace(/\D/g, '').length <= 15 ? Number(value.text) : value;
 }
 
-/** Source: apimachinery runtime.fromUnstructured. */
+/** Returns the converter's text for a wrong type. Source: apimachinery runtime.fromUnstructured. */
 function converterText(value: unknown, node: SchemaNode): string {
   const kind = jsonKind(value);
   const from = { array: 'slice', object: 'map', number: isWhole(value) ? 'int64' : 'float64' }[kind] ?? kind;
   if (node.properties !== undefined) return `cannot restore struct from: ${from}`;
   if (node.additionalProperties !== undefined) return `cannot restore map from ${from}`;
   if (node.items !== undefined || node.format === 'byte') return `cannot restore slice from ${from}`;
-  // Times read themselves from JSON.
+  // Times decode themselves from JSON.
   if (node.format === 'date-time') return `json: cannot unmarshal ${kind} into Go value of type string`;
-  // Go converts whole numbers to characters, so it does not find the two types strange to each other.
+  // Go converts whole numbers to characters and therefore counts these two types as convertible.
   const isConvertible = kind === 'number' && (node.type === 'integer' || (node.type === 'string' && isWhole(value)));
   return isConvertible ? `cannot convert ${from} to ${goTypeName(node)}` : `unrecognized type: ${goKindName(node)}`;
 }

@@ -1,5 +1,5 @@
-// Checks the values of a custom resource against its schema, with kube-apiserver's texts. A schema is compiled once into
-// functions. Source: kube-openapi pkg/validation/validate; structure (pruning, defaults) is elsewhere.
+// Checks the values of a custom resource against its schema, with kube-apiserver's texts. A schema is compiled into
+// functions once. Source: kube-openapi pkg/validation/validate. Pruning and defaults are elsewhere.
 import { isDeepStrictEqual } from 'node:util';
 import { ExactNumber } from '@kapstan/api';
 import {
@@ -23,8 +23,8 @@ import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
 /**
- * Compiles a schema; what lies in members and items is compiled when the first value comes. Throws SyntaxError for a
- * pattern that is no regular expression of RE2, then or now.
+ * Compiles a schema; schemas of members and items are compiled when the first value comes. Throws SyntaxError, then or
+ * now, for a pattern that is no RE2 expression.
  */
 export function compileValidator(schema: JsonSchema): ValueValidator {
   const checks = [
@@ -40,12 +40,13 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
     if (value === null && schema.nullable === true) return [];
     let errors: readonly FieldError[] = [];
     for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
-    // A schema may have become stricter since the value was written. Source: KEP 4008, CRD validation ratcheting.
+    // The schema may have become stricter since the value was written, so unchanged values pass. Source: KEP 4008, CRD
+    // validation ratcheting.
     return errors.length > 0 && old !== undefined && isDeepStrictEqual(value, old) ? [] : errors;
   };
 }
 
-/** The JSON type of a value as the messages name it. */
+/** Returns the JSON type of a value as the messages name it. */
 function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
@@ -54,7 +55,7 @@ function typeName(value: unknown): string {
   return typeof value === 'object' ? 'object' : typeof value;
 }
 
-/** The name of a place in a message: "spec.count in body". */
+/** Returns a place as messages name it: "spec.count in body". */
 const inBody = (path: string): string => `${path} in body`;
 
 function typeCheck(schema: JsonSchema): ValueValidator {
@@ -81,7 +82,7 @@ function typeCheck(schema: JsonSchema): ValueValidator {
 function stringChecks(schema: JsonSchema): readonly ValueValidator[] {
   const { minLength, maxLength, pattern } = schema;
   const checks: ((text: string, path: string) => FieldError[])[] = [];
-  // Lengths are in characters, whatever the text of the error says.
+  // Lengths are in characters, although the text of tooLongField says bytes, as in kube-apiserver.
   if (typeof maxLength === 'number') {
     checks.push((text, path) => (length(text) > maxLength ? [tooLongField(path, maxLength)] : []));
   }
@@ -96,7 +97,7 @@ function stringChecks(schema: JsonSchema): readonly ValueValidator[] {
     );
   }
   if (checks.length === 0) return [];
-  // One error a string: too long, too short, then the pattern.
+  // A string gets one error: too long, too short, then the pattern.
   return [(value, path) => (typeof value === 'string' ? (firstErrors(checks, value, path) ?? []) : [])];
 }
 
@@ -118,7 +119,7 @@ function length(text: string): number {
   return count;
 }
 
-/** The second half of a character beyond 16 bits. */
+/** True for the second half of a surrogate pair. */
 function isSecondOfPair(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   if (code < 0xdc00 || code > 0xdfff || at === 0) return false;
@@ -160,14 +161,14 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
   return [(value, path, old) => (Array.isArray(value) ? check(value, path, old) : [])];
 }
 
-/** Finds what an item was before: only items of a list with keys can be told. */
+/** Returns a function that finds the old value of an item, which is possible only in lists with keys. */
 function oldItems(old: unknown, keys: readonly string[] | undefined): (item: unknown) => unknown {
   if (!Array.isArray(old) || keys === undefined || keys.length === 0) return () => undefined;
   const items = new Map(old.map((item: unknown) => [canonical(keyValues(item, keys)), item]));
   return (item) => items.get(canonical(keyValues(item, keys)));
 }
 
-/** Keys that tell the items of a list apart: none for a set; undefined for an atomic list. */
+/** Returns the keys that identify the items of a list: none for a set; undefined for an atomic list. */
 function listTypeKeys(schema: JsonSchema): readonly string[] | undefined {
   const listType = schema['x-kubernetes-list-type'];
   if (listType === 'set') return [];
@@ -190,7 +191,7 @@ function addDuplicates(
     const text = canonical(identity);
     const count = (seen.get(text) ?? 0) + 1;
     seen.set(text, count);
-    // Each duplicated value is named once, at its second place.
+    // Each duplicated value is reported once, at its second place.
     if (count === 2) found.add(duplicateField(fieldIndex(at.path, index), identity));
   });
 }
@@ -202,7 +203,7 @@ function keyValues(item: unknown, keys: readonly string[]): Record<string, unkno
   return Object.fromEntries(entries);
 }
 
-/** JSON with sorted keys: equal texts for equal values. */
+/** Returns JSON with sorted keys: equal texts for equal values. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (!isJsonObject(value)) return value instanceof ExactNumber ? value.text : JSON.stringify(value);
@@ -240,7 +241,10 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
   ];
 }
 
-/** The validator of a member, if its schema says something of it. Compiled when it is met: definitions are large, objects are not. */
+/**
+ * Returns the validator of a member if its schema has rules. It is compiled on first use, because definitions are large
+ * and objects are not.
+ */
 function memberChecks(schema: JsonSchema): (key: string) => ValueValidator | undefined {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
   const rest = isJsonObject(schema.additionalProperties) ? lazyValidator(schema.additionalProperties) : undefined;
@@ -261,7 +265,7 @@ function lazyValidator(schema: JsonSchema): ValueValidator {
   };
 }
 
-/** "" is the object itself; the path of its member is the bare name. */
+/** Appends a member's name; the path "" is the object itself. */
 function child(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }

@@ -1,19 +1,19 @@
-// YamlBody: what a client sent as YAML, which JSON is too. Read in the turn that asks for it; http/request/yaml-bodies.ts has long ones
-// read elsewhere. Used by decode-object.ts and by apply patches.
+// YamlBody: a body that a client sent as YAML, which may be JSON. It is read in the turn that asks for it; long ones
+// are read by http/request/yaml-bodies.ts. Used by decode-object.ts and by apply patches.
 import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { type JsonDocument, readJsonText } from './json-reader.ts';
 import { readYaml } from './yaml-reader.ts';
 
 export interface YamlBody {
   readonly document: JsonDocument;
-  /** Keys that YAML sets again, as `line 7: key "a" already set in map`. */
+  /** Repeated keys in YAML, as `line 7: key "a" already set in map`. */
   readonly duplicates: readonly string[];
 }
 
-/** Reads one body, anew at each call. Throws YamlSyntaxError, and StatusError 413 for more than is read. */
+/** Reads one body again at each call. Throws YamlSyntaxError, and StatusError 413 for a body beyond the limits. */
 export type YamlReading = () => YamlBody;
 
-/** Throws YamlSyntaxError. */
+/** Reads a body. Throws YamlSyntaxError. */
 export function readYamlBody(text: string): YamlBody {
   const json = readJsonInYaml(text);
   if (json !== undefined) return { document: json, duplicates: [] };
@@ -21,12 +21,15 @@ export function readYamlBody(text: string): YamlBody {
   return { document: { value, repeats: new Map() }, duplicates };
 }
 
-/** Clients send JSON as YAML, which it is. Undefined where only the YAML reader knows what to say. */
+/**
+ * Clients may send JSON as YAML, since it is valid YAML. Returns undefined when only the YAML reader knows the right
+ * error.
+ */
 function readJsonInYaml(text: string): JsonDocument | undefined {
   return runWhole(readJsonInYamlInSlices(text));
 }
 
-/** The same for a text of any length. */
+/** Does what {@link readJsonInYaml} does, for a text of any length. */
 export function* readJsonInYamlInSlices(text: string): SlicedWork<JsonDocument | undefined> {
   if (!/^[ \r\n]*\{/.test(text)) return undefined;
   try {

@@ -1,11 +1,11 @@
-// What is wrong with a text that is no YAML, in the words of Go's reader and with the lines that it counts. Beside
-// yaml-reader.ts. Source: go.yaml.in/yaml/v2 scannerc.go, parserc.go and decode.go (parser.fail), texts recorded.
+// Describes the fault of a text that is no YAML in the words of Go's reader, with its line numbers. Beside
+// yaml-reader.ts. Source: go.yaml.in/yaml/v2 scannerc.go, parserc.go and decode.go (parser.fail), recorded texts.
 
 import { ExactNumber } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
 import type { YAMLError } from 'yaml';
 
-/** Where Go sees the fault: its scanner counts the line from 1, its parser from 0; none is told of the first. */
+/** Where Go finds the fault: its scanner counts lines from 1, its parser from 0; neither names the first line. */
 type Place = 'scanner' | 'parser' | 'next' | 'end';
 
 interface Fault {
@@ -13,7 +13,7 @@ interface Fault {
   readonly place: Place;
 }
 
-/** The library's error with the text it is about, from its place on and the line before. */
+/** The library's error with the text around it: from its place on, and the line before. */
 interface Surroundings {
   readonly rest: string;
   readonly before: string;
@@ -36,7 +36,7 @@ const faults: readonly (readonly [text: RegExp, fault: Fault | ((at: Surrounding
   [/^A block sequence may not|^All mapping items/, noKey],
   [/^All sequence items/, noItem],
   [/^Unexpected scalar at node end/, ({ isSequence }) => (isSequence ? noItem : noKey)],
-  // A tab that goes on with a plain scalar is told from one at the start of a token.
+  // A tab inside a plain scalar gets another error than one at the start of a token.
   [/^Tabs are not allowed/, ({ before }) => (/[^\s:\-\]}"'|>,]\s*$/.test(before) ? badTab : noToken)],
   [/^Flow sequence/, { reason: "did not find expected ',' or ']'", place: 'end' }],
   [/^Flow map/, { reason: "did not find expected ',' or '}'", place: 'end' }],
@@ -52,7 +52,7 @@ const faults: readonly (readonly [text: RegExp, fault: Fault | ((at: Surrounding
   [/^Invalid escape/, { reason: 'found unknown escape character', place: 'scanner' }],
 ];
 
-/** Without "yaml: ". `isSequence`: the document is a list. */
+/** Returns the text without "yaml: ". `isSequence`: the document is a list. */
 export function describeFault(error: YAMLError, text: string, isSequence: boolean): string {
   const { line = 1, col: column = 1 } = error.linePos?.[0] ?? {};
   if (error.message.includes('call stack')) return 'exceeded max depth';
@@ -71,7 +71,7 @@ function withLine({ reason, place }: Fault, line: number, isAfterEnd: boolean): 
   return shown[place] === 0 ? reason : `line ${shown[place]}: ${reason}`;
 }
 
-/** What the library reads and Go does not. Undefined = nothing. */
+/** Returns the fault of a text that the library reads and Go refuses. Undefined = none. */
 export function unreadableIn(text: string): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for.
   if (/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]/.test(text))
@@ -79,7 +79,7 @@ export function unreadableIn(text: string): string | undefined {
   return /^%(?!YAML|TAG)/.test(text) ? 'found unknown directive name' : undefined;
 }
 
-/** A value as Go's %#v prints it. */
+/** Formats a value like Go's %#v. */
 export function goSyntax(value: unknown): string {
   if (value === null) return 'interface {}(nil)';
   if (typeof value === 'string') return goQuote(value);

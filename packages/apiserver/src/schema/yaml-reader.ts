@@ -1,5 +1,5 @@
-// YAML as the JSON value it stands for: YAML 1.1 words for booleans, no other types than JSON's, aliases and depth bounded.
-// Beside json-reader.ts; bodies of clients come by yaml-body.ts, long ones by yaml-thread.ts.
+// Reads YAML as a JSON value: YAML 1.1 words for booleans, no types beyond JSON's, limits on aliases and depth. Beside
+// json-reader.ts; bodies of clients come through yaml-body.ts, long ones through yaml-thread.ts.
 
 import { ExactNumber } from '@kapstan/api';
 import { maxJsonDepth, setOwn } from '@kapstan/api/internal';
@@ -19,15 +19,18 @@ import {
 } from 'yaml';
 import { describeFault, goSyntax, unreadableIn } from './yaml-faults.ts';
 
-/** What aliases may add to a text, in signs and values: as much as a body may have. A "billion laughs" stops here, as do long texts. */
+/**
+ * Most that aliases may add to a text, in characters and values: as much as a body may have. It stops a "billion
+ * laughs" attack.
+ */
 const maxAliased = 3 * 1024 * 1024;
 
-// Faults of the step from YAML to JSON do not begin with "yaml: ".
+// Matches errors of the step from YAML to JSON, which do not begin with "yaml: ".
 const ofJson = /^(?:json: |unsupported map key)/;
 
-/** A text that is no YAML, or more than is read. The message begins with "yaml: " where Go's does. */
+/** The text is no YAML or beyond the limits. The message begins with "yaml: " where Go's does. */
 export class YamlSyntaxError extends Error {
-  /** What makes the same error again. */
+  /** Recreates the same error when passed to the constructor. */
   readonly reason: string;
 
   constructor(reason: string, options?: { readonly cause?: unknown }) {
@@ -38,21 +41,24 @@ export class YamlSyntaxError extends Error {
 }
 
 export interface YamlDocument {
-  /** Maps have their keys in order, as Go writes the JSON it makes of YAML. */
+  /** Keys of maps are in order, as in the JSON that Go makes from YAML. */
   readonly value: unknown;
-  /** `line 7: key "a" already set in map`, in the order of the text. The last one counts. */
+  /** Repeated keys as `line 7: key "a" already set in map`, in the order of the text. The last one counts. */
   readonly duplicates: readonly string[];
 }
 
 export interface YamlLimits {
-  /** Default: no bound. */
+  /** Default: no limit. */
   readonly maxTokens?: number;
 }
 
-/** A text of more tokens than {@link YamlLimits.maxTokens}. */
+/** The text has more tokens than {@link YamlLimits.maxTokens}. */
 export class TooManyTokensError extends Error {}
 
-/** Reads the first document of a text; an empty one is null. Throws {@link YamlSyntaxError} and {@link TooManyTokensError}. */
+/**
+ * Reads the first document of a text; an empty one is null. Throws {@link YamlSyntaxError} and {@link
+ * TooManyTokensError}.
+ */
 export function readYaml(text: string, limits: YamlLimits = {}): YamlDocument {
   refuseByTokens(text, limits.maxTokens ?? Number.POSITIVE_INFINITY);
   const unreadable = unreadableIn(text);
@@ -94,7 +100,7 @@ const nestingSteps: ReadonlyMap<string, number> = new Map([
   ['}', -1],
 ]);
 
-/** The library builds its tree recursively and in one turn; depth and number are bounded on the tokens, before it does. */
+/** The library builds its tree recursively in one turn, so depth and number are limited on the tokens before that. */
 function refuseByTokens(text: string, maxTokens: number): void {
   let flow = 0;
   let inLine = 0;
@@ -120,8 +126,8 @@ function* tokensOf(text: string, maxTokens: number): Generator<string> {
 
 const binaryTag = 'tag:yaml.org,2002:binary';
 
-// Go's reader knows neither base 60 nor timestamps and sets when it reads into JSON: such scalars are strings. Binaries are
-// texts there, not buffers.
+// Tags of base 60 numbers, timestamps and sets, which are strings when Go's reader reads into JSON. Binaries are texts
+// there, not buffers.
 const foreignTags: ReadonlySet<string> = new Set([
   'tag:yaml.org,2002:timestamp',
   binaryTag,
@@ -136,7 +142,10 @@ function isPlainNumber(tag: { readonly tag: string; readonly format?: string }):
   return (tag.tag.endsWith(':int') || tag.tag.endsWith(':float')) && tag.format !== 'TIME';
 }
 
-/** What each alias stands for: the last node before it that has its anchor. In one go: the library looks through all for each. */
+/**
+ * Finds the node of each alias: the last one before it with its anchor. All in one pass, because the library searches
+ * the whole text for each alias.
+ */
 class AliasTargets {
   readonly #anchored = new Map<string, Node>();
   readonly #targets = new Map<unknown, Node>();
@@ -168,8 +177,8 @@ class AliasTargets {
 }
 
 /**
- * How much of what is read may be read by aliases: nearly all of a small document, a tenth of a huge one. Source: go.yaml.in/yaml/v2
- * decode.go (allowedAliasRatio).
+ * Limits the share of values read through aliases: nearly all of a small document, a tenth of a huge one. Source:
+ * go.yaml.in/yaml/v2 decode.go (allowedAliasRatio).
  */
 class AliasBudget {
   #nodes = 0;
@@ -177,7 +186,7 @@ class AliasBudget {
   #aliasedLength = 0;
   readonly #open = new Set<Alias>();
 
-  /** Reads what the alias stands for. */
+  /** Reads the node of an alias. */
   follow(alias: Alias, read: () => unknown): unknown {
     if (this.#open.has(alias)) throw new YamlSyntaxError(`anchor '${alias.source}' value contains itself`);
     this.#open.add(alias);
@@ -304,7 +313,7 @@ function scalarValue(scalar: Scalar): unknown {
   return Number.isSafeInteger(value) || source === undefined ? value : exactNumber(source.replaceAll('_', ''));
 }
 
-/** The text that the bytes are in UTF-8, as Go makes it of them for JSON. */
+/** Returns the text of the bytes as UTF-8, as Go does for JSON. */
 function decodeBinary(value: string): string {
   const base64 = value.replaceAll(/[\r\n]/g, '');
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64))

@@ -1,13 +1,16 @@
-// The thread that reads long YAML, so that nobody waits for it but who sent it. Started, fed and ended by http/request/yaml-bodies.ts,
-// one text at a time.
+// The thread that reads long YAML, one text at a time, so that only the sender of a text waits for it. Started, fed and
+// ended by http/request/yaml-bodies.ts.
 import { parentPort } from 'node:worker_threads';
 import { stringifyJson } from '@kapstan/api';
 import { readYaml, TooManyTokensError, YamlSyntaxError } from './yaml-reader.ts';
 
-/** 100,000 lines of `- a`: read in a second or two, not minutes. What somebody would write has some ten bytes a token, so up to 5 MB. */
+/**
+ * 100,000 lines of `- a` take a second or two to read. Text written by people has about ten bytes per token, so this
+ * allows 5 MB.
+ */
 const maxTokens = 500_000;
 
-/** What comes back for a text. `json` stands for the value: it keeps all digits, and is read many times as fast. */
+/** The answer for a text. `json` holds the value as text, which keeps all digits and is parsed many times faster. */
 export type YamlAnswer =
   | { readonly type: 'document'; readonly json: string; readonly duplicates: readonly string[] }
   | { readonly type: 'syntax'; readonly message: string }

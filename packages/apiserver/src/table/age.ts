@@ -1,9 +1,9 @@
-// Age: the cell that moves on with time. Printers tell the moment that is counted from, so that what they make of an object
-// holds for as long as the object does; the text is made when a row goes out. Used by the printers, read by row-cells.ts.
+// Age: a table cell that changes with time. Printers return the moment that is counted from, so their result stays
+// valid as long as the object does; the text is made when the row is sent. Used by the printers, read by row-cells.ts.
 import { parseTime } from '@kapstan/api';
 import { humanDuration } from './human-duration.ts';
 
-/** A duration since a moment (milliseconds since 1970), with text around it: "2 (3m ago)". */
+/** The time since a moment (milliseconds since 1970), with text around it: "2 (3m ago)". */
 export class Age {
   readonly #sinceMs: number;
   readonly #before: string;
@@ -18,13 +18,13 @@ export class Age {
     this.#after = after;
   }
 
-  /** `nowMs`: wall clock. */
+  /** Returns the text. `nowMs`: wall clock in milliseconds. */
   at(nowMs: number): string {
     return `${this.#before}${humanDuration(nowMs - this.#sinceMs)}${this.#after}`;
   }
 }
 
-/** Time since a timestamp; "<unknown>" when there is none. Source: translateTimestampSince. */
+/** Returns the age of a timestamp; "<unknown>" when there is none. Source: translateTimestampSince. */
 export function timeSince(timestamp: string | null | undefined): Age | string {
   if (timestamp === undefined || timestamp === null || timestamp === '') return '<unknown>';
   const then = parseTime(timestamp);

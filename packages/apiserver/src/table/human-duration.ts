@@ -1,6 +1,9 @@
-// Ages as kubectl prints them: "5s", "3m20s", "2d4h". Source: apimachinery duration.HumanDuration.
+// Formats ages as kubectl prints them: "5s", "3m20s", "2d4h". Source: apimachinery duration.HumanDuration.
 
-/** Whole units, the smaller one left out when it is zero. Below -1 s "<invalid>" (clocks that disagree), 0 to -1 s "0s". */
+/**
+ * Uses whole units and omits the smaller one when it is zero. Below -1 s it returns "<invalid>" (clocks disagree), from
+ * -1 to 0 s "0s".
+ */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.trunc(durationMs / 1000);
   if (seconds < -1) return '<invalid>';

@@ -1,4 +1,4 @@
-// The two cells that most rows have.
+// The two columns of most tables: name and age.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { type Age, timeSince } from './age.ts';
 

@@ -1,18 +1,21 @@
-// The cells of a row with their ages told: as values, and as JSON of which all but the ages is made once and kept.
-// Between a kind's TableConvertor and http/answer/table-response.ts.
+// The cells of a row with their ages as text: as values, and as JSON of which everything but the ages is made once and
+// kept. Between a kind's TableConvertor and http/answer/table-response.ts.
 import { stringifyJson } from '@kapstan/api';
 import { Age } from './age.ts';
 
-/** The cells as they read at `nowMs`, wall clock. */
+/** Returns the cells as they read at `nowMs`, wall clock in milliseconds. */
 export function cellsAt(cells: readonly unknown[], nowMs: number): readonly unknown[] {
   return cells.map((cell) => (cell instanceof Age ? cell.at(nowMs) : cell));
 }
 
-/** The cells of one object as JSON. Holds text and moments, of most objects some 400 bytes, and nothing of the object. */
+/**
+ * The cells of one object as JSON. It holds only texts and moments, some 400 bytes for most objects, and not the object
+ * itself.
+ */
 export class RowCells {
-  /** Of its text, in characters. */
+  /** Length of its text in characters. */
   readonly length: number;
-  // Invariant: one text more than ages; they alternate.
+  // Invariant: texts and ages alternate, so there is one text more than ages.
   readonly #texts: readonly string[];
   readonly #ages: readonly Age[];
 
@@ -33,7 +36,7 @@ export class RowCells {
     this.#ages = ages;
   }
 
-  /** `nowMs`: wall clock. */
+  /** Returns the JSON. `nowMs`: wall clock in milliseconds. */
   at(nowMs: number): string {
     let json = this.#texts[0] as string;
     for (const [index, age] of this.#ages.entries()) json += JSON.stringify(age.at(nowMs)) + this.#texts[index + 1];

@@ -1,4 +1,4 @@
-// The Table of a Scale, whatever is scaled. Source: pkg/printers/internalversion (addScaleHandler, printScale).
+// The Table of a Scale, whatever it scales. Source: pkg/printers/internalversion (addScaleHandler, printScale).
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { ageOf, nameOf } from './name-and-age.ts';
 import type { TableColumn, TableConvertor } from './table.ts';
@@ -9,10 +9,10 @@ interface Replicas {
 
 export const scaleTable: TableConvertor<UnstructuredObject> = {
   columns: [
-    column('Name', 'string', 'Name of what is scaled.'),
-    column('Desired', 'integer', 'How many replicas there should be.'),
-    column('Available', 'integer', 'How many replicas there are.'),
-    column('Age', 'string', 'How long it has been there.'),
+    column('Name', 'string', 'Name of the scaled object.'),
+    column('Desired', 'integer', 'Desired number of replicas.'),
+    column('Available', 'integer', 'Current number of replicas.'),
+    column('Age', 'string', 'Time since its creation.'),
   ],
   cells: (object) => [
     nameOf(object),

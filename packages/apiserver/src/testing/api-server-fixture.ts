@@ -1,4 +1,4 @@
-// An API server for tests: real stores in a temporary folder, a real socket, raw HTTP clients. No cache between.
+// An API server for tests: real stores in a temporary folder, a real socket and raw HTTP clients, but no cache.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ export interface TestServer {
   readonly url: string;
   readonly catalog: ResourceCatalog;
   send(method: string, path: string, request?: TestRequest): Promise<TestResponse>;
-  /** Opens a stream: lines of JSON as they come. */
+  /** Opens a stream of JSON lines. */
   stream(path: string, headers?: Readonly<Record<string, string>>): Promise<TestStream>;
   close(): Promise<void>;
 }
@@ -52,14 +52,14 @@ export interface TestStream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly response: IncomingMessage;
-  /** The next line, or undefined at the end. */
+  /** Returns the next line, or undefined at the end. */
   next(): Promise<JsonDocument | undefined>;
   close(): void;
 }
 
 export const adminToken = 'admin-token';
 
-/** `openEngine`: that of storage-lmdb, which only tests may import here. */
+/** `openEngine` is that of storage-lmdb, which only tests may import here. */
 export async function startTestServer(
   openEngine: (options: { readonly dataDir: string }) => Promise<Engine>,
   options: TestServerOptions = {},

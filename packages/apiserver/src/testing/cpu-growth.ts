@@ -1,4 +1,4 @@
-// How the CPU time of some work grows with its size: for tests of cost.
+// Measures how the CPU time of some work grows with its size, for tests of cost.
 import { existsSync, readFileSync } from 'node:fs';
 
 /** First number: nanoseconds that this thread ran. Source: proc_pid_schedstat(5). */
@@ -10,12 +10,12 @@ const runs = 3;
 const leastMicroseconds = 20_000;
 
 /**
- * The ratio of the CPU times of `work(4n)` and `work(n)`: about 4 for linear cost, 16 for quadratic. What `prepare` does before it
- * returns the work is not measured.
+ * Returns the ratio of the CPU times of `work(4n)` and `work(n)`: about 4 for linear cost, 16 for quadratic. `prepare`
+ * returns the work and is not measured itself.
  */
 export function cpuGrowth(prepare: (n: number) => () => unknown, n: number): number {
   const [small, large] = [prepare(n), prepare(4 * n)];
-  // V8 compiles what runs often: the first that is measured must not be the one that pays for it.
+  // V8 compiles functions that run often; without a warm-up the first size measured would pay for that.
   for (let run = 0; run < runs; run++) {
     small();
     large();

@@ -1,4 +1,4 @@
-// Resources for the tests of this package: those of Kubernetes as their facts say, with few rules of their kinds.
+// Resources for the tests of this package: those of Kubernetes from the facts, with few rules of their kinds.
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import {
   behaviourFacts,
@@ -33,7 +33,7 @@ const defaultColumns = [
   ['Created At', 'date', '', 0],
 ] as const;
 
-/** Name, what is in it, and age, of a ConfigMap; of all others name and time of creation. */
+/** Returns name, contents and age of a ConfigMap; for all other kinds name and time of creation. */
 function cellsOf(id: string, object: DeepReadonly<UnstructuredObject>): readonly unknown[] {
   const { name = '', creationTimestamp } = object.metadata ?? {};
   if (id !== 'v1/configmaps') return [name, creationTimestamp ?? null];
@@ -41,7 +41,7 @@ function cellsOf(id: string, object: DeepReadonly<UnstructuredObject>): readonly
   return [name, Object.keys((object.data ?? {}) as object).length, age];
 }
 
-/** What some of the kinds say for themselves. */
+/** Rules of some kinds. */
 const rules: Readonly<Record<string, Omit<TypedKind, 'id'>>> = {
   'v1/endpoints': {
     deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
@@ -54,7 +54,7 @@ function factDefinition<T extends KubernetesObject>(kind: TypedKind<T>): Resourc
   return typedResource(kind, factKinds.facts(kind.id));
 }
 
-/** All that are stored, but for definitions of custom resources. */
+/** Returns all stored resources except definitions of custom resources. */
 export function factDefinitions(): ResourceDefinition[] {
   const { notStored } = storageKeyFacts();
   const stored = factKinds.ids().filter((id) => !notStored.includes(id) && !id.endsWith('/customresourcedefinitions'));

@@ -1,4 +1,4 @@
-// A kubelet, or a pod, for tests: real sockets, with TLS or without, that say what was asked and answer as the path tells them.
+// A kubelet or a pod for tests: real sockets, with or without TLS, which record requests and answer as the path says.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -28,7 +28,7 @@ export interface KubeletStandInOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Default: 200 and "logs". */
   readonly answer?: RequestListener;
-  /** Of a request for another protocol. Default: agrees, greets with "hello " and then says what it is told. */
+  /** Handles a request for another protocol. Default: agrees, greets with "hello " and then echoes. */
   readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 }
 
@@ -43,7 +43,7 @@ export async function startKubelet(options: KubeletStandInOptions = {}): Promise
   };
   const answer = options.answer ?? ((_request, response) => void response.end('logs'));
   const listener: RequestListener = (request, response) => {
-    // Who streams a body wants its answer before the end of it.
+    // A client that streams a body wants its answer before the body ends.
     if (request.url?.includes('stream') === true) return answer(request, response);
     void text(request).then(
       async (body) => {

@@ -1,9 +1,9 @@
-// A certificate for 127.0.0.1 that signs itself, for tests of TLS.
+// Makes a self-signed certificate for 127.0.0.1, for tests of TLS.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 
-/** PEM of certificate and key. `name`: "CN=alice+O=dev". */
+/** Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev". */
 export async function selfSigned(name: string): Promise<{ readonly cert: string; readonly key: string }> {
   const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(

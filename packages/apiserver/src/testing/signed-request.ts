@@ -1,5 +1,5 @@
-// A PKCS#10 request for tests: what a CertificateSigningRequest has to hold.
+// A PKCS#10 request for tests of CertificateSigningRequests.
 
-/** Base64 of PEM: of an EC key, for CN=bob, made by openssl. */
+/** Base64 of the PEM of a request for CN=bob with an EC key, made by openssl. */
 export const signedRequest =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISU1IQUNBUUF3RGpFTU1Bb0dBMVVFQXd3RFltOWlNRmt3RXdZSEtvWkl6ajBDQVFZSUtvWkl6ajBEQVFjRApRZ0FFdXZaK3UwclAvcllkWmt6NVB0NmU5bk1OaE40UDFMaTNTYXVEVHBsSkxRSU5UdGxRRkpwK0R4djZTelJGCkxJdENVVzMvUlhrakhldVJJU3M4VlZkTE9hQUFNQW9HQ0NxR1NNNDlCQU1DQTBnQU1FVUNJSEhJRi9uLzFnOFgKdHdQQTJ5Y0VUclJ2RzZ4dktWOFhsdFgrMDBGdDlrM2tBaUVBOTBWOXhUc1BzQytGWGdMT2ZadWhzUzk4ekZvQgpFMzYyaUgrbVFMbXB0YU09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=';

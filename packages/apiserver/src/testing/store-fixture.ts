@@ -12,10 +12,10 @@ import { GenericStore, type StoreHooks } from '../registry/store/generic-store.t
 
 export type OpenEngine = (options: { readonly dataDir: string }) => Promise<Engine & { close(): Promise<void> }>;
 
-/** Fields of a definition that a test wants otherwise. */
+/** Changes of a definition for a test. */
 export type DefinitionChanges = Partial<ResourceDefinition<UnstructuredObject>>;
 
-/** A definition with nothing special: ConfigMaps unless changed. */
+/** Returns a plain definition, of ConfigMaps unless changed. */
 export function testDefinition(changes: DefinitionChanges = {}): ResourceDefinition<UnstructuredObject> {
   const namespaced = changes.namespaced ?? true;
   return {
@@ -42,14 +42,14 @@ export function testDefinition(changes: DefinitionChanges = {}): ResourceDefinit
   };
 }
 
-/** As most built-in kinds: an update need not name a version. */
+/** A strategy like those of most built-in kinds: an update need not name a version. */
 export const unconditionalStrategy = { ...defaultStrategy, allowUnconditionalUpdate: true };
 
 /** The engine, the clock and the stores of one test. */
 export class StoreFixture {
   readonly clock = new VirtualClock();
   readonly engine: Engine;
-  /** A directory that goes away with the fixture. */
+  /** A directory that is removed with the fixture. */
   readonly dataDir: string;
   readonly #close: () => Promise<void>;
 
@@ -94,7 +94,7 @@ export class StoreFixture {
   }
 }
 
-/** A request of an administrator in namespace "default", with the warnings that it was given. */
+/** Returns the context of an administrator's request in namespace "default", with the warnings that it received. */
 export function testContext(changes: Partial<RequestContext> = {}): RequestContext & { readonly warnings: string[] } {
   const warnings: string[] = [];
   return {
@@ -109,7 +109,7 @@ export function testContext(changes: Partial<RequestContext> = {}): RequestConte
   };
 }
 
-/** The StatusError with which a call was refused. */
+/** Returns the StatusError that refused a call. */
 export async function refusal(promise: Promise<unknown>): Promise<StatusError> {
   const outcome = await promise.then(
     () => 'it was not refused',

@@ -1,4 +1,4 @@
-// A client for tests that asks for another protocol on a plain connection, and then speaks bytes.
+// A test client that asks for another protocol on a plain connection and then exchanges bytes.
 import { connect, type Socket } from 'node:net';
 import { adminToken } from './api-server-fixture.ts';
 

@@ -1,6 +1,6 @@
-// LargeObjectValidation: has large objects validated by a thread, which runs validation-thread.ts, so that the rules of kinds stay plain
-// functions and others are served meanwhile (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). One a server, handed
-// to its stores.
+// LargeObjectValidation has large objects validated by a thread that runs validation-thread.ts. The rules of kinds so
+// stay plain functions, and other requests are served meanwhile
+// (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). Each server has one and hands it to its stores.
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
@@ -12,12 +12,14 @@ import { JobThread } from '../schema/job-thread.ts';
 
 /** Longest time for one object. The slowest object of 3 MiB takes some two seconds of one core. */
 const maxValidationMs = 20_000;
-/** Longest time for the start. Loading the kinds takes a second of one core, and many times as long on a busy machine. */
+/**
+ * Longest time for the start. Loading the kinds takes a second of one core, and many times as long on a busy machine.
+ */
 const maxStartMs = 60_000;
-/** Largest heap of the thread, in MiB. Its code takes 50 of them, the largest object some 300. */
+/** Largest heap of the thread, in MiB. Its code takes 50 MiB, the largest object some 300 MiB. */
 const maxHeap = 768;
 
-/** What is posted to the thread. It holds texts, because objects would be copied value by value. */
+/** A message to the thread. It has texts, because objects would be copied value by value. */
 export interface ValidationJob {
   readonly origin: { readonly maker: string; readonly parts: string };
   readonly subresource: string;
@@ -31,8 +33,8 @@ export class LargeObjectValidation implements LargeValidation {
   readonly #texts = new WeakMap<object, string>();
 
   /**
-   * `newThread` starts a thread that runs `runValidationThread`; see {@link validationWorker}. It may throw: then who needs the thread
-   * is answered with 500.
+   * `newThread` starts a thread that runs `runValidationThread`; see {@link validationWorker}. It may throw; requests
+   * that need the thread are then answered with 500.
    */
   constructor(clock: Clock, newThread: () => Worker) {
     this.#thread = new JobThread({
@@ -59,7 +61,7 @@ export class LargeObjectValidation implements LargeValidation {
     return this.#thread.ask(job, signal);
   }
 
-  /** Ends the thread. Who waits for it is answered with 500. Idempotent. */
+  /** Ends the thread. Requests that wait for it are answered with 500. Idempotent. */
   close(): Promise<void> {
     return this.#thread.close();
   }
@@ -73,7 +75,7 @@ export class LargeObjectValidation implements LargeValidation {
   }
 }
 
-/** A thread of that file, with no more memory than it needs. */
+/** Returns a thread that runs the file, with a limit on its memory. */
 export function validationWorker(file: URL): Worker {
   return new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
 }

@@ -1,5 +1,6 @@
-// What the thread that validates large objects runs. It makes its own definitions, the same as the server's, from what it is told of
-// them. Started, fed and ended by large-object-validation.ts, one object at a time; the makers come from whoever knows the kinds.
+// The code of the thread that validates large objects. It makes its own definitions from their origins, equal to the
+// server's. large-object-validation.ts starts, feeds and ends it, one object at a time; the makers come from the
+// packages that know the kinds.
 import { parentPort } from 'node:worker_threads';
 import { type KubernetesObject, parseJson, type UnstructuredObject } from '@kapstan/api';
 import { tellFieldErrors } from '@kapstan/api/internal';
@@ -10,13 +11,13 @@ import type { ToldFindings } from '../registry/store/large-validation.ts';
 import { findingsOf } from '../registry/store/validation-run.ts';
 import type { ValidationJob } from './large-object-validation.ts';
 
-/** More than the headers of an answer hold. */
+/** The headers of an answer cannot hold more. */
 const maxWarnings = 1_000;
 
-/** Makes a definition from the parts of its origin, as JSON. Called for each object: it keeps what it will be asked for again. */
+/** Makes a definition from the parts of its origin, as JSON. It is called for each object and so caches its results. */
 export type DefinitionMaker = (parts: string) => ResourceDefinition;
 
-/** By the `maker` of a definition's origin. */
+/** Makers by the `maker` of a definition's origin. */
 export type DefinitionMakers = Readonly<Record<string, DefinitionMaker>>;
 
 function strategyOf(
@@ -49,7 +50,7 @@ function answer(
   };
 }
 
-/** Answers to the server for as long as the thread lives. Called once, at its start. */
+/** Answers the server for as long as the thread lives. Called once, at the thread's start. */
 export function runValidationThread(makers: DefinitionMakers): void {
   parentPort?.on('message', (job: ValidationJob) => parentPort?.postMessage(answer(makers, job)));
 }

@@ -1,5 +1,5 @@
-// AlwaysPullImages: every container asks its registry for the image, so that credentials count on nodes that have it already.
-// Source: plugin/pkg/admission/alwayspullimages.
+// AlwaysPullImages makes every container pull its image, so that credentials are checked even on nodes that have the
+// image. Source: plugin/pkg/admission/alwayspullimages.
 import type { DeepReadonly } from '@kapstan/api';
 import type { AdmissionAttributes, AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
@@ -17,7 +17,7 @@ export const alwaysPullImages: AdmissionPlugin = {
   },
 };
 
-/** An update that runs nothing new is left as it is: the policy of a pod cannot be changed. */
+/** An update without a new image is left alone, because the pull policy of a pod cannot be changed. */
 function bringsNoImage({ operation, oldObject }: AdmissionAttributes, pod: Pod): boolean {
   if (operation !== 'UPDATE' || oldObject === undefined) return false;
   const known = new Set(containersOf(oldObject as DeepReadonly<Pod>).map(({ image }) => image));

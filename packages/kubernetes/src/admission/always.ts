@@ -1,4 +1,5 @@
-// AlwaysAdmit and AlwaysDeny: what they say; for tests of clusters. Source: plugin/pkg/admission/admit, deny.
+// AlwaysAdmit and AlwaysDeny admit or refuse everything; for tests of clusters. Source: plugin/pkg/admission/admit,
+// deny.
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 import { refuse } from '@kapstan/apiserver/internal';
 

@@ -1,5 +1,5 @@
-// kubernetesAdmission: the plug-ins of kube-apiserver, as far as they are built, by whether they are on. Handed to an AdmissionChain.
-// Source: pkg/kubeapiserver/options DefaultOffAdmissionPlugins.
+// kubernetesAdmission makes the plug-ins of kube-apiserver that are built here, those on by default and the others.
+// Handed to an AdmissionChain. Source: pkg/kubeapiserver/options DefaultOffAdmissionPlugins.
 
 import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
 import { ObjectReader } from '@kapstan/apiserver';
@@ -70,7 +70,7 @@ export const admissionPluginNames: readonly string[] = [
   'AlwaysDeny',
 ];
 
-/** On unless they are switched off. */
+/** Plug-ins that are on unless disabled. */
 function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): AdmissionPlugin[] {
   const reader = new ObjectReader(catalog);
   return [
@@ -90,7 +90,7 @@ function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): Ad
   ];
 }
 
-/** Off unless they are switched on. */
+/** Plug-ins that are off unless enabled. */
 function optionalPlugins({ catalog, authorizer }: PluginPorts): AdmissionPlugin[] {
   const reader = new ObjectReader(catalog);
   return [

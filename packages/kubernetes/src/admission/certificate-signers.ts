@@ -1,5 +1,5 @@
-// CertificateApproval, CertificateSigning, ClusterTrustBundleAttest: beside the right to write, they ask for that to speak for the
-// signer whom the object names. Source: plugin/pkg/admission/certificates, pkg/certauthorization.
+// CertificateApproval, CertificateSigning, ClusterTrustBundleAttest require, besides the permission to write, that to
+// act for the signer named in the object. Source: plugin/pkg/admission/certificates, pkg/certauthorization.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -21,16 +21,16 @@ type Fields = DeepReadonly<{
 interface SignerRule {
   readonly name: string;
   readonly groupResource: string;
-  /** Absent = all. */
+  /** Absent = all subresources. */
   readonly subresource?: string;
   readonly operations: readonly AdmissionOperation[];
-  /** On signers. */
+  /** The verb on signers. */
   readonly verb: string;
-  /** Whose signer counts: a request cannot change it, so the present one; of a bundle the new one. */
+  /** Object whose signer counts: the present one of a request, because it cannot change; the new one of a bundle. */
   readonly signerOf: 'object' | 'oldObject';
-  /** False: nothing that needs the right has changed. Default: always true. */
+  /** Returns false when nothing has changed that needs the permission. Default: always true. */
   concerns?(next: Fields, old: Fields | undefined): boolean;
-  /** In the refusal, before the signer's name. */
+  /** Text in the refusal before the signer's name. */
   readonly act: string;
 }
 
@@ -90,7 +90,7 @@ async function requireSigner(rule: SignerRule, authorizer: Authorizer, attribute
   throw refuse(attributes, `user not permitted to ${rule.act} signerName ${JSON.stringify(signerName)}`);
 }
 
-/** For the signer by its name, or for all of its domain: "example.com/*". Source: IsAuthorizedForSignerName. */
+/** Checks the signer by its name, or all signers of its domain: "example.com/*". Source: IsAuthorizedForSignerName. */
 async function mayActFor(
   authorizer: Authorizer,
   { user, verb, signerName }: { readonly user: UserInfo; readonly verb: string; readonly signerName: string },
@@ -113,7 +113,7 @@ async function mayActFor(
   return false;
 }
 
-/** What the garbage collector and a migration of stored objects write. Source: rbac.IsOnlyMutatingGCFields. */
+/** True for writes of the garbage collector and of storage migration. Source: rbac.IsOnlyMutatingGCFields. */
 function changesOwnersOnly(next: Fields, old: Fields): boolean {
   const rest = ({ metadata, ...fields }: Fields): unknown => {
     const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...kept } = metadata ?? {};

@@ -1,4 +1,4 @@
-// CertificateSubjectRestriction: nobody asks for a client certificate of those who may do everything.
+// CertificateSubjectRestriction refuses requests for client certificates of system:masters, who may do everything.
 // Source: plugin/pkg/admission/certificates/subjectrestriction.
 
 import type { AdmissionAttributes, AdmissionPlugin } from '@kapstan/apiserver';

@@ -1,4 +1,4 @@
-// DefaultStorageClass and DefaultIngressClass: a claim or an ingress that names no class gets the one marked as default.
+// DefaultStorageClass and DefaultIngressClass give claims and ingresses that name no class the one marked as default.
 // Source: plugin/pkg/admission/storage/storageclass/setdefault, plugin/pkg/admission/network/defaultingressclass.
 
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
@@ -8,12 +8,12 @@ import { isAbout } from '@kapstan/apiserver/internal';
 
 interface ClassRule {
   readonly name: string;
-  /** What gets a class. */
+  /** The resource that gets a class. */
   readonly group: string;
   readonly resource: string;
-  /** Member of its spec that names the class. */
+  /** Member of its spec with the name of the class. */
   readonly field: string;
-  /** Annotation that names a class in the old way. */
+  /** Older annotation with the name of a class. */
   readonly oldAnnotation: string;
   readonly classes: GroupVersionResource;
   /** Annotations that mark the default. */
@@ -65,7 +65,7 @@ function isDefault(rule: ClassRule, candidate: DeepReadonly<UnstructuredObject>)
   return rule.defaultAnnotations.some((annotation) => annotations[annotation] === 'true');
 }
 
-/** The youngest of several defaults; of equally old ones the first by name. */
+/** Returns the newest of several defaults; if equally old, the first by name. */
 function newest(classes: readonly DeepReadonly<UnstructuredObject>[]): DeepReadonly<UnstructuredObject> | undefined {
   const age = (candidate: DeepReadonly<UnstructuredObject>): string => candidate.metadata?.creationTimestamp ?? '';
   const name = (candidate: DeepReadonly<UnstructuredObject>): string => candidate.metadata?.name ?? '';

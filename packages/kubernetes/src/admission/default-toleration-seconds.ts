@@ -1,5 +1,5 @@
-// DefaultTolerationSeconds: a pod stays five minutes on a node that is not ready or cannot be reached.
-// Source: plugin/pkg/admission/defaulttolerationseconds.
+// DefaultTolerationSeconds lets pods stay five minutes on a node that is not ready or unreachable. Source:
+// plugin/pkg/admission/defaulttolerationseconds.
 import type { AdmissionAttributes, AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
 import { podSpecOf, type Toleration } from './pod-fields.ts';
@@ -21,7 +21,7 @@ export const defaultTolerationSeconds: AdmissionPlugin = {
   },
 };
 
-/** An empty key or effect stands for all. */
+/** An empty key or effect matches all. */
 function covers({ key = '', effect = '' }: Toleration, wanted: string): boolean {
   return (key === '' || key === wanted) && (effect === '' || effect === 'NoExecute');
 }

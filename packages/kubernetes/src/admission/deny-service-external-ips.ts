@@ -1,5 +1,5 @@
-// DenyServiceExternalIPs: services may keep and give up the external addresses that they have, and take no others.
-// Source: plugin/pkg/admission/network/denyserviceexternalips.
+// DenyServiceExternalIPs lets services keep or drop the external addresses that they have, but not add any. Source:
+// plugin/pkg/admission/network/denyserviceexternalips.
 
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout, refuse } from '@kapstan/apiserver/internal';

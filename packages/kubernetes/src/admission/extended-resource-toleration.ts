@@ -1,5 +1,5 @@
-// ExtendedResourceToleration: a pod that asks for an extended resource tolerates the taint that keeps its nodes for such pods.
-// Source: plugin/pkg/admission/extendedresourcetoleration.
+// ExtendedResourceToleration lets a pod that requests an extended resource tolerate the taint that reserves nodes for
+// such pods. Source: plugin/pkg/admission/extendedresourcetoleration.
 
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';

@@ -1,4 +1,5 @@
-// LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone. Source: plugin/pkg/admission/antiaffinity.
+// LimitPodHardAntiAffinityTopology lets a pod keep others off its node, but not off a whole zone. Source:
+// plugin/pkg/admission/antiaffinity.
 import { forbidden } from '@kapstan/api/errors';
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';

@@ -1,4 +1,5 @@
-// NamespaceAutoProvision: a namespace comes into being with the first object in it. Source: plugin/pkg/admission/namespace/autoprovision.
+// NamespaceAutoProvision creates a namespace with the first object in it. Source:
+// plugin/pkg/admission/namespace/autoprovision.
 import { isAlreadyExists } from '@kapstan/api';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader, ResourceCatalog } from '@kapstan/apiserver';
 import { refuse } from '@kapstan/apiserver/internal';
@@ -16,7 +17,7 @@ export function namespaceAutoProvision(reader: ObjectReader, catalog: ResourceCa
   };
 }
 
-/** In the server's own name: the user need not be allowed to make namespaces. */
+/** Creates the namespace as the server, because the user need not have permission to create namespaces. */
 async function provide(catalog: ResourceCatalog, attributes: AdmissionAttributes): Promise<void> {
   const { context, namespace: name } = attributes;
   const { group, version, resource } = namespaces;

@@ -1,4 +1,4 @@
-// NamespaceExists: nothing is written or deleted in a namespace that is not there. Source: plugin/pkg/admission/namespace/exists.
+// NamespaceExists refuses writes and deletions in a missing namespace. Source: plugin/pkg/admission/namespace/exists.
 
 import { notFound } from '@kapstan/api/errors';
 import type { GroupVersionResource } from '@kapstan/api/internal';
@@ -6,7 +6,7 @@ import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapsta
 
 export const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 
-/** A namespace has its own name as the one that it is in. */
+/** A request about a namespace has that namespace's own name as its namespace. */
 export function isOfNamespaces({ resource }: AdmissionAttributes): boolean {
   return resource.group === '' && resource.resource === 'namespaces';
 }

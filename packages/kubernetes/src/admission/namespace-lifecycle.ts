@@ -1,5 +1,5 @@
-// NamespaceLifecycle: nothing new in a namespace that is not there or on its way out; some namespaces stay for ever.
-// Source: apiserver plugin/namespace/lifecycle.
+// NamespaceLifecycle refuses new objects in a namespace that is missing or being deleted, and protects some namespaces
+// from deletion. Source: apiserver plugin/namespace/lifecycle.
 
 import { type Clock, StatusError } from '@kapstan/api';
 import { forbidden, notFound } from '@kapstan/api/errors';
@@ -9,14 +9,14 @@ import { refuse } from '@kapstan/apiserver/internal';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const immortal: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
-/** For so long after a deletion a cached namespace is not believed, in milliseconds. */
+/** For this long after a deletion, in milliseconds, a namespace is read live instead of from the cache. */
 const liveLookupMs = 30_000;
 
 export class NamespaceLifecycle implements AdmissionPlugin {
   readonly name = 'NamespaceLifecycle';
   readonly #reader: ObjectReader;
   readonly #clock: Clock;
-  /** Name of a namespace that was asked to go → when that may be forgotten. */
+  /** Names of recently deleted namespaces, and when to forget them. */
   readonly #deleted = new Map<string, number>();
 
   constructor(reader: ObjectReader, clock: Clock) {
@@ -58,12 +58,12 @@ export class NamespaceLifecycle implements AdmissionPlugin {
   }
 }
 
-/** Its answer tells nothing of the namespace, so whether that is there is not told either. */
+/** A review's answer does not reveal whether the namespace exists, so neither may a refusal. */
 function isAccessReview({ group, resource }: GroupVersionResource): boolean {
   return group === 'authorization.k8s.io' && resource === 'localsubjectaccessreviews';
 }
 
-/** The 403 with a cause that clients can recognise. */
+/** Returns the 403 with a cause that clients can recognise. */
 function terminating(attributes: AdmissionAttributes): StatusError {
   const { namespace } = attributes;
   const why = `unable to create new content in namespace ${namespace} because it is being terminated`;

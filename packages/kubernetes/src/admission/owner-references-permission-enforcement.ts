@@ -1,5 +1,6 @@
-// OwnerReferencesPermissionEnforcement: who names an owner might have it deleted with the owner, so he must be allowed to delete; who
-// holds an owner's deletion up must be allowed to set its finalizers. Source: plugin/pkg/admission/gc.
+// OwnerReferencesPermissionEnforcement: naming an owner may cause the object's deletion, so it needs permission to
+// delete the object; blocking an owner's deletion needs permission to set the owner's finalizers. Source:
+// plugin/pkg/admission/gc.
 
 import type { DeepReadonly, KubernetesObject, OwnerReference } from '@kapstan/api';
 import { parseApiVersion } from '@kapstan/api/internal';
@@ -19,7 +20,7 @@ type Question = Omit<Extract<AuthorizationAttributes, { type: 'resource' }>, 'ty
 const cannotBlock =
   "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
 
-/** Asked first: it needs no look at the owners' kinds. */
+/** Asked first, because it does not depend on the owners' kinds. */
 const anyFinalizers: Question = {
   verb: 'update',
   group: '*',
@@ -42,7 +43,7 @@ export function ownerReferencesPermissionEnforcement(
       const [next, old] = [ownersOf(object), ownersOf(oldObject)];
       if (jsonEqual(next, old)) return;
       const ask = askOf(authorizer, attributes.context.user);
-      // Who creates an object might as well not have done so.
+      // Creating an object with an owner causes no harm: it could as well not have been created.
       const why = operation === 'CREATE' ? undefined : await ask(deletionOf(attributes));
       if (why !== undefined) throw refuse(attributes, `cannot set an ownerRef on a resource you can't delete: ${why}`);
       const blocked = new Set(old.filter(isBlocking).map(({ uid }) => uid));
@@ -54,7 +55,7 @@ export function ownerReferencesPermissionEnforcement(
   };
 }
 
-/** Resolves with why not; undefined = he may. */
+/** Resolves to the reason of the refusal; undefined = allowed. */
 type Ask = (question: Question) => Promise<string | undefined>;
 
 function askOf(authorizer: Authorizer, user: UserInfo): Ask {
@@ -75,7 +76,7 @@ async function requireFinalizers(
   }
 }
 
-/** Old kubelets spoil these; the strategy keeps the owners. */
+/** Old kubelets send wrong owners here; the strategy keeps the right ones. */
 function isPodStatus({ resource, subresource }: AdmissionAttributes): boolean {
   return resource.group === '' && resource.resource === 'pods' && subresource === 'status';
 }
@@ -92,7 +93,7 @@ function deletionOf({ resource, subresource, namespace, name }: AdmissionAttribu
   return { verb: 'delete', ...resource, subresource, namespace, name };
 }
 
-/** One a resource of the owner's kind. Throws when there is no such kind. */
+/** Returns one question per resource of the owner's kind. Throws when there is no such kind. */
 function questionsAbout(
   catalog: ResourceCatalog,
   attributes: AdmissionAttributes,
@@ -115,7 +116,7 @@ function questionsAbout(
     version,
     resource,
     subresource: 'finalizers',
-    // An owner in a namespace is in that of its dependent.
+    // A namespaced owner is in the namespace of its dependent.
     namespace: namespaced ? attributes.namespace : '',
     name,
   }));

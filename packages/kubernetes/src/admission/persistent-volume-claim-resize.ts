@@ -1,5 +1,5 @@
-// PersistentVolumeClaimResize: a bound claim grows where its storage class says that volumes do.
-// Source: plugin/pkg/admission/storage/persistentvolume/resize.
+// PersistentVolumeClaimResize lets a bound claim grow only if its storage class allows expansion. Source:
+// plugin/pkg/admission/storage/persistentvolume/resize.
 
 import type { DeepReadonly } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';

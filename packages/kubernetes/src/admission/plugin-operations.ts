@@ -1,5 +1,5 @@
-// What the plug-ins that are built are asked about; those from elsewhere are asked about everything. Used by built-in-plugins.ts.
-// Source: their admission.NewHandler.
+// The operations for which the built plug-ins are called; those from elsewhere are called for all. Used by
+// built-in-plugins.ts. Source: their admission.NewHandler.
 import type { AdmissionOperation } from '@kapstan/apiserver';
 import { allOperations } from '@kapstan/apiserver';
 
@@ -10,7 +10,7 @@ const updates: Operations = ['UPDATE'];
 const writes: Operations = ['CREATE', 'UPDATE'];
 const changes: Operations = ['CREATE', 'UPDATE', 'DELETE'];
 
-/** By the name of each that is built. */
+/** Operations by the plug-in's name. */
 export const operations: ReadonlyMap<string, Operations> = new Map([
   ['AlwaysAdmit', allOperations],
   ['AlwaysDeny', allOperations],
@@ -38,7 +38,7 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['PodTopologyLabels', creates],
 ]);
 
-/** Throws TypeError for one that is not listed: it would never be asked about what it is there to refuse. */
+/** Throws TypeError for a plug-in that is not listed, because it would never be called. */
 export function operationsOf(name: string): Operations {
   const listed = operations.get(name);
   if (listed === undefined) throw new TypeError(`what the admission plug-in ${name} is asked about is not listed`);

@@ -1,4 +1,4 @@
-// The few fields of pods and nodes that the built-in plug-ins read and fill.
+// The few fields of pods and nodes that the built-in plug-ins read and set.
 import type { KubernetesObject } from '@kapstan/api';
 
 export interface Toleration {
@@ -33,7 +33,7 @@ export interface PodSpec {
   imagePullSecrets?: { name?: string }[];
 }
 
-/** The spec of a pod, made when absent: validation comes later and will say that it is empty. */
+/** Returns the spec of a pod; makes it when absent, because validation comes later and will report that it is empty. */
 export function podSpecOf(pod: KubernetesObject): PodSpec {
   const fields = pod as { spec?: PodSpec };
   fields.spec ??= {};

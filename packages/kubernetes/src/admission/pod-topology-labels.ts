@@ -1,4 +1,5 @@
-// PodTopologyLabels: a pod bears the zone and the region of its node. Source: plugin/pkg/admission/podtopologylabels.
+// PodTopologyLabels copies the zone and region labels of its node to a pod. Source:
+// plugin/pkg/admission/podtopologylabels.
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
@@ -22,7 +23,7 @@ async function admit(reader: ObjectReader, attributes: AdmissionAttributes): Pro
   }
 }
 
-/** A pod that is created on its node, or bound to it. A binding comes as the update of the pod that it is here. */
+/** True for a pod created on a node or bound to it. A binding arrives here as an update of the pod. */
 function isAssignment(attributes: AdmissionAttributes): boolean {
   const { resource, subresource, operation } = attributes;
   if (isAbout(attributes, '', 'pods')) return operation === 'CREATE';

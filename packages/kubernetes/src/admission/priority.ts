@@ -1,5 +1,5 @@
-// Priority: turns the class that a pod names, or the default one, into numbers; one default class only.
-// Source: plugin/pkg/admission/priority.
+// Priority sets a pod's priority from the class that it names, or from the default class, and allows one default class
+// only. Source: plugin/pkg/admission/priority.
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
@@ -21,7 +21,10 @@ interface PriorityClass extends KubernetesObject {
 
 const systemClasses: readonly string[] = ['system-node-critical', 'system-cluster-critical'];
 
-/** Those of a deleteCollection are not named. Source: registry/scheduling/priorityclass/storage REST.Delete. */
+/**
+ * A deleteCollection names no class, so it is not checked. Source: registry/scheduling/priorityclass/storage
+ * REST.Delete.
+ */
 function refuseSystemClass(attributes: AdmissionAttributes): void {
   if (!systemClasses.includes(attributes.name)) return;
   throw refuse(attributes, 'this is a system priority class and cannot be deleted');
@@ -72,7 +75,7 @@ export class Priority implements AdmissionPlugin {
     spec.preemptionPolicy = preemptionPolicy;
   }
 
-  /** The named class, or the default one; undefined when the pod names none and there is no default. */
+  /** Returns the named class, or the default one; undefined when the pod names none and there is no default. */
   async #classOf(
     attributes: AdmissionAttributes,
     { priorityClassName = '' }: PodSpec,
@@ -86,7 +89,7 @@ export class Priority implements AdmissionPlugin {
     return found as DeepReadonly<PriorityClass>;
   }
 
-  /** Should a race have left several, the one with the lowest value. */
+  /** If a race has left several defaults, the one with the lowest value counts. */
   async #default(): Promise<DeepReadonly<PriorityClass> | undefined> {
     const classes = (await this.#reader.list(priorityClasses)) as readonly DeepReadonly<PriorityClass>[];
     const defaults = classes.filter((candidate) => candidate.globalDefault === true);
@@ -94,7 +97,7 @@ export class Priority implements AdmissionPlugin {
   }
 }
 
-/** An update that leaves out what was filled in at creation does not change it. */
+/** An update that omits what the creation set does not change it. */
 function keep(spec: PodSpec, old: DeepReadonly<PodSpec>): void {
   if (spec.priority === undefined && old.priority !== undefined) spec.priority = old.priority;
   if (spec.preemptionPolicy === undefined && old.preemptionPolicy !== undefined) {

@@ -1,4 +1,4 @@
-// RuntimeClass: a pod gets the overhead and the place of the class that it names, and may claim no other overhead.
+// RuntimeClass gives a pod the overhead and the scheduling of the class that it names, and refuses any other overhead.
 // Source: plugin/pkg/admission/runtimeclass.
 
 import { type DeepReadonly, deepCopy, StatusError } from '@kapstan/api';
@@ -53,13 +53,13 @@ async function classOf(
   if (name === undefined) return undefined;
   requireName(name);
   const target = { namespace: '', name };
-  // The cache may not have heard of it yet.
+  // The cache may not have the class yet.
   const found = (await reader.get(classes, target, 'cached')) ?? (await reader.get(classes, target, 'live'));
   if (found !== undefined) return found as Class;
   throw refuse(attributes, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
 }
 
-/** A name that no object can have: Kubernetes' client refuses it, which shows as an internal error. */
+/** Kubernetes' client refuses a name that no object can have, which shows as an internal error. */
 function requireName(name: string): void {
   const errors = nameIsPathSegment(name, false);
   if (name !== '' && errors.length === 0) return;
@@ -94,7 +94,7 @@ async function setScheduling(attributes: AdmissionAttributes, spec: PodSpec, { s
   if (tolerations.length > 0) spec.tolerations = (await runInTurns(copyInSlices(tolerations))) as Toleration[];
 }
 
-/** However the amounts are written. */
+/** Compares amounts however they are written. */
 function isSameOverhead(a: Overhead = {}, b: Overhead = {}): boolean {
   const amounts = Object.entries(a);
   const others = new Map(Object.entries(b));

@@ -1,4 +1,5 @@
-// ServiceAccount: each pod runs as an account that exists, with its token mounted. Source: plugin/pkg/admission/serviceaccount.
+// ServiceAccount gives each pod an existing account and mounts the account's token. Source:
+// plugin/pkg/admission/serviceaccount.
 
 import { type Clock, type DeepReadonly, delay, type UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
@@ -11,10 +12,10 @@ const defaultAccount = 'default';
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 const volumePrefix = 'kube-api-access-';
-/** One hour and seven seconds: tells such tokens from those that somebody asked for. */
+/** One hour and seven seconds, which tells these tokens from those that somebody requested. */
 const tokenSeconds = 3607;
 
-/** A controller makes the default account of a new namespace: it is waited for. */
+/** Attempts to find the default account of a new namespace, which a controller makes. */
 const defaultAttempts = 10;
 const retryMs = 100;
 
@@ -53,7 +54,7 @@ export class ServiceAccount implements AdmissionPlugin {
     }
   }
 
-  /** A mirror of a pod that a node runs by itself has no rights in the cluster. */
+  /** A mirror of a static pod has no rights in the cluster. */
   validate(attributes: AdmissionAttributes): void {
     const { object, operation } = attributes;
     if (!isAbout(attributes, '', 'pods') || operation !== 'CREATE' || object === undefined) return;
@@ -78,7 +79,7 @@ export class ServiceAccount implements AdmissionPlugin {
     throw refuse(attributes, why);
   }
 
-  /** Into each container that mounts nothing there yet. */
+  /** Mounts the token in each container that mounts nothing there yet. */
   #mountToken(spec: PodSpec): void {
     const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].filter(
       (container) => !(container.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath),

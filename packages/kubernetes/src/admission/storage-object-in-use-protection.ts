@@ -1,5 +1,5 @@
-// StorageObjectInUseProtection: claims, volumes and classes of volume attributes stay until nothing uses them; controllers take
-// the finalizer away. Source: plugin/pkg/admission/storage/storageobjectinuseprotection.
+// StorageObjectInUseProtection adds a finalizer to claims, volumes and volume attributes classes; controllers remove it
+// when the object is no longer in use. Source: plugin/pkg/admission/storage/storageobjectinuseprotection.
 import { formatGroupResource } from '@kapstan/api/internal';
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 

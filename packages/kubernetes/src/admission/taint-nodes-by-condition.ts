@@ -1,4 +1,4 @@
-// TaintNodesByCondition: a new node takes no pods until it is ready. Source: plugin/pkg/admission/nodetaint.
+// TaintNodesByCondition keeps pods off a new node until it is ready. Source: plugin/pkg/admission/nodetaint.
 import type { AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout } from '@kapstan/apiserver/internal';
 

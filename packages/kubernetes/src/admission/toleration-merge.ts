@@ -1,6 +1,6 @@
-// Merges two lists of tolerations and leaves out those that another one covers. Used by runtime-class.ts. Both lists may be long, so
-// tolerations are looked up by what they cover; MergeTolerations compares each of them with all others.
-// Source: pkg/util/tolerations MergeTolerations.
+// Merges two lists of tolerations and drops those that another one covers. Used by runtime-class.ts. Both lists may be
+// long, so tolerations are looked up by what they cover, while Kubernetes compares each with all others. Source:
+// pkg/util/tolerations MergeTolerations.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { eachInSlices, type SlicedWork } from '@kapstan/api/internal';
@@ -24,7 +24,7 @@ export function* mergeTolerations(first: readonly Given[], second: readonly Give
   return merged;
 }
 
-/** A toleration that is left out here still covers those before it. */
+/** A toleration that is dropped here still covers those before it. */
 function* notCoveredLater(all: Given[]): SlicedWork<Given[]> {
   const later = new Covers();
   const left: Given[] = [];
@@ -44,8 +44,8 @@ interface Cover {
 /** Tolerations by the key, value and effect that they cover. Source: isSuperset. */
 class Covers {
   /**
-   * The two different tolerations of each slot that tolerate longest. Two are enough: one of them may be the toleration that is
-   * asked about, which does not count, and the other lasts at least as long as all the rest.
+   * For each slot the two different tolerations that last longest. Two suffice: if one is the toleration in question,
+   * which does not count, the other lasts at least as long as all the rest.
    */
   readonly #longest = new Map<string, readonly Cover[]>();
 
@@ -59,7 +59,7 @@ class Covers {
     this.#longest.set(slot, [...others, cover].sort(longestFirst).slice(0, 2));
   }
 
-  /** Whether a toleration that differs from this one covers it. */
+  /** True when a toleration other than this one covers it. */
   coversByOther(narrow: Given): boolean {
     const { key, operator, value = '', effect } = narrow;
     const identity = identityOf(narrow);
@@ -74,15 +74,15 @@ class Covers {
   }
 }
 
-/** Tolerations with other operators cover themselves alone. */
+/** Tolerations with any other operator cover only themselves. */
 const wideOperators: ReadonlySet<string> = new Set(['Exists', 'Equal', '']);
 
-/** `value` is undefined for all values; no effect stands for all effects. */
+/** `value` is undefined for all values; an empty effect stands for all effects. */
 function slotOf(key = '', value: string | undefined, effect = ''): string {
   return `${quoted(key)}${quoted(effect)}${value === undefined ? '' : quoted(value)}`;
 }
 
-/** Only "NoExecute" has a time that counts. */
+/** Only for "NoExecute" the time counts. */
 function secondsOf({ effect, tolerationSeconds }: Given): number {
   return effect === 'NoExecute' ? (tolerationSeconds ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
 }
@@ -96,7 +96,7 @@ function identityOf(toleration: Given): string {
   return `${quoted(key)}${quoted(operator)}${quoted(value)}${quoted(effect)}${tolerationSeconds}`;
 }
 
-/** With its length in front, so that texts that follow each other cannot be taken for others. */
+/** Prefixes a text with its length, so that joined texts stay distinct. */
 function quoted(text: string): string {
   return `${text.length}:${text}`;
 }

@@ -29,7 +29,7 @@ function validateWithWildcard(at: Field, list: readonly string[], others: string
 /** "pods", "pods/log", "pods/*", "*\/scale", "*", "*\/*". Source: validateResources. */
 function validateResources(at: Field, resources: readonly string[]): void {
   if (resources.length === 0) at.required();
-  // Of the names without a subresource the last one counts.
+  // If several names have no subresource, the last one counts.
   const last = resources.findLast((name) => name !== '' && !name.includes('/'));
   const whole = new Set<string>();
   const everywhere = new Set<string>();
@@ -51,7 +51,7 @@ function validateResources(at: Field, resources: readonly string[]): void {
 
 const maxConditions = 64;
 
-/** What the expressions say is not looked at. Source: validateMatchConditions. */
+/** Expressions are not checked. Source: validateMatchConditions. */
 export function validateMatchConditions(at: Field, conditions: readonly DeepReadonly<MatchCondition>[] = []): void {
   if (conditions.length > maxConditions) at.tooMany(conditions.length, maxConditions);
   const names = new Set<string>();

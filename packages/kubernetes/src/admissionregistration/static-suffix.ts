@@ -1,5 +1,5 @@
-// Names that files of admission configuration have to themselves, in clusters that read such files.
-// Source: pkg/apis/admissionregistration/validation WarningsForStaticSuffix.
+// Warns of names reserved for admission configuration from files, in clusters that read such files. Source:
+// pkg/apis/admissionregistration/validation WarningsForStaticSuffix.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 
 const suffix = '.static.k8s.io';

@@ -1,5 +1,5 @@
-// Reviews of identity: whose token this is, and who one is oneself. Virtual resources over the token authenticators.
-// Source: pkg/registry/authentication (1.36).
+// Reviews of identity: who owns a token (TokenReview), and who the caller is (SelfSubjectReview). Virtual resources
+// over the token authenticators. Source: pkg/registry/authentication (1.36).
 import { type Clock, formatTime } from '@kapstan/api';
 import { badRequest, internalError } from '@kapstan/api/errors';
 import type { ServedResource, TokenAuthenticationOptions, UserInfo, VirtualStoreOptions } from '@kapstan/apiserver';
@@ -12,7 +12,7 @@ export interface IdentityReviewsOptions extends VirtualStoreOptions {
   readonly clock: Clock;
 }
 
-/** The two resources of authentication.k8s.io/v1. */
+/** Returns the two resources of authentication.k8s.io/v1. */
 export function identityReviews(options: IdentityReviewsOptions): ServedResource[] {
   return [
     virtualResource(tokenReviews(options.tokens), options),

@@ -1,4 +1,4 @@
-// What a review of access must look like. Source: pkg/apis/authorization/validation (1.36).
+// Validates reviews of access. Source: pkg/apis/authorization/validation (1.36).
 import type { DeepReadonly } from '@kapstan/api';
 import { type FieldError, invalid, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
@@ -12,12 +12,12 @@ import type {
   SubjectAccessReviewSpec,
 } from '@kapstan/kinds/authorization.k8s.io/v1';
 
-/** Throws 422. */
+/** Throws 422 when the spec is invalid. */
 export function requireSelfReview(spec: DeepReadonly<SelfSubjectAccessReviewSpec>): void {
   refuse(collectFieldErrors((root) => validateTarget(root.child('spec'), spec)));
 }
 
-/** Throws 422. */
+/** Throws 422 when the review is invalid. */
 export function requireReview(review: DeepReadonly<SubjectAccessReview>): void {
   refuse(
     collectFieldErrors((root) => {
@@ -27,7 +27,7 @@ export function requireReview(review: DeepReadonly<SubjectAccessReview>): void {
   );
 }
 
-/** Throws 422. */
+/** Throws 422 when the review is invalid. */
 export function requireLocalReview(review: DeepReadonly<LocalSubjectAccessReview>): void {
   const { spec, metadata } = review;
   refuse(
@@ -77,12 +77,12 @@ function validateTarget(at: Field, spec: DeepReadonly<SelfSubjectAccessReviewSpe
   if (resourceAttributes !== undefined) validateSelectors(at.child('resourceAttributes'), resourceAttributes);
 }
 
-/** The struct as Go shows it: with the names of its fields. */
+/** Returns the path with the names of Go's fields, as Kubernetes shows it. */
 function shownPath({ nonResourceAttributes }: DeepReadonly<SelfSubjectAccessReviewSpec>): unknown {
   return { Path: nonResourceAttributes?.path ?? '', Verb: nonResourceAttributes?.verb ?? '' };
 }
 
-/** The order of a requirement's errors is not the same for both. */
+/** The two selectors have the errors of a requirement in different orders. */
 function validateSelectors(at: Field, { fieldSelector, labelSelector }: DeepReadonly<ResourceAttributes>): void {
   validateSelector(at.child('fieldSelector'), fieldSelector, (place, requirement) => {
     if (requirement.key === '') place.child('key').required('must be specified');
@@ -115,7 +115,7 @@ function validateSelector(
   at.child('requirements').each(requirements, (requirement, place) => validateTerm(place, requirement));
 }
 
-/** An unknown operator may be that of a newer client: the requirement is passed over later. */
+/** An unknown operator may be that of a newer client, so the requirement is ignored later. */
 function validateCount(at: Field, { operator, values = [] }: Requirement): void {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
     at.required("must be specified when `operator` is 'In' or 'NotIn'");

@@ -1,5 +1,5 @@
-// Reviews of access: whether a user, or the one who asks, may do something, and all that one may do. Virtual resources
-// over the Authorizer. Source: pkg/registry/authorization (1.36).
+// Reviews of access: whether a user, or the caller, may do something, and everything that the caller may do. Virtual
+// resources over the Authorizer. Source: pkg/registry/authorization (1.36).
 import type { DeepReadonly } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import type {
@@ -21,7 +21,7 @@ import { type VirtualKind, virtualResource } from '../builtin/virtual-resource.t
 import { requireLocalReview, requireReview, requireSelfReview } from './access-review-validation.ts';
 import { reviewedSelectors, selectorError } from './review-selectors.ts';
 
-/** The four resources of authorization.k8s.io/v1. */
+/** Returns the four resources of authorization.k8s.io/v1. */
 export function accessReviews(authorizer: Authorizer, options: VirtualStoreOptions = {}): ServedResource[] {
   return [
     virtualResource(subjectAccessReviews(authorizer), options),
@@ -68,7 +68,7 @@ function selfSubjectRulesReviews(authorizer: Authorizer): VirtualKind<SelfSubjec
       const status = {
         resourceRules: resourceRules.map((rule) => ({ ...rule, verbs: [...rule.verbs] })),
         nonResourceRules: nonResourceRules.map((rule) => ({ ...rule, verbs: [...rule.verbs] })),
-        // Without a way to list its rules an authorizer may allow more than is shown.
+        // An authorizer that cannot list its rules may allow more than is shown.
         incomplete: rules?.incomplete ?? true,
         ...(evaluationError === undefined ? {} : { evaluationError }),
       };
@@ -97,7 +97,7 @@ function userOf({ user = '', uid, groups = [], extra }: DeepReadonly<SubjectAcce
   return { name: user, groups, ...(uid ? { uid } : {}), ...(extra === undefined ? {} : { extra }) };
 }
 
-/** Source: authorization/util AuthorizationAttributesFrom: no version means all of them. */
+/** No version means all of them. Source: authorization/util AuthorizationAttributesFrom. */
 function attributesOf(spec: DeepReadonly<SubjectAccessReviewSpec>, user: UserInfo): AuthorizationAttributes {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
   if (resource === undefined) return { type: 'path', user, verb: path?.verb ?? '', path: path?.path ?? '' };

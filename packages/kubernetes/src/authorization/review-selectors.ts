@@ -1,5 +1,6 @@
-// The selectors in a review of access, as authorizers see them, and what of them could not be understood and so does not count.
-// RBAC looks at none. Source: pkg/registry/authorization/util (ResourceAttributesFrom, BuildEvaluationError).
+// Reads the selectors of a review of access as authorizers see them, and reports terms that were not understood and do
+// not count. RBAC ignores selectors. Source: pkg/registry/authorization/util (ResourceAttributesFrom,
+// BuildEvaluationError).
 
 import { type DeepReadonly, labelSelectorFrom, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
 import type { FieldRequirement, LabelRequirement } from '@kapstan/api/internal';
@@ -19,7 +20,7 @@ type SelectorAttributes = Pick<
   'fieldSelector' | 'labelSelector'
 >;
 
-/** Those that are there, and select something. */
+/** Returns the selectors that are present and select something. */
 export function reviewedSelectors(attributes: DeepReadonly<ResourceAttributes>): SelectorAttributes {
   const fields = termsOf(attributes.fieldSelector, {
     parse: (text) => parseFieldSelector(text).requirements,
@@ -32,7 +33,7 @@ export function reviewedSelectors(attributes: DeepReadonly<ResourceAttributes>):
   return { ...(fields && { fieldSelector: fields }), ...(labels && { labelSelector: labels }) };
 }
 
-/** The evaluationError of the review; undefined when there is none. */
+/** Returns the evaluationError of the review; undefined when there is none. */
 export function selectorError({ fieldSelector, labelSelector }: SelectorAttributes): string | undefined {
   const faults = [...faultOf('fieldSelector', fieldSelector), ...faultOf('labelSelector', labelSelector)];
   return faults.length === 0 ? undefined : faults.join('; ');
@@ -63,7 +64,7 @@ function termsOf<T>(
   return { requirements: known, ...(error && { error }) };
 }
 
-/** Fields are compared with one value, or not at all. Throws TypeError. */
+/** Fields can only be compared with a single value. Throws TypeError. */
 function readFieldTerm({ key, operator, values = [] }: Term): FieldRequirement {
   const [value, ...others] = values;
   if (others.length > 0) throw new TypeError('fieldSelectors do not yet support multiple values');
@@ -78,7 +79,7 @@ const fieldOperators: ReadonlyMap<string, FieldRequirement['operator']> = new Ma
   ['NotIn', '!='],
 ]);
 
-/** Throws TypeError. */
+/** Throws TypeError for a malformed term. */
 function readLabelTerm(term: Term): LabelRequirement {
   const [requirement] = labelSelectorFrom({ matchExpressions: [term] }).requirements;
   return requirement as LabelRequirement;

@@ -8,7 +8,7 @@ import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal
 import { changeScaled, collectFieldErrors, scaleTable } from '@kapstan/apiserver/internal';
 import { kubernetesTypes } from '../builtin/kubernetes-types.ts';
 
-/** What a kind can be scaled by. */
+/** How a kind is scaled. */
 export interface ScaledKind<T extends KubernetesObject> {
   readonly resource: { readonly group: string; readonly resource: string };
   read(object: DeepReadonly<T>): { readonly replicas: number; readonly current: number; readonly selector: string };
@@ -64,7 +64,7 @@ function applyScale<T extends KubernetesObject>(kind: ScaledKind<T>, object: T, 
   if (errors.length > 0) throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata?.name ?? '', errors);
   refuseOtherUid(kind, object, scale);
   kind.write(object, replicas);
-  // A version in the scale is a precondition on the object. Source: scaleUpdatedObjectInfo.
+  // A resourceVersion in the scale is a precondition on the object. Source: scaleUpdatedObjectInfo.
   if (scale.metadata?.resourceVersion)
     object.metadata = { ...object.metadata, resourceVersion: scale.metadata.resourceVersion };
   return object;

@@ -1,8 +1,8 @@
-// Lists of completion indexes: "1,3-5,7". Source: pkg/apis/batch/validation validateIndexesFormat.
+// Parses lists of completion indexes: "1,3-5,7". Source: pkg/apis/batch/validation validateIndexesFormat.
 
 type Interval = readonly [number, number];
 
-/** How many indexes the list holds, or what is wrong with it. */
+/** Returns how many indexes the list has, or what is wrong with it. */
 export function countIndexes(text: string, completions: number): number | string {
   if (text === '') return 0;
   let last: number | undefined;
@@ -18,7 +18,7 @@ export function countIndexes(text: string, completions: number): number | string
   return total;
 }
 
-/** The first index that both lists hold; parts that cannot be read hold none. */
+/** Returns the first index in both lists; parts that cannot be read have none. */
 export function commonIndex(one: string, other: string, completions: number): number | undefined {
   const intervals = (text: string): Interval[] =>
     text === ''
@@ -27,7 +27,7 @@ export function commonIndex(one: string, other: string, completions: number): nu
           const interval = parseInterval(part, completions);
           return typeof interval === 'string' ? [] : [interval];
         });
-  // Lists are valid only when they rise, so that one walk along both finds what they share.
+  // Valid lists rise, so one walk along both finds a common index.
   const [ours, others] = [intervals(one).sort(byStart), intervals(other).sort(byStart)];
   let index = 0;
   for (const [first, end] of ours) {

@@ -1,4 +1,4 @@
-// Rules for what a job counts as failed or done early. Above: job-spec.ts. Source: pkg/apis/batch/validation
+// Rules for when a job counts as failed, or as done early. Used by job-spec.ts. Source: pkg/apis/batch/validation
 // validatePodFailurePolicy, validateSuccessPolicy.
 import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
@@ -14,7 +14,7 @@ const maxExitCodes = 255;
 const maxSuccessRules = 20;
 const maxSucceededIndexesBytes = 64 * 1024;
 
-/** Go's %q of a list. */
+/** Formats a list like Go's %q. */
 const quoted = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
 export function validateFailurePolicy(at: Field, spec: ReadonlySpec): void {
@@ -28,7 +28,7 @@ export function validateFailurePolicy(at: Field, spec: ReadonlySpec): void {
 
 interface PolicyContext {
   readonly spec: ReadonlySpec;
-  /** Of the containers and init containers. */
+  /** Names of the containers and init containers. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -113,7 +113,7 @@ function validateSuccessRule(at: Field, rule: DeepReadonly<SuccessPolicyRule>, c
   }
 }
 
-/** The number of indexes; 0 when they cannot be read. */
+/** Returns the number of indexes; 0 when they cannot be read. */
 function validateSucceededIndexes(at: Field, text: string, completions: number): number {
   if (Buffer.byteLength(text) > maxSucceededIndexesBytes) at.tooLong(maxSucceededIndexesBytes);
   const count = countIndexes(text, completions);

@@ -7,7 +7,10 @@ import { validatePodTemplate } from '../core/pods/pod-spec-validation.ts';
 import { domainPathErrors } from '../validation/value-rules.ts';
 import { validateFailurePolicy, validateSuccessPolicy } from './job-policies.ts';
 
-/** Source: SetDefaults_Job. Not those of a cron job's template, which are set when the job is made. */
+/**
+ * Sets the defaults of a job, but not of a cron job's template, which get them when the job is made. Source:
+ * SetDefaults_Job.
+ */
 export function setJobSpecDefaults(spec: JobSpec): void {
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1;
   spec.parallelism ??= 1;
@@ -67,7 +70,7 @@ function validateCompletionMode(at: Field, spec: DeepReadonly<Partial<JobSpec>>)
 
 const maxIndexedParallelism = 100_000;
 const maxFailedIndexes = 100_000;
-/** From so many completions on, those with a backoff limit per index are held shorter. */
+/** Jobs with a backoff limit per index have tighter limits from this many completions on. */
 const manyCompletions = 100_000;
 const maxOfMany = 10_000;
 

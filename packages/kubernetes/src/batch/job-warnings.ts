@@ -1,4 +1,4 @@
-// Warnings about what a job does, alone or in a cron job. Source: pkg/api/job/warnings.go.
+// Warnings about the spec of a job, alone or in a cron job. Source: pkg/api/job/warnings.go.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { JobSpec } from '@kapstan/kinds/batch/v1';
 import { templateWarnings } from '../core/pods/pod-warnings.ts';
@@ -8,7 +8,7 @@ const muchParallelism = 10_000;
 const manyIndexes =
   'In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail';
 
-/** On a create, and on an update that changed something. `path`: that of the job's spec. */
+/** Returns warnings for a create, and for an update that changed the spec. `path` is that of the job's spec. */
 export function jobSpecWarnings(
   path: string,
   spec: DeepReadonly<JobSpec> | undefined,

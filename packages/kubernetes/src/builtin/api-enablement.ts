@@ -1,15 +1,19 @@
-// ApiEnablement: which built-in resources are served: all of stable versions, but for what --runtime-config says of them.
-// Source: apiserver server/options/api_enablement.go, server/resourceconfig/helpers.go and server/storage/resource_config.go.
+// ApiEnablement says which built-in resources are served: all of stable versions, unless --runtime-config says
+// otherwise. Source: apiserver server/options/api_enablement.go, server/resourceconfig/helpers.go and
+// server/storage/resource_config.go.
 import { type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
 import { discoveryFacts } from '@kapstan/kinds/facts';
 
-/** --runtime-config: "apps/v1", "apps/v1/deployments", "api/beta" … → "true", "false" or, for versions and resources, "" for true. */
+/**
+ * --runtime-config as a map, from "apps/v1", "apps/v1/deployments", "api/beta" … to "true", "false" or, for versions
+ * and resources, "" for true.
+ */
 export type RuntimeConfig = ReadonlyMap<string, string>;
 
-/** Not among the facts: no Kubernetes of today has it. Served for the sake of old clients that roll deployments back. */
+/** Missing in the facts, because no present Kubernetes has it. Served for old clients that roll deployments back. */
 const historic = 'extensions/v1beta1/deployments';
 
-/** What a pattern turns on or off, in the order in which they are applied: the later ones win. */
+/** What each pattern turns on or off, in the order of application; later ones win. */
 const patterns: ReadonlyMap<string, RegExp> = new Map([
   ['api/all', /^/],
   ['api/ga', /^v\d+$/],
@@ -22,7 +26,7 @@ export class ApiEnablement {
   readonly #versions = new Map<string, boolean>();
   readonly #resources = new Map<string, boolean>();
 
-  /** Throws TypeError with kube-apiserver's words for what is wrong with the config. */
+  /** Throws TypeError with kube-apiserver's text when the config is invalid. */
   constructor(config: RuntimeConfig = new Map()) {
     const { versions } = knownApis();
     const given = completed(config);
@@ -37,7 +41,7 @@ export class ApiEnablement {
     }
   }
 
-  /** A resource by itself before its version. */
+  /** The setting of a resource counts before that of its version. */
   isServed({ group, version, resource }: GroupVersionResource): boolean {
     const groupVersion = `${group}/${version}`;
     return this.#resources.get(`${groupVersion}/${resource}`) ?? this.#versions.get(groupVersion) === true;
@@ -52,7 +56,7 @@ export class ApiEnablement {
   }
 }
 
-/** What is set in the config and changes nothing, because this server has no such thing: for warnings. */
+/** Returns warnings about settings that change nothing, because this server has no such resource. */
 export function idleRuntimeConfig(config: RuntimeConfig): readonly string[] {
   const { versions, resources } = knownApis();
   const unbuilt = [...versions].filter(([, isBuilt]) => !isBuilt).map(([version]) => version);
@@ -60,14 +64,14 @@ export function idleRuntimeConfig(config: RuntimeConfig): readonly string[] {
     const pattern = patterns.get(key);
     if (pattern === undefined) {
       const isUnknown = key.split('/').length === 3 && !resources.has(key);
-      return isUnknown ? [`"${key}" is no built-in resource`] : [];
+      return isUnknown ? [`"${key}" is not a built-in resource`] : [];
     }
     const off = value === 'true' ? unbuilt.filter((version) => pattern.test(versionOf(version))) : [];
-    return off.length === 0 ? [] : [`${key}=true leaves off what this server has not: ${off.join(', ')}`];
+    return off.length === 0 ? [] : [`${key}=true has no effect on what this server does not have: ${off.join(', ')}`];
   });
 }
 
-/** "group/version" → whether it is built here; and all "group/version/resource" that are. */
+/** Whether each "group/version" is built here, and all "group/version/resource" that are. */
 interface KnownApis {
   readonly versions: ReadonlyMap<string, boolean>;
   readonly resources: ReadonlySet<string>;
@@ -88,7 +92,10 @@ function knownApis(): KnownApis {
   return { versions, resources };
 }
 
-/** Old names of the core group's version; "api/legacy" says nothing any more. Source: controlplane options Complete. */
+/**
+ * Translates old names of the core group's version; "api/legacy" has no meaning any more. Source: controlplane options
+ * Complete.
+ */
 function completed(config: RuntimeConfig): Map<string, string> {
   const given = new Map<string, string>();
   for (const [key, value] of config) {
@@ -111,7 +118,7 @@ function validationError(config: ReadonlyMap<string, string>, versions: Readonly
   return unknown.size === 0 ? '' : `unknown api groups ${[...unknown].sort().join(',')}`;
 }
 
-/** Throws for a version that is not known or not built, for a value that is none and for a kind in the place of a resource. */
+/** Throws for a version that is unknown or not built, for an invalid value, and for a kind in place of a resource. */
 function preferenceOf(key: string, value: string, versions: ReadonlyMap<string, boolean>): boolean {
   const [group = '', version = '', resource] = key.split('/');
   const isBuilt = versions.get(`${group}/${version}`);
@@ -132,7 +139,7 @@ function parseBoolean(key: string, text: string): boolean {
   throw new TypeError(`invalid value of ${key}: ${text}, err: ${reason}`);
 }
 
-/** "apps/v1", "v1" of the core group. */
+/** Returns "apps/v1", or "v1" for the core group. */
 function shown(key: string): string {
   const [group = '', version = ''] = key.split('/');
   return group === '' ? version : `${group}/${version}`;

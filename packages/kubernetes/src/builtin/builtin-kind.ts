@@ -1,32 +1,32 @@
-// BuiltinKind: what one folder says about its resource. builtin-resource.ts adds the facts.
+// BuiltinKind: what the folder of a resource says about it. builtin-resource.ts adds the facts.
 import type { Clock, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { ResourceStore } from '@kapstan/apiserver';
 import type { TypedKind, ValidationPolicy } from '@kapstan/apiserver/internal';
 import type { NodePortRange, NodePortRegistry } from './node-port-registry.ts';
 import type { TokenIssuer } from './token-issuer.ts';
 
-/** One built-in resource; `id` is as the facts name it. */
+/** One built-in resource; `id` is its name in the facts. */
 export type BuiltinKind<T extends KubernetesObject = UnstructuredObject> = TypedKind<T>;
 
-/** What the built-in kinds need of the server around them. */
+/** What built-in kinds need from the server. */
 export interface BuiltinServer {
   readonly clock: Clock;
-  /** Stores of other resources: eviction looks at disruption budgets. Undefined when not served. */
+  /** Returns the store of another resource: eviction reads disruption budgets. Undefined when it is not served. */
   findStore(group: string, version: string, resource: string): ResourceStore<UnstructuredObject> | undefined;
-  /** "10.96.0.0/12" */
+  /** For example "10.96.0.0/12". */
   readonly serviceClusterIpRange: string;
   readonly serviceNodePortRange: NodePortRange;
-  /** Which of them are taken. */
+  /** Records the taken node ports. */
   readonly nodePorts: NodePortRegistry;
-  /** From 0 to 1, 1 excluded: where the search for a free address or port begins. */
+  /** Returns a number in [0, 1) that decides where the search for a free address or port begins. */
   readonly random: () => number;
   /** Absent = serviceaccounts/token is refused with 501. */
   readonly tokens?: TokenIssuer;
   readonly policy: ValidationPolicy;
-  /** How long events are kept (`--event-ttl`); 0 = for ever. */
+  /** How long events are kept (`--event-ttl`), in seconds; 0 = forever. */
   readonly eventTtlSeconds: number;
-  /** Types of addresses under which a kubelet is looked for, the best first (`--kubelet-preferred-address-types`). */
+  /** Node address types to try for a kubelet, in order of preference (`--kubelet-preferred-address-types`). */
   readonly kubeletAddressTypes: readonly string[];
-  /** The addresses of a host. Rejects as node:dns does. */
+  /** Returns the addresses of a host. Rejects as node:dns does. */
   lookupHost(host: string): Promise<readonly string[]>;
 }

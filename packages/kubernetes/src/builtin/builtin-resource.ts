@@ -1,4 +1,4 @@
-// The definition of one built-in resource: its BuiltinKind and what the facts say of it.
+// Makes the definition of a built-in resource from its BuiltinKind and its facts.
 import type { KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { KindFacts, ResourceFacts, ValidationPolicy } from '@kapstan/apiserver/internal';
@@ -17,7 +17,7 @@ export const builtinKinds: KindCatalogue = new KindCatalogue({
   table: builtinTable,
 });
 
-/** Throws TypeError when the facts do not know the resource or its kind. */
+/** Throws TypeError when the facts lack the resource or its kind. */
 export function defineBuiltin<T extends KubernetesObject>(
   kind: BuiltinKind<T>,
   policy?: ValidationPolicy,
@@ -25,12 +25,12 @@ export function defineBuiltin<T extends KubernetesObject>(
   return typedResource(kind, builtinKinds.facts(kind.id, policy));
 }
 
-/** What the facts say about the kind of a resource: "apps/v1/deployments", "v1/pods". Throws TypeError for what they do not know. */
+/** Returns the facts of a resource's kind: "apps/v1/deployments", "v1/pods". Throws TypeError when there are none. */
 export function kindFactsOf(id: string, policy?: ValidationPolicy): KindFacts {
   return builtinKinds.kindFacts(id, policy);
 }
 
-/** All that the facts say of a resource. Throws TypeError for one that they do not know. */
+/** Returns all facts of a resource. Throws TypeError when there are none. */
 export function builtinFacts(id: string, policy?: ValidationPolicy): ResourceFacts {
   return builtinKinds.facts(id, policy);
 }

@@ -1,4 +1,5 @@
-// kubernetesTypes: the types of the built-in kinds, made from the facts of @kapstan/kinds. The schemas of their definitions name it.
+// kubernetesTypes: the types of the built-in kinds, made from the facts of @kapstan/kinds. The schemas of their
+// definitions refer to it.
 
 import { TypeRegistry } from '@kapstan/apiserver/internal';
 import { goTypeFacts, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
@@ -8,9 +9,9 @@ export const kubernetesTypes: TypeRegistry = new TypeRegistry({
   schemas: schemaFacts,
   protobuf: protobufFacts,
   goTypes: goTypeFacts,
-  // Kept in stores, but not served.
+  // Kinds that are stored but not served.
   messageKinds: new Map([['v1/RangeAllocation', 'core.v1.RangeAllocation']]),
   retiredKinds,
-  // Of the maps of amounts only those of resource.k8s.io are no ResourceList.
+  // Maps of amounts are ResourceLists, except those of resource.k8s.io.
   isResourceList: (definition) => !definition.startsWith('resource.'),
 });

@@ -1,17 +1,20 @@
-// NodePortRegistry: where the node ports that are taken are written down. A port of the server; core/services/node-ports.ts works with it.
+// NodePortRegistry records the taken node ports. A port of the server, used by core/services/node-ports.ts.
 import type { KubernetesObject } from '@kapstan/api';
 
 /** Source: core/v1 RangeAllocation. */
 export interface RangeAllocation extends KubernetesObject {
-  /** "30000-32767" */
+  /** For example "30000-32767". */
   range: string;
-  /** Base64. */
+  /** The bitmap in base64. */
   data: string | null;
 }
 
-/** Where the ports are written down. */
+/** The record of taken ports. */
 export interface NodePortRegistry {
-  /** Reads, changes and writes; `change` runs again when somebody else wrote meanwhile. What it throws is what is rejected with. */
+  /**
+   * Reads, changes and writes the record. `change` runs again when somebody else wrote meanwhile; an error that it
+   * throws rejects.
+   */
   update(change: (present: RangeAllocation | undefined) => RangeAllocation): Promise<void>;
 }
 

@@ -1,11 +1,14 @@
-// Kinds that kube-apiserver 1.36 can still decode in versions that it serves no longer, or that are no resource: a body of one
-// is refused for its version or its kind, not as unknown. Part of kubernetes-types.ts.
+// Kinds that kube-apiserver 1.36 can decode although it no longer serves their version, or they are no resource. A body
+// of one is refused for its version or kind, and not as unknown. Part of kubernetes-types.ts.
 
 const workloads = 'ControllerRevision Deployment Scale StatefulSet';
 const roles = 'ClusterRole ClusterRoleBinding Role RoleBinding';
 const priorities = 'FlowSchema PriorityLevelConfiguration';
 
-/** Source: AllKnownTypes of legacyscheme of Kubernetes 1.36.3, apiextensions and kube-aggregator; lists have names of their own. */
+/**
+ * The kinds of each apiVersion; lists have names of their own. Source: AllKnownTypes of legacyscheme of Kubernetes
+ * 1.36.3, apiextensions and kube-aggregator.
+ */
 const kinds: readonly (readonly [apiVersion: string, kinds: string])[] = [
   ['v1', 'List PodStatusResult RangeAllocation SerializedReference'],
   ['admissionregistration.k8s.io/v1alpha1', 'MutatingAdmissionPolicy MutatingAdmissionPolicyBinding'],
@@ -40,7 +43,7 @@ const kinds: readonly (readonly [apiVersion: string, kinds: string])[] = [
   ['storage.k8s.io/v1beta1', 'CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment'],
 ];
 
-/** By apiVersion. */
+/** Retired kinds by apiVersion. */
 export const retiredKinds: ReadonlyMap<string, readonly string[]> = new Map(
   kinds.map(([apiVersion, names]) => [apiVersion, names.split(' ')]),
 );

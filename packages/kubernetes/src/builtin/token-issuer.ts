@@ -1,5 +1,6 @@
-// TokenIssuer: the port that signs tokens of service accounts, and what is in them. Implemented by
-// core/serviceaccounts/service-account-tokens.ts, used by token-subresource.ts. Source: pkg/serviceaccount/claims.go (1.36).
+// TokenIssuer: the port that signs tokens of service accounts, and the claims in them. Implemented by
+// core/serviceaccounts/service-account-tokens.ts, used by token-subresource.ts. Source: pkg/serviceaccount/claims.go
+// (1.36).
 
 /** An object as a token names it. */
 export interface TokenReference {
@@ -11,16 +12,16 @@ export interface TokenReference {
 export interface KubernetesClaims {
   readonly namespace: string;
   readonly serviceaccount: TokenReference;
-  /** Objects that the token lives no longer than. */
+  /** Objects whose deletion ends the token. */
   readonly pod?: TokenReference;
   readonly secret?: TokenReference;
   readonly node?: TokenReference;
-  /** Seconds since 1970: from then on its holder should have fetched a new one. */
+  /** Seconds since 1970 after which its holder should have fetched a new token. */
   readonly warnafter?: number;
 }
 
 export interface TokenClaims {
-  /** By which the token is known in what is recorded of requests. Default: a new one. */
+  /** Identifies the token in the audit log. Default: a new id. */
   readonly id?: string;
   readonly audiences: readonly string[];
   /** Seconds since 1970. */
@@ -31,8 +32,8 @@ export interface TokenClaims {
 }
 
 export interface TokenIssuer {
-  /** For whom tokens are when their request names nobody. */
+  /** Audiences of tokens whose request names none. */
   readonly apiAudiences: readonly string[];
-  /** A JWT in compact form. */
+  /** Returns a JWT in compact form. */
   issue(claims: TokenClaims): Promise<string>;
 }

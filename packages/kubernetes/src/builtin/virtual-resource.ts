@@ -4,21 +4,21 @@ import type { ServedResource } from '@kapstan/apiserver';
 import { type VirtualRules, VirtualStore, type VirtualStoreOptions } from '@kapstan/apiserver';
 import { defineBuiltin } from './builtin-resource.ts';
 
-/** What is created through it and what that is answered with, or what can be read. What is absent is refused with 405. */
+/** How creates are answered, or what can be read. Verbs without a function answer 405. */
 export interface VirtualKind<T extends KubernetesObject = KubernetesObject> extends VirtualRules<T> {
-  /** As the facts name it: "v1/bindings". */
+  /** Name in the facts, for example "v1/bindings". */
   readonly id: string;
   /** Warning sent with every answer. */
   readonly deprecationWarning?: string;
 }
 
-/** Throws TypeError when the facts do not know the kind, or know it as a stored one. */
+/** Throws TypeError when the facts lack the kind or have it as a stored one. */
 export function virtualResource<T extends KubernetesObject>(
   { id, deprecationWarning, ...rules }: VirtualKind<T>,
   options: VirtualStoreOptions = {},
 ): ServedResource {
   const definition = defineBuiltin({ id, ...(deprecationWarning === undefined ? {} : { deprecationWarning }) });
   if (definition.storagePrefix !== '') throw new TypeError(`${id} is stored`);
-  // As in defineBuiltin: the server handles all kinds alike.
+  // As in defineBuiltin, the static type ends here, because the server handles all kinds alike.
   return { definition, store: new VirtualStore(rules as unknown as VirtualRules, definition, options) };
 }

@@ -1,5 +1,5 @@
-// What the proxies of pods, services and nodes have in common: all methods, and the rest of the URL. Where they lead is said
-// by registry/core/{pods,services,nodes}.
+// The common part of the proxies of pods, services and nodes, which take all methods and the rest of the URL.
+// registry/core/{pods,services,nodes} say where they lead.
 import type { KubernetesObject } from '@kapstan/api';
 import type { Connecter, ObjectSubresource } from '@kapstan/apiserver/internal';
 

@@ -1,4 +1,4 @@
-// Rules that the workload kinds share: selector, template, counts of a status. Source: pkg/apis/apps/validation.
+// Rules that the workload kinds share: selector, template, counts in the status. Source: pkg/apis/apps/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -12,7 +12,10 @@ interface SelectedTemplate {
   readonly template?: DeepReadonly<PodTemplateSpec>;
 }
 
-/** A selector is required, valid, not empty, and selects the template's labels. `at` is the spec; `kind` as in the texts. */
+/**
+ * The selector must be present, valid, not empty, and select the template's labels. `at` is the spec; `kind` as in the
+ * texts.
+ */
 export function validateSelectorAndTemplate(
   at: Field,
   spec: SelectedTemplate,
@@ -23,7 +26,7 @@ export function validateSelectorAndTemplate(
   if (selector === undefined || selector === null) place.required();
   else {
     validateLabelSelector(place, selector);
-    // Kubernetes says deployment for replica sets, too.
+    // For replica sets Kubernetes says deployment, too.
     const shown = kind === 'replicaset' ? 'deployment' : kind;
     if (isEmptySelector(selector)) place.invalid(goLabelSelector(selector), `empty selector is invalid for ${shown}`);
   }
@@ -39,7 +42,7 @@ export function isEmptySelector(selector: DeepReadonly<LabelSelector>): boolean 
   return Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions?.length ?? 0) === 0;
 }
 
-/** A template whose pods run for ever. */
+/** Checks a template whose pods run forever. */
 export function validateTemplate(
   at: Field,
   template: DeepReadonly<PodTemplateSpec> | undefined,
@@ -57,14 +60,14 @@ export function validateTemplate(
 
 function validateRunsForever(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined, owner: string): void {
   const policy = template?.spec?.restartPolicy ?? '';
-  // An unknown policy was told already.
+  // An unknown policy has been reported already.
   if (policy === 'OnFailure' || policy === 'Never') at.child('restartPolicy').notSupported(policy, ['Always']);
   if (template?.spec?.activeDeadlineSeconds !== undefined) {
     at.child('activeDeadlineSeconds').forbidden(`activeDeadlineSeconds in ${owner} is not Supported`);
   }
 }
 
-/** `spec.selector` may never change. Source: ValidateImmutableField. */
+/** `spec.selector` must never change. Source: ValidateImmutableField. */
 export function validateSelectorUnchanged(
   at: Field,
   next: DeepReadonly<LabelSelector> | undefined,
@@ -86,7 +89,7 @@ interface ReplicaCounts {
   readonly collisionCount?: number;
 }
 
-/** The counts that are parts of `replicas`; a kind may have others beside them. */
+/** The counts that are parts of `replicas`; a kind may have further ones. */
 const partsOf = {
   deployment: ['updatedReplicas', 'readyReplicas', 'availableReplicas'],
   replicaset: ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'],
@@ -100,7 +103,7 @@ const otherCounts = [
   'collisionCount',
 ] as const;
 
-/** None is negative, and none of the parts is more than the whole. Source: ValidateDeploymentStatus and its like. */
+/** Counts must not be negative, and no part greater than the whole. Source: ValidateDeploymentStatus and its like. */
 export function validateReplicaCounts(at: Field, kind: keyof typeof partsOf, status: ReplicaCounts | undefined): void {
   const parts = partsOf[kind];
   for (const name of [...otherCounts, ...parts]) at.child(name).nonNegative(status?.[name]);
@@ -115,7 +118,7 @@ export function validateReplicaCounts(at: Field, kind: keyof typeof partsOf, sta
   }
 }
 
-/** Names of revisions are made with this count: it never goes back. Source: IsDecremented. */
+/** Names of revisions contain this count, so it must never decrease. Source: IsDecremented. */
 export function validateCollisions(at: Field, next: ReplicaCounts | undefined, old: ReplicaCounts | undefined): void {
   const count = next?.collisionCount;
   const before = old?.collisionCount;

@@ -1,5 +1,5 @@
-// Conditions of flow schemas and priority levels: named, and each name once.
-// Source: pkg/apis/flowcontrol/validation ValidateFlowSchemaStatus, ValidatePriorityLevelConfigurationStatus.
+// Conditions of flow schemas and priority levels: each must have a name, and no name may repeat. Source:
+// pkg/apis/flowcontrol/validation ValidateFlowSchemaStatus, ValidatePriorityLevelConfigurationStatus.
 import type { Field } from '@kapstan/apiserver/internal';
 
 export function validateConditions(at: Field, conditions: readonly { readonly type?: string }[] | undefined): void {

@@ -1,5 +1,5 @@
-// The flow schemas and priority levels that every cluster has, each with the one spec it may have.
-// Source: pkg/apis/flowcontrol/internalbootstrap, pkg/apis/flowcontrol/validation.
+// The flow schemas and priority levels that every cluster has, each with its only allowed spec. Source:
+// pkg/apis/flowcontrol/internalbootstrap, pkg/apis/flowcontrol/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -34,14 +34,14 @@ const catchAllLevel: PriorityLevelConfigurationSpec = {
   limited: { nominalConcurrencyShares: 5, lendablePercent: 0, limitResponse: { type: 'Reject' } },
 };
 
-/** `at` is the spec, `name` that of the object. */
+/** `at` is the spec, `name` the object's. */
 export function validateMandatorySchema(at: Field, spec: DeepReadonly<FlowSchemaSpec> | undefined, name: string): void {
   const wanted = flowSchemaSpecs.get(name);
   if (wanted !== undefined && !jsonEqual(spec, wanted))
     at.invalid(spec, `spec of '${name}' must equal the fixed value`);
 }
 
-/** What is lent of the exempt level is for the cluster to say. */
+/** The cluster may choose how much the exempt level lends. */
 export function validateMandatoryLevel(
   at: Field,
   spec: Partial<DeepReadonly<PriorityLevelConfigurationSpec>>,

@@ -1,12 +1,12 @@
-// References to an object of any kind, of ingresses and their classes.
-// Source: pkg/apis/networking/validation validateIngressTypedLocalObjectReference.
+// References of ingresses and their classes to objects of any kind. Source: pkg/apis/networking/validation
+// validateIngressTypedLocalObjectReference.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { pathSegmentErrors } from '@kapstan/apiserver/internal';
 
 interface TypedReference {
-  /** Go writes null for a group that nobody set. */
+  /** Go writes null for a group that was not set. */
   readonly apiGroup?: string | null;
   readonly kind?: string;
   readonly name?: string;

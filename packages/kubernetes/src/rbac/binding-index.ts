@@ -1,13 +1,13 @@
-// BindingIndex: the bindings of one namespace, or of the cluster, by who they are for. Kept by rbac-policy.ts: a request
-// looks at the bindings of its user and groups alone, however many others there are.
+// BindingIndex holds the bindings of one namespace, or of the cluster, by subject. Kept by rbac-policy.ts: a request
+// needs only the bindings of its user and groups, however many others there are.
 import type { DeepReadonly } from '@kapstan/api';
 import type { UserInfo } from '@kapstan/apiserver';
 import type { RoleBinding, Subject } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 
-/** Of the cluster or of a namespace: they look alike. */
+/** A binding of the cluster or of a namespace; both have the same form. */
 export type Binding = DeepReadonly<RoleBinding>;
 
-/** A binding that is for the user, and the first of its subjects through which it is. */
+/** A binding that applies to the user, and the first of its subjects that matches. */
 export interface BindingMatch {
   readonly binding: Binding;
   readonly subject: DeepReadonly<Subject>;
@@ -18,7 +18,7 @@ export class BindingIndex {
   readonly #byName = new Map<string, Binding>();
   readonly #bySubject = new Map<string, Map<string, Binding>>();
 
-  /** `namespace`: of the bindings, "" for those of the cluster. */
+  /** `namespace` is that of the bindings, "" for those of the cluster. */
   constructor(namespace: string) {
     this.#namespace = namespace;
   }
@@ -49,7 +49,7 @@ export class BindingIndex {
     }
   }
 
-  /** By name, so that of several that allow the same one is always named as the reason. */
+  /** Returns the matches by name, so that the same one of several is always named as the reason. */
   matching(user: UserInfo): readonly BindingMatch[] {
     const keys = [userKey(user.name), ...user.groups.map(groupKey)];
     const found = new Map<string, Binding>();
@@ -68,7 +68,7 @@ export class BindingIndex {
     return (binding.subjects ?? []).flatMap((subject) => this.#keyOf(subject) ?? []);
   }
 
-  /** Undefined for a subject that nobody is. A service account is the user by whose name it comes. */
+  /** Returns undefined for a subject that matches nobody. A service account is matched by its user name. */
   #keyOf({ kind, name, namespace }: DeepReadonly<Subject>): string | undefined {
     if (kind === 'User') return userKey(name);
     if (kind === 'Group') return groupKey(name);

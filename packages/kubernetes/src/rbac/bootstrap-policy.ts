@@ -1,5 +1,5 @@
-// The roles and bindings that every server keeps in its store: those of Kubernetes 1.36, brought up to date at each start.
-// Source: pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
+// The roles and bindings that every server keeps in its store: those of Kubernetes 1.36, updated at each start. Source:
+// pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
 import {
   deepCopy,
   isAlreadyExists,
@@ -15,16 +15,16 @@ import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { reconciledBinding, reconciledRole } from './role-reconciliation.ts';
 
-/** Others may write at the same time: this often one object is looked at anew before it is given up. */
+/** Attempts per object, because others may write at the same time. */
 const maxAttempts = 4;
 
-/** The one step of an object: what to write in place of the present one. */
+/** Returns what to write in place of the present object. */
 type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
 
 /**
- * Creates what is missing and adds what is missing in what is there; an object whose annotation
- * `rbac.authorization.kubernetes.io/autoupdate` is "false" stays as it is. The namespaces of the roles have to be there.
- * Tries every object before it rejects with what failed first.
+ * Creates missing objects and adds what is missing in present ones. An object whose annotation
+ * `rbac.authorization.kubernetes.io/autoupdate` is "false" stays as it is. The namespaces of the roles must exist. It
+ * tries every object before it rejects with the first failure.
  */
 export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<void> {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
@@ -38,7 +38,7 @@ export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<
   for (const result of results.flat()) if (result.status === 'rejected') throw result.reason;
 }
 
-/** One result an object. What is there is listed once: at most starts nothing is to be done. */
+/** Returns one result per object. Present ones are listed once, because at most starts there is nothing to do. */
 async function bringAll<T extends KubernetesObject>(
   client: ResourceClient,
   kind: Resource<T>,
@@ -68,7 +68,7 @@ class BootstrapObject<T extends KubernetesObject> {
     this.#reconcile = reconcile;
   }
 
-  /** `known`: what was read before, undefined where there was nothing. */
+  /** `known`: the object read before; undefined when there was none. */
   async bring(known: T | undefined): Promise<void> {
     let present = known;
     for (let attempt = 1; ; attempt++) {
@@ -95,14 +95,20 @@ class BootstrapObject<T extends KubernetesObject> {
   }
 }
 
-/** Roles that were edited in clusters before 1.9, when these were not gathered from others yet. Source: ClusterRolesToAggregate. */
+/**
+ * Roles that may have been edited in clusters before 1.9, when they were not aggregated yet. Source:
+ * ClusterRolesToAggregate.
+ */
 const gatheredFrom = [
   ['admin', 'system:aggregate-to-admin'],
   ['edit', 'system:aggregate-to-edit'],
   ['view', 'system:aggregate-to-view'],
 ] as const;
 
-/** Before 1.14 one binding was for both: who was taken out of it, or added, is so in the new one. Source: ClusterRoleBindingsToSplit. */
+/**
+ * Before 1.14 one binding was for both; changes of its subjects are taken over into the new one. Source:
+ * ClusterRoleBindingsToSplit.
+ */
 const split = { from: 'system:discovery', to: 'system:public-info-viewer' } as const;
 
 async function takeOverOldRoles(client: ResourceClient): Promise<void> {

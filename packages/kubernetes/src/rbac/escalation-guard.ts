@@ -1,5 +1,5 @@
-// The stores of roles and bindings as clients get them: nobody hands on rights that he does not have himself, unless he may
-// "escalate" roles or "bind" that one. Around the generic stores. Source: pkg/registry/rbac/*/policybased,
+// Guards the stores of roles and bindings against escalation: users can grant only permissions that they have, unless
+// they may "escalate" roles or "bind" that one. Wraps the generic stores. Source: pkg/registry/rbac/*/policybased,
 // pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
 
 import { type DeepReadonly, deepCopy, isNotFound, StatusError, type UnstructuredObject } from '@kapstan/api';
@@ -33,27 +33,27 @@ const kinds: ReadonlyMap<string, RbacKind> = new Map([
   ['clusterrolebindings', 'ClusterRoleBinding'],
 ]);
 
-/** `findStore`: the unguarded stores of the group, by resource. */
+/** `findStore` returns the unguarded stores of the group by resource. */
 export interface EscalationGuardOptions {
   readonly authorizer: Authorizer;
   findStore(resource: string): ResourceStore | undefined;
 }
 
-/** The resource with a guarded store; any other than RBAC's as it is. */
+/** Returns the resource with a guarded store; resources outside RBAC as they are. */
 export function guardEscalation(served: ServedResource, options: EscalationGuardOptions): ServedResource {
   const { definition, store } = served;
   const kind = definition.group === group ? kinds.get(definition.resource) : undefined;
   return kind === undefined ? served : { definition, store: new GuardedStore(store, { kind, ...options }) };
 }
 
-/** What is about to be written. `requestName`: of the request, "" in a POST. */
+/** A write under way. `requestName` is that of the request, "" in a POST. */
 interface Attempt {
   readonly next: DeepReadonly<UnstructuredObject>;
   readonly old: DeepReadonly<UnstructuredObject> | undefined;
   readonly requestName: string;
 }
 
-/** Implements the optional members too: callers would take a member that is missing here for one that the store does not have. */
+/** Implements the optional members too: callers take a missing member for one that the store lacks. */
 class GuardedStore implements Required<ResourceStore> {
   readonly #store: ResourceStore;
   readonly #options: EscalationGuardOptions & { readonly kind: RbacKind };
@@ -78,7 +78,7 @@ class GuardedStore implements Required<ResourceStore> {
     return this.#store.update(context, {
       ...request,
       transform: async (present, track) => {
-        // The transform may change what it is given.
+        // The transform may change its argument.
         const old = present === undefined ? undefined : deepCopy(present);
         const next = await request.transform(present, track);
         await this.#check(context, { next, old, requestName: request.name });
@@ -146,7 +146,7 @@ class GuardedStore implements Required<ResourceStore> {
     const refusal = refusalOf(policy, context, role.rules ?? []);
     if (refusal !== undefined) throw this.#forbidden(next, refusal);
     if (!isAggregated(next) && !isAggregated(old)) return;
-    // It may gather anything, and keeps others from taking it away.
+    // An aggregated role may gather any permission and keep others from removing it.
     if (refusalOf(policy, context, everything) !== undefined) {
       throw this.#forbidden(next, 'must have cluster-admin privileges to use the aggregationRule');
     }
@@ -159,14 +159,14 @@ class GuardedStore implements Required<ResourceStore> {
     this.#requireRoleKind(roleRef, context.namespace);
     const policy = await this.#livePolicy(context.namespace);
     const rules = policy.roleRules(roleRef, context.namespace);
-    // Under the name of the resource that is written: so Kubernetes' store, which is asked for the role meanwhile, names it.
+    // Kubernetes' store names the written resource in this error, because it is asked for the role during that write.
     if (rules === undefined) requireKeyName(roleRef.name ?? '');
     if (rules === undefined) throw notFound({ group, resource: this.#resource }, roleRef.name);
     const refusal = refusalOf(policy, context, rules);
     if (refusal !== undefined) throw this.#forbidden(next, refusal);
   }
 
-  /** What validation would refuse too, but after this. */
+  /** Validation would refuse this too, but later than this check. */
   #requireRoleKind({ kind }: DeepReadonly<RoleRef>, namespace: string): void {
     if (kind !== 'Role' && kind !== 'ClusterRole') {
       throw new StatusError({
@@ -191,7 +191,7 @@ class GuardedStore implements Required<ResourceStore> {
     return (await this.#options.authorizer.authorize(attributes)).decision === 'allow';
   }
 
-  /** As the store has it now: whoever just got a right may hand it on, and whoever just lost it may not. */
+  /** Reads live state: a permission gained just now may be granted on, one lost just now may not. */
   async #livePolicy(namespace: string): Promise<RbacPolicy> {
     const describeMissing = (_kind: string, name: string): string =>
       `${this.#resource}.${group} ${goQuote(name)} not found`;
@@ -220,7 +220,7 @@ const everything: readonly Rule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-/** Why the user may not hand on the rules; undefined when he may. */
+/** Returns why the user may not grant the rules; undefined = allowed. */
 function refusalOf(
   policy: RbacPolicy,
   { user, namespace }: RequestContext,
@@ -240,7 +240,10 @@ function isAggregated(object: DeepReadonly<UnstructuredObject> | undefined): boo
   return (role?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
 }
 
-/** Owners and finalizers: what the garbage collector writes, who need not have the rights. Source: IsOnlyMutatingGCFields. */
+/**
+ * True when only owners and finalizers change: the garbage collector writes them without having the permissions.
+ * Source: IsOnlyMutatingGCFields.
+ */
 function changesGarbageCollectionAlone(
   next: DeepReadonly<UnstructuredObject>,
   old: DeepReadonly<UnstructuredObject> | undefined,

@@ -68,7 +68,7 @@ function validateSubject(at: Field, subject: DeepReadonly<Subject>, isNamespaced
   }
 }
 
-/** A binding is to one role for good. */
+/** A binding cannot change its role. */
 export function validateRoleRefUnchanged(root: Field, next: RoleRef, old: RoleRef): void {
   if (jsonEqual(next, old)) return;
   root.child('roleRef').invalid({ APIGroup: next.apiGroup, Kind: next.kind, Name: next.name }, 'cannot change roleRef');

@@ -1,6 +1,6 @@
-// RbacPolicy: all roles and bindings, as far as they are known, and what they grant to a user. Plain synchronous state, filled
-// from a cache for every request (rbac-authorizer.ts) and from the store where rights are handed on (escalation-guard.ts).
-// Source: pkg/registry/rbac/validation/rule.go.
+// RbacPolicy holds all known roles and bindings, and the permissions that they grant to a user. Plain synchronous
+// state, filled from a cache for every request (rbac-authorizer.ts) and from the store when permissions are granted
+// (escalation-guard.ts). Source: pkg/registry/rbac/validation/rule.go.
 
 import { type DeepReadonly, type KubernetesObject, objectKey } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
@@ -12,7 +12,7 @@ import { type Binding, BindingIndex, type BindingMatch, nameOf } from './binding
 export type RbacKind = 'Role' | 'ClusterRole' | 'RoleBinding' | 'ClusterRoleBinding';
 
 export interface RbacPolicyOptions {
-  /** Text of the error for a role that a binding names and that is not there. Default: that of client-go's listers. */
+  /** Returns the error for a missing role that a binding names. Default: the text of client-go's listers. */
   describeMissing?(kind: 'Role' | 'ClusterRole', name: string): string;
 }
 
@@ -35,8 +35,7 @@ export class RbacPolicy implements RuleSource {
     else this.#rolesOf(kind).set(roleKey(kind, namespaceOf(object), nameOf(object)), (object as Role).rules ?? []);
   }
 
-  /** All there is of the kind. */
-  // Atomic: nobody is refused for what is only on its way from the old state to the new one.
+  /** Replaces all objects of the kind in one step, so that nobody is refused because of a state in between. */
   replace(kind: RbacKind, objects: Iterable<DeepReadonly<KubernetesObject>>): void {
     if (kind === 'ClusterRoleBinding') this.#clusterBindings = new BindingIndex('');
     else if (kind === 'RoleBinding') this.#bindings.clear();
@@ -55,14 +54,14 @@ export class RbacPolicy implements RuleSource {
     } else this.#rolesOf(kind).delete(roleKey(kind, namespace, name));
   }
 
-  /** What the user is granted: in the cluster, then in the namespace ("" = none). */
+  /** Yields what the user is granted in the cluster, then in the namespace ("" = none). */
   *grantsOf(user: UserInfo, namespace: string): Generator<Grant> {
     for (const match of this.#clusterBindings.matching(user)) yield this.#grant(match, '');
     if (namespace === '') return;
     for (const match of this.#bindings.get(namespace)?.matching(user) ?? []) yield this.#grant(match, namespace);
   }
 
-  /** Undefined when there is no such role. `namespace`: of the binding, "" = of the cluster. */
+  /** Returns undefined when there is no such role. `namespace` is that of the binding, "" = the cluster. */
   roleRules({ kind, name }: DeepReadonly<RoleRef>, namespace: string): readonly Rule[] | undefined {
     if (kind === 'ClusterRole') return this.#clusterRoles.get(name);
     return kind === 'Role' && namespace !== '' ? this.#roles.get(roleKey(kind, namespace, name)) : undefined;
@@ -100,7 +99,7 @@ function namespaceOf(object: DeepReadonly<KubernetesObject>): string {
   return object.metadata?.namespace ?? '';
 }
 
-/** As reasons show it: "RoleBinding "b/ns" of ClusterRole "r" to ServiceAccount "sa/ns"". */
+/** Formats a match for reasons: "RoleBinding "b/ns" of ClusterRole "r" to ServiceAccount "sa/ns"". */
 function describeMatch({ binding, subject }: BindingMatch, namespace: string): string {
   const [kind, name] =
     namespace === '' ? ['ClusterRoleBinding', nameOf(binding)] : ['RoleBinding', `${nameOf(binding)}/${namespace}`];

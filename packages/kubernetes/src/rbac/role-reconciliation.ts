@@ -1,5 +1,5 @@
-// What brings a role or a binding that is there in line with what a server expects of it: labels, annotations, rules and
-// subjects that are missing are added, what others added stays. Source: component-helpers auth/rbac/reconciliation.
+// Adds the labels, annotations, rules and subjects that a server expects to an existing role or binding; what others
+// have added stays. Source: component-helpers auth/rbac/reconciliation.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
@@ -8,22 +8,22 @@ import { uncoveredRules } from './rule-coverage.ts';
 type AnyRole = ClusterRole | Role;
 type AnyBinding = ClusterRoleBinding | RoleBinding;
 
-/** Of an object whose owner wants no server to touch it: "false". */
+/** Annotation whose value "false" keeps servers from changing the object. */
 const autoUpdate = 'rbac.authorization.kubernetes.io/autoupdate';
 
-/** The role as it has to be written; undefined when nothing is missing, or its owner does not want it touched. */
+/** Returns the role to write; undefined when nothing is missing or servers must not change it. */
 export function reconciledRole<T extends AnyRole>(present: DeepReadonly<T>, expected: DeepReadonly<T>): T | undefined {
   if (isProtected(present)) return undefined;
   const next = withExpectedMetadata(present, expected);
   const rules = present.rules ?? [];
-  // Mostly nothing has changed, which is quicker to see than what covers what.
+  // Usually nothing has changed, and that is cheaper to find than what covers what.
   const missing = jsonEqual(rules, expected.rules) ? [] : uncoveredRules(rules, expected.rules ?? []);
   if (missing.length > 0) next.rules = [...(next.rules ?? []), ...(deepCopy(missing) as NonNullable<T['rules']>)];
   reconcileAggregation(next as ClusterRole, expected as DeepReadonly<ClusterRole>);
   return jsonEqual(next, present) ? undefined : next;
 }
 
-/** As {@link reconciledRole}; 'recreate' where it is of another role: that cannot be changed. */
+/** Does what {@link reconciledRole} does for bindings; 'recreate' when the role differs, which cannot be changed. */
 export function reconciledBinding<T extends AnyBinding>(
   present: DeepReadonly<T>,
   expected: DeepReadonly<T>,
@@ -42,7 +42,7 @@ function isProtected({ metadata }: DeepReadonly<KubernetesObject>): boolean {
   return metadata?.annotations?.[autoUpdate] === 'false';
 }
 
-/** Where both have a label or annotation, the present value stays. */
+/** If both have a label or annotation, the present value stays. */
 function withExpectedMetadata<T extends KubernetesObject>(present: DeepReadonly<T>, expected: DeepReadonly<T>): T {
   const next = deepCopy(present) as T;
   const { labels, annotations } = expected.metadata ?? {};
@@ -54,7 +54,7 @@ function withExpectedMetadata<T extends KubernetesObject>(present: DeepReadonly<
   return next;
 }
 
-/** A role that is not to be gathered from others stops being so; selectors that are missing are added. */
+/** Drops the aggregation of a role that should have none; adds missing selectors. */
 function reconcileAggregation(next: ClusterRole, expected: DeepReadonly<ClusterRole>): void {
   const wanted = expected.aggregationRule;
   if (wanted === undefined) {

@@ -1,14 +1,15 @@
-// What of some rules others do not cover: nobody may hand on what he does not have. Source: component-helpers
-// auth/rbac/validation, pkg/registry/rbac/validation/policy_compact.go, pkg/apis/rbac/v1 CompactString.
+// Finds the parts of rules that other rules do not cover, because nobody may grant permissions that they lack. Source:
+// component-helpers auth/rbac/validation, pkg/registry/rbac/validation/policy_compact.go, pkg/apis/rbac/v1
+// CompactString.
 import { goQuote } from '@kapstan/api/internal';
 import { type Rule, urlCovers } from '@kapstan/apiserver/internal';
 
-/** The part of `wanted` that `owned` does not cover, one rule for each verb, resource and name. */
+/** Returns the part of `wanted` that `owned` does not cover, one rule per verb, resource and name. */
 export function uncoveredRules(owned: readonly Rule[], wanted: readonly Rule[]): readonly Rule[] {
   return wanted.flatMap(atomsOf).filter((atom) => !owned.some((rule) => covers(rule, atom)));
 }
 
-/** The lines that an escalation error shows, sorted: rules that differ in the verb alone are one line. */
+/** Returns the sorted lines of an escalation error: rules that differ only in the verb share a line. */
 export function describeRules(rules: readonly Rule[]): readonly string[] {
   const simple = new Map<string, Rule>();
   const compact: Rule[] = [];
@@ -24,15 +25,15 @@ export function describeRules(rules: readonly Rule[]): readonly string[] {
   return [...new Set([...compact, ...simple.values()].map(describeRule))].sort();
 }
 
-/** As Go's %q shows a list. */
+/** Formats a list like Go's %q. */
 export function quotedList(values: readonly string[]): string {
   return `[${values.map((value) => goQuote(value)).join(' ')}]`;
 }
 
-/** An atom has one of everything, so one rule covers it or none does. */
+/** Splits a rule into rules with one of everything, each of which is covered by one rule or by none. */
 function atomsOf(rule: Rule): Rule[] {
   const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
-  // Null where none were sent; the error for that comes later.
+  // Verbs are null when none were sent; that error comes later.
   const verbs = rule.verbs ?? [];
   const names = resourceNames.length === 0 ? [{}] : resourceNames.map((name) => ({ resourceNames: [name] }));
   const ofResources = apiGroups.flatMap((group) =>

@@ -1,5 +1,5 @@
-// Rules that device classes, claims and slices share: selectors, configurations, attributes, tolerations. Expressions are
-// measured, not compiled. Source: pkg/apis/resource/validation.
+// Rules that device classes, claims and slices share: selectors, configurations, attributes, tolerations. Expressions
+// are checked for their length but not compiled. Source: pkg/apis/resource/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -11,7 +11,7 @@ const maxExpressionBytes = 10 * 1024;
 const maxParametersBytes = 10 * 1024;
 const maxIdentifierBytes = 32;
 
-/** At most so many items, each of which is looked at. Source: validateSlice. */
+/** Checks the number of items, then each item. Source: validateSlice. */
 export function validateItems<T>(
   at: Field,
   items: readonly T[] | undefined,
@@ -22,7 +22,7 @@ export function validateItems<T>(
   at.each(items, validate);
 }
 
-/** Items with a key that none shares. Source: validateSet. */
+/** Checks items whose keys must differ. Source: validateSet. */
 export function validateUnique<T>(at: Field, items: readonly T[] | undefined, keyOf: (item: T) => string): void {
   const keys = new Set<string>();
   at.each(items, (item, place) => {
@@ -38,7 +38,7 @@ export interface SetRules<T> {
   readonly keyOf: (item: T) => string;
 }
 
-/** Of too many none is looked at. Source: validateSet. */
+/** Checks each item, unless there are too many. Source: validateSet. */
 export function validateSet<T>(
   at: Field,
   items: readonly T[] | undefined,
@@ -85,13 +85,13 @@ function validateIdentifier(at: Field, text: string): void {
   }
 }
 
-/** Name of an attribute: "example.com/model". Source: validateFullyQualifiedName. */
+/** Checks the name of an attribute: "example.com/model". Source: validateFullyQualifiedName. */
 export function validateFullName(at: Field, name: string): void {
   validateName(at, name);
   if (!name.includes('/')) at.invalid(name, 'a fully qualified name must be a domain and a name separated by a slash');
 }
 
-/** With a domain or without one; of several slashes nothing is said. Source: validateQualifiedName. */
+/** Checks a name with or without a domain; several slashes are not reported. Source: validateQualifiedName. */
 export function validateName(at: Field, name: string): void {
   const [domain = '', id, ...more] = name.split('/');
   if (id === undefined) validateIdentifier(at, domain);

@@ -1,5 +1,5 @@
-// What classes of storage and of volume attributes have in common: who serves them, and what it is told.
-// Source: pkg/apis/storage/validation validateProvisioner, validateParameters.
+// Rules that storage classes and volume attributes classes share: provisioner and parameters. Source:
+// pkg/apis/storage/validation validateProvisioner, validateParameters.
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 
@@ -11,7 +11,7 @@ export function validateProvisioner(at: Field, name: string): void {
   else at.invalidAll(name.toLowerCase(), qualifiedNameErrors(name.toLowerCase()));
 }
 
-/** False when there are so many that no more is told. */
+/** Returns false when there are too many parameters for further errors. */
 export function validateParameters(at: Field, parameters: Readonly<Record<string, string>> | undefined): boolean {
   const entries = Object.entries(parameters ?? {});
   if (entries.length > maxParameters) {

@@ -10,7 +10,7 @@ import * as policy from './policy-cells.ts';
 import { ingressCells, serviceCells } from './service-cells.ts';
 import * as workload from './workload-cells.ts';
 
-// A printer sees objects of its own resource only, so its parameter type is given up here once.
+// A printer gets objects of its own resource only, so its parameter type may be dropped here.
 const printers: ReadonlyMap<string, Cells<never>> = new Map<string, Cells<never>>([
   ['v1/componentstatuses', core.componentStatusCells],
   ['v1/configmaps', core.configMapCells],
@@ -71,8 +71,8 @@ const printers: ReadonlyMap<string, Cells<never>> = new Map<string, Cells<never>
 ]);
 
 /**
- * How a built-in resource ("apps/v1/deployments") prints. Without a printer: name and "Created At", as the default
- * convertor of apiserver does (rest.NewDefaultTableConvertor).
+ * Returns the convertor of a built-in resource ("apps/v1/deployments"). Without a printer it shows name and "Created
+ * At", like apiserver's default convertor (rest.NewDefaultTableConvertor).
  */
 export function builtinTable<T extends KubernetesObject>(id: string): TableConvertor<T> {
   const columns = tableColumnFacts().resources[id] ?? defaultColumns;

@@ -1,4 +1,4 @@
-// Rows of the core kinds but pods and services. Source: pkg/printers/internalversion/printers.go.
+// Rows of the core kinds except pods and services. Source: pkg/printers/internalversion/printers.go.
 import type { DeepReadonly } from '@kapstan/api';
 import { timeSince } from '@kapstan/apiserver/internal';
 import type {
@@ -75,7 +75,7 @@ const maxEndpoints = 3;
 
 export const endpointsCells: Cells<Endpoints> = (object) => [nameOf(object), formatEndpoints(object), ageOf(object)];
 
-/** Addresses with each port, the first three. Source: formatEndpoints. */
+/** Returns the first three pairs of address and port. Source: formatEndpoints. */
 function formatEndpoints(object: DeepReadonly<Endpoints>): string {
   const list = (object.subsets ?? []).flatMap((subset) => {
     const ips = (subset.addresses ?? []).map((address) => address.ip);
@@ -194,7 +194,7 @@ export const eventCells: Cells<Event> = (event) => {
   ];
 };
 
-/** An events.k8s.io Event prints as the core one that it is stored as. */
+/** An events.k8s.io Event prints like the core event as which it is stored. */
 export const eventsEventCells: Cells<EventsEvent> = (event) =>
   eventCells({
     ...(event.metadata === undefined ? {} : { metadata: event.metadata }),

@@ -1,4 +1,4 @@
-// The row of a pod: what its containers' states add up to. Source: printers.go printPod.
+// The row of a pod, which summarises its containers' states. Source: printers.go printPod.
 import { type DeepReadonly, parseTime } from '@kapstan/api';
 import { Age } from '@kapstan/apiserver/internal';
 import type { Container, ContainerStatus, Pod } from '@kapstan/kinds/core/v1';
@@ -7,14 +7,14 @@ import { ageOf, nameOf, none, orNone } from './cells.ts';
 type ReadonlyPod = DeepReadonly<Pod>;
 type Status = DeepReadonly<ContainerStatus>;
 
-/** What is counted while going through the containers. */
+/** Counts made while going through the containers. */
 interface Tally {
   reason: string;
   readyContainers: number;
   restarts: Restarts;
 }
 
-/** Restarts, and when the last one was (milliseconds since 1970; NaN = never). */
+/** Number of restarts, and when the last one was (milliseconds since 1970; NaN = never). */
 interface Restarts {
   readonly count: number;
   readonly lastMs: number;

@@ -27,7 +27,7 @@ import type {
 } from '@kapstan/kinds/storage.k8s.io/v1';
 import { ageOf, type Cells, formatLabelSelector, joinSome, nameOf, none } from './cells.ts';
 
-/** Kinds that print their name and age alone. */
+/** For kinds that print only name and age. */
 export const nameAndAgeCells: Cells = (object) => [nameOf(object), ageOf(object)];
 
 export const leaseCells: Cells<Lease> = (object) => [nameOf(object), object.spec?.holderIdentity ?? '', ageOf(object)];
@@ -129,7 +129,7 @@ export const networkPolicyCells: Cells<NetworkPolicy> = (object) => [
   ageOf(object),
 ];
 
-/** Three cells for two columns, as Kubernetes does. */
+/** Three cells for two columns, as in Kubernetes. */
 export const ipAddressCells: Cells<IPAddress> = (object) => {
   const parent = object.spec?.parentRef;
   const group = parent?.group ? `.${parent.group}` : '';

@@ -59,7 +59,7 @@ export const controllerRevisionCells: Cells<ControllerRevision> = (object) => {
   return [nameOf(object), owner === undefined ? none : formatOwner(owner), object.revision, ageOf(object)];
 };
 
-/** "deployment.apps/web": the kind in lower case, its group, the name. */
+/** Returns "deployment.apps/web": the kind in lower case, its group, the name. */
 function formatOwner(owner: { readonly apiVersion: string; readonly kind: string; readonly name: string }): string {
   const group = owner.apiVersion.includes('/') ? `.${owner.apiVersion.split('/')[0]}` : '';
   return `${owner.kind.toLowerCase()}${group}/${owner.name}`;
@@ -146,7 +146,7 @@ export const autoscalerV1Cells: Cells<HorizontalPodAutoscalerV1> = (object) => {
 
 const maxMetrics = 2;
 
-/** Current/target of each metric, the first two. Source: formatHPAMetrics. */
+/** Returns the first two metrics as current/target. Source: formatHPAMetrics. */
 function formatMetrics(
   specs: readonly DeepReadonly<MetricSpec>[],
   statuses: readonly DeepReadonly<MetricStatus>[],

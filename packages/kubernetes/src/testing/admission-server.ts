@@ -1,4 +1,5 @@
-// AdmissionServer: a server of the few resources that admission plug-ins look at, with the chain before them. For their tests.
+// AdmissionServer: a server with the few resources that admission plug-ins read, and the admission chain. For their
+// tests.
 import { type DeepReadonly, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import type { AdmissionAttributes, ResourceStore } from '@kapstan/apiserver';
 import {
@@ -17,7 +18,7 @@ import {
 } from '@kapstan/apiserver/testing';
 import { kubernetesAdmission } from '../admission/built-in-plugins.ts';
 
-/** The resources that the plug-ins look at, in a server of their own. */
+/** The resources that the plug-ins read, in a server of their own. */
 const resources: readonly DefinitionChanges[] = [
   { resource: 'configmaps', kind: 'ConfigMap' },
   {
@@ -46,7 +47,7 @@ const resources: readonly DefinitionChanges[] = [
   { group: 'scheduling.k8s.io', resource: 'priorityclasses', kind: 'PriorityClass', namespaced: false },
 ];
 
-/** A server of those resources alone, with admission. */
+/** A server of only those resources, with admission. */
 export class AdmissionServer {
   readonly fixture: StoreFixture;
   readonly catalog = new ResourceCatalog();
@@ -81,7 +82,7 @@ export class AdmissionServer {
     return served.store;
   }
 
-  /** Creates an object, in namespace "default" unless it is cluster-scoped or says otherwise. */
+  /** Creates an object, in namespace "default" unless it is cluster-scoped or names another one. */
   async create(
     resource: string,
     object: Record<string, unknown> & { name?: string; namespace?: string; group?: string },
@@ -98,7 +99,7 @@ export class AdmissionServer {
   }
 }
 
-/** An update of a ConfigMap "x" by an administrator, unless changed. */
+/** Returns an administrator's update of ConfigMap "x", unless changed. */
 export function testAttributes(changes: Partial<AdmissionAttributes>): AdmissionAttributes {
   return {
     operation: 'UPDATE',
@@ -114,7 +115,7 @@ export function testAttributes(changes: Partial<AdmissionAttributes>): Admission
   };
 }
 
-/** What a plug-in has against a request: the code and the text of its refusal; undefined = nothing. */
+/** Returns code and text of a plug-in's refusal; undefined = none. */
 export async function objection(step: () => Promise<void> | void): Promise<readonly [number, string] | undefined> {
   try {
     await step();

@@ -3,7 +3,7 @@
 import { startTestServer, type TestServer, type TestServerOptions } from '@kapstan/apiserver/testing';
 import { builtinResources } from '../builtin-resources.ts';
 
-/** As startTestServer, of all built-in resources. */
+/** Like startTestServer, with all built-in resources. */
 export function startKubernetesServer(
   openEngine: Parameters<typeof startTestServer>[0],
   options: TestServerOptions = {},

@@ -1,4 +1,4 @@
-// Authorizers for tests: over the roles that every server has, or over a few of one's own.
+// Authorizers for tests: over the roles that every server has, or over a few given ones.
 import type { KubernetesObject } from '@kapstan/api';
 import type { UserInfo } from '@kapstan/apiserver';
 import {
@@ -24,14 +24,14 @@ export function policyOf(objects: readonly unknown[]): RbacPolicy {
   return policy;
 }
 
-/** That of a server on which nobody has made a role. */
+/** Returns the authorizer of a server with the default roles only. */
 export function defaultAuthorizer(): Authorizer {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
   const policy = policyOf([...clusterRoles, ...clusterRoleBindings, ...roles, ...roleBindings]);
   return unionAuthorizer([mastersAuthorizer, rbacAuthorizer(policy)]);
 }
 
-/** The four resources of RBAC over a real engine, guarded by the authorizer, with a client for anybody. */
+/** Serves the four resources of RBAC over a real engine, guarded by the authorizer, with clients for any user. */
 export async function openRbacServer(
   openEngine: OpenEngine,
   authorizer: Authorizer,

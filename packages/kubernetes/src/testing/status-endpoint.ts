@@ -1,4 +1,4 @@
-// The /status endpoints of built-in kinds without a store: what their strategies make of two statuses. For tests.
+// Runs the strategies of /status endpoints of built-in kinds on two statuses, without a store. For tests.
 import { deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { formatFieldError } from '@kapstan/api/errors';
 import type { ResourceDefinition } from '@kapstan/apiserver';
@@ -20,7 +20,7 @@ const definitions = builtinResources({
 
 export type Fields = Record<string, unknown>;
 
-/** What a client sends, and what is there. */
+/** The status sent by a client, and the stored one. */
 export interface Statuses {
   readonly next: unknown;
   readonly old?: unknown;
@@ -38,7 +38,7 @@ export function statusEndpoint(resource: string): StrategySubresource<Unstructur
   ) as StrategySubresource<UnstructuredObject>;
 }
 
-/** The object as the endpoint would store it, and the one that is there. */
+/** Returns the object as the endpoint would store it, and the stored one. */
 export function preparedStatus(resource: string, object: Fields, statuses: Statuses): [next: Fields, old: Fields] {
   const withStatus = (status: unknown): UnstructuredObject => {
     const copy = deepCopy({ metadata: { name: 'x' }, ...object, ...(status === undefined ? {} : { status }) });
@@ -50,7 +50,7 @@ export function preparedStatus(resource: string, object: Fields, statuses: Statu
   return [next as unknown as Fields, old as unknown as Fields];
 }
 
-/** What the endpoint says against it. */
+/** Returns the endpoint's errors. */
 export function statusRefusals(resource: string, object: Fields, statuses: Statuses): string[] {
   const [next, old] = preparedStatus(resource, object, statuses) as unknown as [UnstructuredObject, UnstructuredObject];
   return statusEndpoint(resource).strategy.validateUpdate(next, old, testContext()).map(formatFieldError);

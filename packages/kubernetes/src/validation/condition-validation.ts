@@ -1,4 +1,4 @@
-// Conditions of the shape that all newer kinds have. Source: apimachinery meta/v1/validation ValidateConditions.
+// Conditions in the form that all newer kinds use. Source: apimachinery meta/v1/validation ValidateConditions.
 import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -9,7 +9,7 @@ const reason = new RegExp(`^${reasonFormat}$`);
 const maxReasonBytes = 1024;
 const maxMessageBytes = 32 * 1024;
 
-/** Valid ones, each type once. */
+/** Checks that each condition is valid and no type repeats. */
 export function validateConditions(at: Field, conditions: readonly DeepReadonly<Condition>[] | undefined): void {
   const types = new Set<string>();
   at.each(conditions, (condition, place) => {

@@ -1,4 +1,4 @@
-// Names of CSI drivers, wherever one is referred to. Source: pkg/apis/core/validation ValidateCSIDriverName.
+// Names of CSI drivers, wherever one is named. Source: pkg/apis/core/validation ValidateCSIDriverName.
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 

@@ -1,5 +1,5 @@
-// Names of resources that neither Kubernetes nor a node's kernel knows: "example.com/gpu".
-// Source: pkg/apis/core/v1/helper IsExtendedResourceName.
+// Names of resources unknown to Kubernetes and to a node's kernel, such as "example.com/gpu". Source:
+// pkg/apis/core/v1/helper IsExtendedResourceName.
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 
 export function isExtendedResourceName(name: string): boolean {

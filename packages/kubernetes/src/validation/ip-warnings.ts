@@ -1,9 +1,9 @@
-// Addresses and networks that are taken but should be written otherwise. Source: apimachinery util/validation
-// GetWarningsForIP, GetWarningsForCIDR.
+// Warnings about addresses and networks that are accepted but should be written differently. Source: apimachinery
+// util/validation GetWarningsForIP, GetWarningsForCIDR.
 import { isIPv6 } from 'node:net';
 import { canonicalIp } from './value-rules.ts';
 
-/** `path` is the place in the object: "spec.externalIPs[0]". */
+/** `path` is the place in the object, such as "spec.externalIPs[0]". */
 export function ipWarnings(path: string, text: string): string[] {
   if (!isIPv6(text) || text.includes('%')) return [];
   const canonical = canonicalIp(text);
@@ -14,7 +14,7 @@ export function ipWarnings(path: string, text: string): string[] {
       ];
 }
 
-/** The same for a network: "spec.podCIDRs[0]". */
+/** `path` is the place in the object, such as "spec.podCIDRs[0]". */
 export function cidrWarnings(path: string, text: string): string[] {
   const [address = '', length = ''] = text.split('/');
   if (!isIPv6(address) || address.includes('%')) return [];

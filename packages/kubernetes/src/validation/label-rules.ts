@@ -4,7 +4,7 @@ import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { LabelSelector, LabelSelectorRequirement } from '@kapstan/kinds';
 
-/** Errors stand at the map itself, not at its keys. Source: ValidateLabels. */
+/** Errors are reported at the map itself, not at its keys. Source: ValidateLabels. */
 export function validateLabels(at: Field, labels: Readonly<Record<string, string>> | undefined): void {
   for (const [key, value] of Object.entries(labels ?? {})) {
     at.invalidAll(key, qualifiedNameErrors(key));
@@ -50,7 +50,7 @@ export function selectsLabels(
   }
 }
 
-/** Members in the order of the Go struct, for messages that show the selector. */
+/** Returns the members in the order of the Go struct, for messages that show the selector. */
 export function goLabelSelector(selector: DeepReadonly<LabelSelector> | undefined): unknown {
   if (selector === undefined || selector === null) return null;
   return {
@@ -67,7 +67,7 @@ export function goLabelSelector(selector: DeepReadonly<LabelSelector> | undefine
   };
 }
 
-/** encoding/json sorts the keys of maps; null for an absent one. */
+/** Sorts the keys as encoding/json does; null for an absent map. */
 export function goStringMap<T>(map: Readonly<Record<string, T>> | undefined): Readonly<Record<string, T>> | null {
   if (map === undefined) return null;
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));

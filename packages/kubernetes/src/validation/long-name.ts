@@ -1,7 +1,7 @@
-// Names of the kinds whose validation is declared in their types: the same rule, told in other words.
+// The rule for names of kinds whose validation is declared in their types: the same rule with another text.
 import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from '@kapstan/apiserver/internal';
 
-/** Source: the format k8s-long-name of validation-gen, which counts bytes. What a name is made from is not looked at. */
+/** The format k8s-long-name of validation-gen, which counts bytes. A generateName is not checked. */
 export const nameIsLongName: NameRule = (name, isPrefix) =>
   isPrefix
     ? nameIsPathSegment(name, isPrefix)

@@ -1,9 +1,10 @@
-// Labels of nodes that have another name today, wherever something selects nodes by them. Source: pkg/api/node/util.go (1.36).
+// Warnings about labels of nodes that have been renamed, wherever nodes are selected by them. Source:
+// pkg/api/node/util.go (1.36).
 import type { DeepReadonly } from '@kapstan/api';
 import { fieldChild, fieldIndex } from '@kapstan/api/errors';
 import type { LabelSelector } from '@kapstan/kinds';
 
-/** What is said of a label of nodes. */
+/** The warning for each label. */
 export const deprecatedNodeLabels: ReadonlyMap<string, string> = new Map([
   ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
   ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
@@ -19,7 +20,7 @@ interface Term {
   readonly matchExpressions?: readonly { readonly key: string }[];
 }
 
-/** `at`: the term, or what else has matchExpressions. */
+/** `at` is the path of the term, or of anything else with matchExpressions. */
 export function termWarnings(term: Term, at: string): string[] {
   return (term.matchExpressions ?? []).flatMap(({ key }, index) => {
     const why = deprecatedNodeLabels.get(key);
@@ -28,7 +29,7 @@ export function termWarnings(term: Term, at: string): string[] {
   });
 }
 
-/** Keys of a map, each told at the place that `where` gives it. */
+/** Warns of keys of a map, each at the path that `where` returns. */
 export function labelKeyWarnings(
   labels: Readonly<Record<string, string>> | undefined,
   where: (key: string) => string,

@@ -1,6 +1,6 @@
-// What stood in a list before: asked for each item of it in order, without a look at all items before it.
+// Finds repetitions in a list in the order of its items, without a pass over all items first.
 
-/** Returns a function that tells whether it was called with an equal value before. */
+/** Returns a function that returns true when it was called with an equal value before. */
 export function repetitions<T>(): (value: T) => boolean {
   const seen = new Set<T>();
   return (value) => {

@@ -1,4 +1,4 @@
-// Amounts of resources: names, values, requests within limits. Source: pkg/apis/core/validation.
+// Rules for amounts of resources: names, values, requests within limits. Source: pkg/apis/core/validation.
 
 import { type DeepReadonly, parseQuantity, type Quantity } from '@kapstan/api';
 import { dnsLabelErrors, qualifiedNameErrors } from '@kapstan/api/errors';
@@ -51,7 +51,7 @@ export const isQuotaHugePages = (name: string): boolean => isHugePages(name) || 
 /** Source: IsNativeResource. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 
-/** More may be limited than is requested. Source: IsOvercommitAllowed. */
+/** True for resources whose limit may exceed the request. Source: IsOvercommitAllowed. */
 export const mayOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name);
 
 /** Source: ValidateResourceName. */
@@ -74,7 +74,7 @@ export function validateContainerResourceName(at: Field, name: string): void {
   }
 }
 
-/** Of a whole pod. Source: validatePodResourceName. */
+/** Checks a name in the amounts of a whole pod. Source: validatePodResourceName. */
 export function validatePodResourceName(at: Field, name: string): void {
   const before = at.errorCount;
   validateResourceName(at, name);
@@ -99,21 +99,21 @@ export function validateResourceAmount(at: Field, name: string, text: QuantityTe
     at.invalid(String(text), 'must be an integer');
 }
 
-/** No thousandths. Source: MilliValue() % 1000. */
+/** True for amounts without thousandths. Source: MilliValue() % 1000. */
 export function isWhole(text: QuantityText): boolean {
   return amount(text).scaledValue(-3) % 1000n === 0n;
 }
 
-/** Where the names of resource claims come from, and which resource names are known. */
+/** The known names of resource claims, and which resource names are allowed. */
 export interface RequirementRules {
   readonly claimNames: ReadonlySet<string>;
-  /** Default: those of a container. */
+  /** Default: the rule for a container. */
   readonly validateName?: (at: Field, name: string) => void;
 }
 
 const noClaims: RequirementRules = { claimNames: new Set() };
 
-/** Limits and requests of a container or pod. Source: validateResourceRequirements. */
+/** Checks limits and requests of a container or pod. Source: validateResourceRequirements. */
 export function validateResourceRequirements(
   at: Field,
   resources: DeepReadonly<ResourceRequirements> | undefined,
@@ -146,7 +146,7 @@ function validateHugePages(at: Field, name: string, text: QuantityText): void {
     const page = parseQuantity(name.slice('hugepages-'.length));
     if (page.scaledValue(-3) % 1000n === 0n) size = page.scaledValue(0);
   } catch (error) {
-    // What is no quantity divides nothing.
+    // Text that is no quantity is not divisible.
     if (!(error instanceof TypeError)) throw error;
   }
   if (size <= 0n || amount(text).scaledValue(0) % size !== 0n)
@@ -194,11 +194,11 @@ function validateClaims(
 interface ClaimUse {
   readonly name: string;
   readonly request: string;
-  /** The requests of each claim so far; "" is the whole claim. */
+  /** The requests of each claim so far; "" means the whole claim. */
   readonly seen: Map<string, Set<string>>;
 }
 
-/** A claim whole, or parts of it, each once. */
+/** A claim may be used as a whole or in parts, each once. */
 function validateClaimOnce(at: Field, { name, request, seen }: ClaimUse): void {
   const requests = seen.get(name) ?? new Set();
   if (requests.has('')) return at.duplicate(name);

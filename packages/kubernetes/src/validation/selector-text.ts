@@ -1,4 +1,4 @@
-// Selectors as the text that a Scale shows. Source: LabelSelectorAsSelector(...).String().
+// Formats selectors as the text in a Scale. Source: LabelSelectorAsSelector(...).String().
 import { type DeepReadonly, labelSelectorFrom } from '@kapstan/api';
 import type { LabelSelector } from '@kapstan/kinds';
 
@@ -12,7 +12,7 @@ export function selectorText(selector: DeepReadonly<LabelSelector> | undefined):
   }
 }
 
-/** A plain map of labels, all of which must match. Source: labels.Set.String. */
+/** Formats a plain map of labels, all of which must match. Source: labels.Set.String. */
 export function labelMapText(labels: Readonly<Record<string, string>> | undefined): string {
   return Object.entries(labels ?? {})
     .map(([key, value]) => `${key}=${value}`)

@@ -1,10 +1,10 @@
-// What is wrong with a uid: it must be a UUID in its one usual form. Source: pkg/apis/resource/validation validateUID,
+// Checks a uid, which must be a UUID in its usual form. Source: pkg/apis/resource/validation validateUID,
 // github.com/google/uuid Validate.
 
 const hex32 = /^[0-9a-f]{32}$/i;
 const dashed = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Messages, empty when valid. */
+/** Returns messages, empty when the uid is valid. */
 export function uidErrors(text: string): string[] {
   const fault = uuidFault(text);
   if (fault !== undefined) return [`error validating uid: ${fault}`];
@@ -14,7 +14,7 @@ export function uidErrors(text: string): string[] {
   ];
 }
 
-/** Four forms are UUIDs: plain, dashed, in braces, as a URN. */
+/** Accepts the four forms of a UUID: plain, dashed, in braces, as a URN. */
 function uuidFault(text: string): string | undefined {
   const length = Buffer.byteLength(text);
   const malformed = 'invalid UUID format';

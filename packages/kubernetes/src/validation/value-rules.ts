@@ -26,7 +26,7 @@ export function portNameErrors(name: string): string[] {
   return errors;
 }
 
-/** A port number or name. Source: ValidatePortNumOrName. */
+/** Checks a port number or name. Source: ValidatePortNumOrName. */
 export function portErrors(port: number | string): string[] {
   return typeof port === 'number' ? portNumberErrors(port) : portNameErrors(port);
 }
@@ -34,7 +34,7 @@ export function portErrors(port: number | string): string[] {
 const ipExample = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const leadingZero = /(^|\.)0\d+/;
 
-/** Source: IsValidIP, strict: no leading zeros, no IPv4 in IPv6. */
+/** Strict: refuses leading zeros and IPv4 in IPv6. Source: IsValidIP. */
 export function ipErrors(text: string): string[] {
   if (isIP(text) !== 0 && !text.includes('%')) {
     return /^::ffff:\d+\./i.test(text) ? ['must not be an IPv4-mapped IPv6 address'] : [];
@@ -43,7 +43,7 @@ export function ipErrors(text: string): string[] {
   return leadingZero.test(text) && isIPv4(withoutZeros) ? ['must not have leading 0s'] : [ipExample];
 }
 
-/** As {@link ipErrors}, and the text must be the one that Kubernetes would write. Source: IsValidIP. */
+/** Like {@link ipErrors}, and the text must be as Kubernetes would write it. Source: IsValidIP. */
 export function canonicalIpErrors(text: string): string[] {
   const errors = ipErrors(text);
   if (errors.length > 0) return errors;
@@ -51,7 +51,7 @@ export function canonicalIpErrors(text: string): string[] {
   return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
 
-/** IPv6 as RFC 5952 has it. */
+/** Returns IPv6 in the form of RFC 5952. */
 export function canonicalIp(text: string): string {
   return text.includes(':') ? new URL(`http://[${text}]`).hostname.slice(1, -1) : text;
 }
@@ -68,7 +68,9 @@ export function cidrErrors(text: string): string[] {
   return isValid ? [] : [cidrExample];
 }
 
-/** As {@link cidrErrors}, for fields that once took what nobody can be sure of. Source: IsValidCIDRForLegacyField, strict. */
+/**
+ * Like {@link cidrErrors}, for fields that once accepted ambiguous networks. Source: IsValidCIDRForLegacyField, strict.
+ */
 export function strictCidrErrors(text: string): string[] {
   if (cidrErrors(text).length > 0) {
     const withoutZeros = text.replace(/(^|[./])0+(?=\d)/g, '$1');
@@ -83,7 +85,7 @@ export function strictCidrErrors(text: string): string[] {
 
 const isMapped = (address: string): boolean => ipErrors(address).includes('must not be an IPv4-mapped IPv6 address');
 
-/** An address with the length of its network. Source: IsValidInterfaceAddress. */
+/** Checks an address with the prefix length of its network. Source: IsValidInterfaceAddress. */
 export function interfaceAddressErrors(text: string): string[] {
   const [address = '', length = ''] = text.replace(/(^|\.)0+(?=\d)/g, '$1').split('/');
   if (cidrErrors(`${address}/${length}`).length > 0)
@@ -92,7 +94,7 @@ export function interfaceAddressErrors(text: string): string[] {
   return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
 
-/** As {@link cidrErrors}, and the text must be the one that Kubernetes would write. Source: IsValidCIDR. */
+/** Like {@link cidrErrors}, and the text must be as Kubernetes would write it. Source: IsValidCIDR. */
 export function canonicalCidrErrors(text: string): string[] {
   const errors = cidrErrors(text);
   if (errors.length > 0) return errors;
@@ -104,7 +106,7 @@ export function canonicalCidrErrors(text: string): string[] {
   return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
 
-/** The bits of a valid address, the most significant first. */
+/** Returns the bits of a valid address, the most significant first. */
 function addressBits(address: string): string {
   if (!address.includes(':'))
     return address
@@ -121,9 +123,9 @@ function addressBits(address: string): string {
 const binary = (digits: string, radix: number, width: number): string =>
   Number.parseInt(digits, radix).toString(2).padStart(width, '0');
 
-/** Addresses that no endpoint may have. Source: ValidateNonSpecialIP. */
+/** Returns errors for addresses that no endpoint may have. Source: ValidateNonSpecialIP. */
 export function specialIpErrors(text: string): string[] {
-  // Leading zeros are told by others.
+  // Leading zeros are reported by other rules.
   const lower = text.replace(/(^|\.)0+(?=\d)/g, '$1').toLowerCase();
   if (isIP(lower) === 0) return ['must be a valid IP address'];
   if (/^(0\.0\.0\.0|::)$/.test(lower)) return ['may not be unspecified (0.0.0.0 or ::)'];
@@ -136,7 +138,7 @@ export function specialIpErrors(text: string): string[] {
   return [];
 }
 
-/** Key of a ConfigMap or Secret. Source: IsConfigMapKey. */
+/** Checks the key of a ConfigMap or Secret. Source: IsConfigMapKey. */
 export function configKeyErrors(key: string): string[] {
   const errors: string[] = [];
   if (Buffer.byteLength(key) > 253) errors.push('must be no more than 253 characters');
@@ -159,7 +161,7 @@ export function percentErrors(text: string): string[] {
   ];
 }
 
-/** Name of an environment variable: anything printable but "=". Source: IsRelaxedEnvVarName. */
+/** Checks the name of an environment variable: anything printable but "=". Source: IsRelaxedEnvVarName. */
 export function envNameErrors(name: string): string[] {
   if (name === '') return ['environment variable name must be non-empty'];
   if (/^[\x20-\x3C\x3E-\x7E]+$/.test(name)) return [];
@@ -171,7 +173,7 @@ export function envNameErrors(name: string): string[] {
 const underscoreLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
 const underscoreSubdomain = `${underscoreLabel}(\\.${underscoreLabel})*`;
 
-/** A DNS subdomain that may have underscores. Source: IsDNS1123SubdomainWithUnderscore. */
+/** Checks a DNS subdomain that may have underscores. Source: IsDNS1123SubdomainWithUnderscore. */
 export function searchPathErrors(text: string): string[] {
   const errors: string[] = [];
   if (Buffer.byteLength(text) > 253) errors.push('must be no more than 253 characters');

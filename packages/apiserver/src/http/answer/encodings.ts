@@ -1,5 +1,5 @@
-// Encodings of objects that several readers and watchers share: list items, metadata only, watch frames. Each is made
-// once per Stored and kept by it. Used by list-response.ts and watch-response.ts.
+// Encodes objects for several readers and watchers at once: list items, metadata only, watch frames. Each encoding is
+// made once per Stored, which keeps it. Used by list-response.ts and watch-response.ts.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
@@ -18,15 +18,15 @@ const wireEncoding = jsonEncoding as ObjectEncoding;
 const encoder = new TextEncoder();
 const newline = 10;
 
-/** The object as JSON without a final newline. */
+/** Returns the object as JSON without a final newline. */
 export function objectJson(stored: StoredObject): Uint8Array {
   const bytes = stored.encoded(wireEncoding);
   return bytes.at(-1) === newline ? bytes.subarray(0, -1) : bytes;
 }
 
 /**
- * An item of a list of a built-in kind, which has neither kind nor apiVersion: the bytes after its opening brace, so
- * that they can be a part of the object's own bytes.
+ * Encodes an item of a list of a built-in kind, which has neither kind nor apiVersion: the bytes after its opening
+ * brace, so that they can be part of the object's own bytes.
  */
 export function listItemEncoding(definition: ResourceDefinition): ObjectEncoding {
   const apiVersion = formatApiVersion(definition);
@@ -50,7 +50,7 @@ const metadataEncodings: Readonly<Record<MetadataVersion, ObjectEncoding>> = {
   v1beta1: metadataEncoding('v1beta1'),
 };
 
-/** PartialObjectMetadata as JSON. */
+/** Returns PartialObjectMetadata as JSON. */
 export function metadataJson(stored: StoredObject, version: MetadataVersion): Uint8Array {
   return stored.encoded(metadataEncodings[version]);
 }
@@ -60,14 +60,14 @@ export function partialMetadata(object: { readonly metadata?: unknown }, version
   return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
 }
 
-/** What stands before the metadata of a PartialObjectMetadata as JSON; a brace ends it. */
+/** Returns the JSON before the metadata of a PartialObjectMetadata; a brace ends it. */
 export function metadataHead(version: MetadataVersion): string {
   return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`;
 }
 
 /**
- * The metadata alone, cut out of the object's own bytes: neither parsed nor encoded, which is most of the work of a list of metadata.
- * Undefined where these are not at hand.
+ * Cuts the metadata out of the object's own bytes, without parsing or encoding, which is most of the work of a list of
+ * metadata. Returns undefined when the bytes are not at hand.
  */
 export function metadataBytes({ knownJson }: StoredObject): Uint8Array | undefined {
   const metadata = knownJson && jsonMember(knownJson, 'metadata');
@@ -99,17 +99,17 @@ const metadataFrames: Readonly<Record<MetadataVersion, Readonly<Record<EventType
   v1beta1: metadataFrameEncodings('v1beta1'),
 };
 
-/** The event as a line of a JSON watch, shared by all its watchers. */
+/** Returns the event as a line of a JSON watch, shared by all its watchers. */
 export function objectFrame(type: EventType, stored: StoredObject): Uint8Array {
   return stored.encoded(objectFrames[type]);
 }
 
-/** The same with metadata only. */
+/** Returns the same line with metadata only. */
 export function metadataFrame(type: EventType, stored: StoredObject, version: MetadataVersion): Uint8Array {
   return stored.encoded(metadataFrames[version][type]);
 }
 
-/** A line of a watch around an object that is JSON already. */
+/** Returns the line of a watch for an object in JSON. */
 export function frameOf(type: string, json: Uint8Array): Uint8Array {
   const head = Buffer.from(`{"type":"${type}","object":`);
   return Buffer.concat([head, json, frameTail]);
@@ -129,12 +129,14 @@ function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<Event
   return { ADDED: encoding('ADDED'), MODIFIED: encoding('MODIFIED'), DELETED: encoding('DELETED') };
 }
 
-/** The message of the object, without an envelope. `message` is always that of the object's kind. */
+/**
+ * Returns the protobuf message of the object, without an envelope. `message` must always be that of the object's kind.
+ */
 export function objectMessage(stored: StoredObject, message: Message): Uint8Array {
   return stored.encoded({ name: 'protobuf', encode: () => encodeMessage(message, stored.object) });
 }
 
-/** PartialObjectMetadata as a message. */
+/** Returns PartialObjectMetadata as a protobuf message. */
 export function metadataMessage(stored: StoredObject): Uint8Array {
   return stored.encoded(metadataMessageEncoding);
 }

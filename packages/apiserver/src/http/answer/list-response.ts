@@ -1,5 +1,5 @@
-// A list as an answer: kept bytes of its items joined and streamed, whatever the form asked for.
-// One giant string is never made, and the event loop gets its turn between pieces.
+// Sends a list: the kept bytes of its items are joined and streamed, in whatever form was asked for. One giant string
+// is never made, and the event loop gets a turn between pieces.
 
 import type { Clock } from '@kapstan/api';
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
@@ -34,14 +34,14 @@ import {
   writeTableRow,
 } from './table-response.ts';
 
-/** A list in one of its forms: the fields around the items, and one item as a value or as bytes. */
+/** One form of a list: the fields around the items, and an item as a value or as bytes. */
 interface ListShape {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly itemsField: 'items' | 'rows';
-  /** What stands for no items. */
+  /** The text for a list without items. */
   readonly empty: '[]' | 'null';
   value(stored: StoredObject): unknown;
-  /** `opening`: bytes that stand before what {@link ListShape.write} writes of each item. */
+  /** `opening`: the bytes before those that {@link ListShape.write} writes for each item. */
   readonly opening: '{' | '';
   write(stored: StoredObject, push: (bytes: Uint8Array) => void): void;
 }
@@ -95,7 +95,7 @@ function shapeOf(exchange: Exchange, answer: ListAnswer): ListShape {
 
 function listMetadata(list: StoredList<UnstructuredObject>): Record<string, unknown> {
   return {
-    // What is found out at each read has no version.
+    // Lists that are computed for each read have no version.
     ...((list.resourceVersion as string) === '' ? {} : { resourceVersion: list.resourceVersion }),
     ...(list.continue === '' ? {} : { continue: list.continue }),
     ...(list.remainingItemCount === undefined ? {} : { remainingItemCount: list.remainingItemCount }),
@@ -106,7 +106,7 @@ function objectShape(definition: ResourceDefinition, metadata: Record<string, un
   const type = { kind: definition.listKind, apiVersion: formatApiVersion(definition) };
   const base = { fields: { ...type, metadata }, itemsField: 'items', empty: '[]' } as const;
   if (definition.isCustom === true) {
-    // Lists of unstructured objects say so when there is no more.
+    // Lists of unstructured objects have an empty `continue` when there is no more.
     const fields = { ...type, metadata: { continue: '', ...metadata } };
     return {
       ...base,
@@ -172,7 +172,7 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
   };
 }
 
-/** All of it at once, as the audit log takes it; of a list that is too large only that. */
+/** Gives the audit log the whole list at once; of one that is too large, only that it is. */
 function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<UnstructuredObject>): void {
   const head = `${stringifyJson(shape.fields).slice(0, -1)},"${shape.itemsField}":`;
   if (list.items.length === 0) return audit.respondJson(Buffer.from(`${head}${shape.empty}}`));
@@ -185,7 +185,7 @@ function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<Unstru
       size += bytes.length;
       pieces.push(bytes);
     });
-    // Not one item more is encoded here: the rest of the list has its turns while it is sent.
+    // Stops encoding here: the rest of the list is encoded in turns while it is sent.
     if (size > audit.maxObjectBytes) return audit.truncate();
   }
   audit.respondJson(Buffer.concat([...pieces, Buffer.from(']}')]));
@@ -204,7 +204,7 @@ function prettyParts(shape: ListShape): ListParts {
   };
 }
 
-/** YAML has its keys sorted, so some fields stand before the items and some after. */
+/** YAML sorts its keys, so some fields come before the items and some after. */
 function yamlParts(shape: ListShape, list: StoredList<UnstructuredObject>): ListParts {
   const names = Object.keys(shape.fields);
   const part = (wanted: readonly string[]): string =>
@@ -234,7 +234,7 @@ function emptyTail(shape: ListShape, form: OutputForm, tail: string): string {
   return form.isPretty ? `${shape.empty}\n}` : `${shape.empty}}\n`;
 }
 
-/** The length of all items stands before them, so they are encoded first and kept; only then the first byte goes out. */
+/** The length of all items comes before them, so all are encoded and kept before the first byte is sent. */
 async function sendProtobufList(writer: BodyWriter, { definition, list, form }: ListAnswer): Promise<void> {
   const isMetadata = form.target !== undefined;
   const { group, version, listKind } = definition;

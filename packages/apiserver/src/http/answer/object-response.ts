@@ -1,5 +1,5 @@
-// One object as an answer: as it is, as a Table of one row, or its metadata only.
-// Source: apiserver handlers/response.go (transformResponseObject).
+// Sends one object: as it is, as a Table of one row, or its metadata only. Source: apiserver handlers/response.go
+// (transformResponseObject).
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { jsonLine } from '@kapstan/storage';
 import { encodeValue } from '../../codec/wire-format.ts';
@@ -14,7 +14,7 @@ import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './tabl
 
 export interface ObjectAnswer {
   readonly definition: ResourceDefinition;
-  /** How a subresource's object is shown as a row. Absent: as the resource's. */
+  /** Shows a subresource's object as a row. Absent = as the resource's. */
   readonly table?: TableConvertor<UnstructuredObject> | undefined;
   readonly form: OutputForm;
   readonly status: number;
@@ -35,14 +35,14 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
   writer.finish();
 }
 
-/** Sends what was written: 201 when it is new. */
+/** Sends the written object: 201 when it is new. */
 export function sendWritten(exchange: Exchange, written: WriteAnswer, answer: Omit<ObjectAnswer, 'status'>): void {
   const full = { ...answer, status: written.created ? 201 : 200 };
   if (written.type === 'stored') sendStored(exchange, written.stored, full);
   else sendObject(exchange, written.object, full);
 }
 
-/** Sends an object that is not kept: that of a subresource, a dry run, a virtual resource. */
+/** Sends an object that is not stored: of a subresource, a dry run or a virtual resource. */
 export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesObject>, answer: ObjectAnswer): void {
   const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
   const { form } = answer;
@@ -57,7 +57,7 @@ export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesOb
 function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>, answer: ObjectAnswer): unknown {
   const { definition, form } = answer;
   const target = form.target;
-  // A Status stays one: clients that asked for a Table of the deleted object get it too.
+  // A Status is never transformed: clients that asked for a Table of the deleted object get it too.
   if (target === undefined || object.kind === 'Status') return object;
   switch (target.kind) {
     case 'Table': {

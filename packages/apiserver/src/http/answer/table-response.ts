@@ -1,5 +1,5 @@
-// The Table form of objects: columns and rows of meta.k8s.io around what a kind's convertor says.
-// Source: apiserver handlers/response.go (asTable), meta/v1 Table.
+// Makes the Table form of objects: columns and rows of meta.k8s.io around the cells of a kind's convertor. Source:
+// apiserver handlers/response.go (asTable), meta/v1 Table.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { badRequest, notAcceptable } from '@kapstan/api/errors';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
@@ -20,11 +20,11 @@ export type IncludeObject = 'None' | 'Metadata' | 'Object';
 export interface TableOptions {
   readonly version: MetadataVersion;
   readonly includeObject: IncludeObject;
-  /** For ages, wall clock in milliseconds. */
+  /** Wall clock in milliseconds, from which ages are computed. */
   readonly nowMs: number;
 }
 
-/** `includeObject` of the query. Throws 400 for an unknown value. */
+/** Reads `includeObject` of the query. Throws 400 for an unknown value. */
 export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   const value = query.get('includeObject') ?? '';
   if (value === '') return 'Metadata';
@@ -33,7 +33,7 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   throw badRequest(`Unable to convert to Table as requested: ${why}`);
 }
 
-/** Everything of a Table but its rows. `columns: 'none'` for later events of a watch. */
+/** Returns everything of a Table but its rows. `columns: 'none'` is for later events of a watch. */
 export function tableFields(
   convertor: TableConvertor<UnstructuredObject>,
   metadata: Readonly<Record<string, unknown>>,
@@ -47,7 +47,7 @@ export function tableFields(
   };
 }
 
-/** One row as a value. */
+/** Returns one row as a value. */
 export function tableRow(
   definition: ResourceDefinition,
   object: DeepReadonly<UnstructuredObject>,
@@ -69,18 +69,20 @@ export function writeTableRow(
     push(metadata ?? includedJson(stored, options));
     push(metadata === undefined ? rowTail : rowTailAfterMetadata);
   };
-  // What has to be parsed for the included object is parsed once for both parts.
+  // The view is parsed once for both the cells and the included object.
   if (stored.knownJson === undefined) stored.view(write);
   else write();
 }
 
-/** What was made of the objects, by who made it; forgotten with the objects. */
+/** Cells by convertor and object; they are forgotten with the objects. */
 const rows = new WeakMap<TableConvertor<UnstructuredObject>, WeakMap<StoredObject, RowCells>>();
 
-/** Longest text of cells that is kept, in characters: what clients write into a spec can be as long as the object. */
+/**
+ * Longest text of cells that is kept, in characters: texts that clients write into a spec can be as long as the object.
+ */
 const maxKeptLength = 2_048;
 
-/** Most objects are parsed for their first Table alone: their cells are kept, and only the ages in them told anew. */
+/** Most objects are parsed for their first Table only: their cells are kept, and just the ages computed again. */
 function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObject): RowCells {
   let rowsOfTable = rows.get(table);
   if (rowsOfTable === undefined) {
@@ -121,7 +123,7 @@ function includedObject(object: DeepReadonly<UnstructuredObject>, options: Table
   }
 }
 
-/** The 406 for a shape that does not fit what is answered. The text names Go's internal type. */
+/** Returns the 406 for a form that does not fit the answer. The text names Go's internal type. */
 export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'list', custom: boolean): Error {
   const type = goTypeOf(definition, asked === 'one' ? definition.listKind : definition.kind, custom);
   return notAcceptable(
@@ -131,7 +133,10 @@ export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'li
   );
 }
 
-/** "*core.ConfigMap", "*apps.Deployment"; of two groups that have the same kind, the one that errors name. */
+/**
+ * Returns Go's type, such as "*core.ConfigMap" or "*apps.Deployment"; if two groups have the kind, the one named in
+ * errors.
+ */
 function goTypeOf(definition: ResourceDefinition, kind: string, custom: boolean): string {
   if (custom) return kind === definition.listKind ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
   const { group } = definition.invalidKind ?? definition;

@@ -1,15 +1,16 @@
-// BodyWriter: a body of unknown length in pieces. Small ones go out whole with their length, large ones as a stream
-// with backpressure and, where the client takes it, gzip. Source of the threshold and level: apiserver responsewriters.
+// BodyWriter sends a body of unknown length in pieces. A small body goes out whole with its length, a large one as a
+// stream with backpressure and, if the client accepts it, gzip. Source of the threshold and level: apiserver
+// responsewriters.
 import { createGzip } from 'node:zlib';
 import type { Clock } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
 import type { Exchange } from './exchange.ts';
 import { type ResponseStream, unlessFailed } from './response-stream.ts';
 
-/** Answers above this are compressed and streamed. */
+/** Answers larger than this are compressed and streamed. */
 const streamThresholdBytes = 128 * 1024;
 const pieceBytes = 256 * 1024;
-/** What a piece mostly has room in: it ends behind an item. */
+/** Size of a buffer. A piece ends after the item that passes `pieceBytes`, so most pieces fit with this reserve. */
 const roomBytes = pieceBytes + 64 * 1024;
 
 interface BodySink {
@@ -24,7 +25,7 @@ export class BodyWriter {
   readonly #slice: TurnSlice;
   #parts: Uint8Array[] = [];
   #size = 0;
-  /** Buffers of which the sink took all bytes. */
+  /** Buffers whose bytes the sink has taken completely. */
   readonly #free: Buffer[] = [];
   #sink: BodySink | undefined;
   #stream: ResponseStream | undefined;
@@ -35,7 +36,7 @@ export class BodyWriter {
     this.#slice = new TurnSlice({ clock: answer.clock, itemsPerLook: 1 });
   }
 
-  /** Takes bytes without waiting; they must not change. Call {@link BodyWriter.breathe} now and then. */
+  /** Takes bytes without waiting. The caller must not change them. Call {@link BodyWriter.breathe} now and then. */
   push(bytes: Uint8Array): void {
     this.#parts.push(bytes);
     this.#size += bytes.length;
@@ -46,7 +47,7 @@ export class BodyWriter {
     return this.#size >= pieceBytes || this.#slice.endsHere();
   }
 
-  /** Sends what is there, waits for a slow peer, lets others run. False when the peer is gone. */
+  /** Sends what has collected, waits for a slow peer and lets other work run. Returns false when the peer is gone. */
   async breathe(): Promise<boolean> {
     if (this.#size > streamThresholdBytes) this.#flush();
     await this.#sink?.drained();
@@ -65,7 +66,7 @@ export class BodyWriter {
     this.#sink?.end();
   }
 
-  /** After a failure in the middle: the peer must not take what it has for the whole. */
+  /** Cuts the answer after a failure in the middle, so that the peer does not take the part it has for the whole. */
   abort(): void {
     this.#stream?.abort();
   }
@@ -77,7 +78,10 @@ export class BodyWriter {
     this.#size = 0;
   }
 
-  /** Joined in a buffer whose bytes the sink took already: new ones for all of a large list are dear to make and to collect. */
+  /**
+   * Joins the parts in a buffer that the sink has emptied: new buffers for a large list cost much to allocate and
+   * collect.
+   */
   #writeParts(sink: BodySink): void {
     const [first] = this.#parts;
     if (this.#parts.length === 1 && first !== undefined) return void sink.write(first);
@@ -131,7 +135,7 @@ function gzipSink(stream: ResponseStream): BodySink {
   };
 }
 
-/** Source: responsewriters.negotiateContentEncoding: the word decides, not its quality. */
+/** The word alone decides; its quality value is ignored, as in responsewriters.negotiateContentEncoding. */
 function acceptsGzip(header: string | undefined): boolean {
   return (header ?? '').split(',').some((part) => (part.split(';')[0] ?? '').trim() === 'gzip');
 }

@@ -1,5 +1,5 @@
-// The options of delete and deletecollection, from the body or else from the query.
-// Source: apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
+// Reads the options of delete and deletecollection, from the body if there is one, else from the query. Source:
+// apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
 
 import { badRequest, type FieldError, invalid, invalidField } from '@kapstan/api/errors';
 import { formatApiVersion, type PropagationPolicy } from '@kapstan/api/internal';
@@ -17,16 +17,16 @@ export interface ParsedDeleteOptions {
 }
 
 export interface DeleteGates {
-  /** When not, ignoreStoreReadErrorWithClusterBreakingPotential is as if it were not there. */
+  /** False: ignoreStoreReadErrorWithClusterBreakingPotential is read as if it were absent. */
   readonly allowsUnsafeDeletion: boolean;
 }
 
-/** Bodies of other groups' versions count too: every group has these options. */
+/** Kind of the body. The versions of other groups are accepted too, because every group has these options. */
 export const deleteOptionsKind = { group: '', version: 'v1', kind: 'DeleteOptions' };
 
 const scheme = 'pkg/runtime/scheme.go:111';
 
-/** From the query of a request without a body. Throws 400 and 422. */
+/** Reads the options of a request without a body from its query. Throws 400 and 422. */
 export function deleteOptionsFromQuery(query: URLSearchParams, gates: DeleteGates): ParsedDeleteOptions {
   const ignoreErrors = decodeBoolean(query.get('ignoreStoreReadErrorWithClusterBreakingPotential'));
   return check({
@@ -40,13 +40,13 @@ export function deleteOptionsFromQuery(query: URLSearchParams, gates: DeleteGate
 }
 
 /**
- * From the value of a body. Throws 400 with Go's words for a value that is no object, another kind and members of a
- * wrong type; 422.
+ * Reads the options from a decoded body. Throws 400 with Go's texts when it is no object, is of another kind or has
+ * members of a wrong type, and 422 when the options are invalid.
  */
 export function deleteOptionsFromBody(body: unknown, gates: DeleteGates): ParsedDeleteOptions {
   const decoded = decodeBody(body);
   return check({
-    // An int64 beyond what a double holds is as good as any other far future.
+    // Rounding an int64 that a double cannot hold does no harm: any such time is in the far future.
     gracePeriodSeconds: decoded.gracePeriodSeconds === undefined ? undefined : Number(decoded.gracePeriodSeconds),
     orphanDependents: decoded.orphanDependents,
     propagationPolicy: decoded.propagationPolicy,
@@ -70,7 +70,7 @@ function decodeBody(body: unknown): DeleteOptionsBody {
   }
 }
 
-/** Decoded by its schema, so that members have these types. */
+/** The body after decoding by its schema, which guarantees these types. */
 interface DeleteOptionsBody extends Omit<DeleteRequest, 'propagationPolicy'> {
   readonly propagationPolicy?: string;
   readonly dryRun?: readonly string[];
@@ -121,7 +121,7 @@ function check(raw: RawOptions): ParsedDeleteOptions {
   return { request, dryRun: raw.dryRun.length > 0 };
 }
 
-/** An unsafe deletion takes no other option. Source: validation.validateIgnoreStoreReadError. */
+/** Refuses an unsafe deletion that has any other option. Source: validation.validateIgnoreStoreReadError. */
 function validateUnsafe(raw: RawOptions): readonly FieldError[] {
   if (raw.ignoreErrors !== true) return [];
   const errors: FieldError[] = [];

@@ -17,16 +17,16 @@ import {
 } from './response-stream.ts';
 import { dropRest, endAndCut, isRestComing, isRestLong } from './unread-body.ts';
 
-// Made once: every request ends so, and a stack would say nothing.
+// Made once, because every request ends with it and its stack trace would say nothing.
 const connectionClosed = new Error('the connection was closed');
 
-/** A request to speak another protocol on its connection from here on. */
+/** The connection of a request that asked to go on in another protocol. */
 export interface UpgradeOffer {
   readonly request: IncomingMessage;
   readonly socket: Socket;
-  /** What came after the request. */
+  /** The bytes that followed the head of the request. */
   readonly head: Uint8Array;
-  /** Called when the connection gets a new owner. */
+  /** Call it when the connection has a new owner. */
   readonly release?: () => void;
 }
 
@@ -37,18 +37,18 @@ export interface ExchangePorts {
 
 export class Exchange {
   readonly method: string;
-  /** Decoded, without the query. */
+  /** The decoded path, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Sent back, and named in traces. "" until it is known. */
+  /** Returned in the header Audit-Id and named in traces. "" until it is known. */
   auditId = '';
-  /** What the request leaves in the audit log. Undefined = nothing. */
+  /** Records this request in the audit log. Undefined = it is not recorded. */
   audit: AuditTrail | undefined;
-  /** What was found out before the trail began: it is the first in it. */
+  /** Audit annotations made before the trail began; the trail starts with them. */
   readonly earlyAnnotations: (readonly [key: string, value: string])[] = [];
-  /** Warnings from before it was known what answers. */
+  /** Warnings made before it is known which handler answers. */
   readonly earlyWarnings: string[] = [];
-  /** The bytes of the query, for texts. */
+  /** The query as it was sent, for texts that quote it. */
   readonly rawQuery: string;
   #bodyBytes: number | undefined;
   #answerBytes = 0;
@@ -61,11 +61,11 @@ export class Exchange {
   readonly #clock: Clock;
   readonly #upgrade: UpgradeOffer | undefined;
   #isTakenOver = false;
-  /** Its head is made, and sent as soon as its events are recorded. */
+  /** True once the head is made. It is sent as soon as the request's audit events are recorded. */
   #hasBegun = false;
   #beforeHead: (() => void) | undefined;
   #stream: ResponseStream | undefined;
-  /** The body was asked for and has not come, or was too large: nobody waits for the rest. */
+  /** True when the body was asked for and either has not arrived or was too large: nobody waits for the rest. */
   #isBodyOpen = false;
 
   constructor(request: NodeRequest, response: NodeResponse, { clock, upgrade }: ExchangePorts) {
@@ -90,7 +90,7 @@ export class Exchange {
     return this.#abort;
   }
 
-  /** Gives up the request: whoever works for it sees its signal. */
+  /** Gives up the request: all work for it is cancelled through {@link Exchange.signal}. */
   cancel(reason: Error): void {
     this.#abort.abort(reason);
   }
@@ -101,13 +101,13 @@ export class Exchange {
     return this.#response.headersSent ? this.#response.statusCode : 0;
   }
 
-  /** Calls back when the answer is over or the connection is lost, at once where that was before. */
+  /** Calls back when the answer is over or the connection is lost; at once if that has happened already. */
   onClose(callback: () => void): void {
     if (this.#isClosed) callback();
     else this.#onClose.push(callback);
   }
 
-  /** Whether nothing more will be sent. */
+  /** True when nothing more will be sent. */
   get isOver(): boolean {
     return this.signal.aborted || (!this.#isTakenOver && this.#response.writableEnded);
   }
@@ -116,12 +116,14 @@ export class Exchange {
     return this.#isTakenOver || this.#hasBegun;
   }
 
-  /** Whether the client asks for another protocol, so that {@link Exchange.takeOver} can be called. */
+  /** True when the client asks for another protocol, so that {@link Exchange.takeOver} may be called. */
   get isUpgrade(): boolean {
     return this.#upgrade !== undefined;
   }
 
-  /** The connection, from now on the caller's: nothing is answered here any more. Once, and before any answer. */
+  /**
+   * Hands the connection to the caller; the exchange answers nothing any more. May be called once, before any answer.
+   */
   takeOver(): UpgradeOffer {
     const response = this.#response;
     if (this.#upgrade === undefined || 'stream' in response || this.hasAnswered) {
@@ -146,7 +148,7 @@ export class Exchange {
     return this.#bodyBytes;
   }
 
-  /** Bytes of the answer's body so far, as they are sent. */
+  /** Bytes of the answer's body sent so far, as encoded for the connection. */
   get answerBytes(): number {
     return this.#answerBytes;
   }
@@ -160,40 +162,40 @@ export class Exchange {
     return 'stream' in this.#response;
   }
 
-  /** The body as it comes, for who passes it on. */
+  /** The body as a stream, for handlers that pass it on. */
   get body(): Readable {
     return this.#request;
   }
 
-  /** Names and values of the request's headers in turn, as they were sent. */
+  /** Names and values of the request's headers alternately, as they were sent. */
   get rawHeaders(): readonly string[] {
     return this.#request.rawHeaders;
   }
 
-  /** Whether a body is on its way. */
+  /** True when the request has a body. */
   get hasBody(): boolean {
     return isRestComing(this.#request);
   }
 
-  /** The connection, for its client certificate and its address. */
+  /** The connection, which knows the client's certificate and address. */
   get socket(): TLSSocket | undefined {
     const request = this.#request;
     const socket = 'stream' in request ? request.stream.session?.socket : request.socket;
     return socket as TLSSocket | undefined;
   }
 
-  /** A request header, several joined with ", ". The name in lower case. */
+  /** Returns a request header; several of the same name are joined with ", ". `name` is in lower case. */
   header(name: string): string | undefined {
     const value = this.#request.headers[name];
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
-  /** Names of all request headers, lower case. */
+  /** Returns the names of all request headers in lower case. */
   headerNames(): readonly string[] {
     return Object.keys(this.#request.headers);
   }
 
-  /** Every value of a header as it was sent, for headers whose values may hold commas. */
+  /** Returns every value of a header as it was sent, for headers whose values may hold commas. */
   headerValues(name: string): readonly string[] {
     const raw = this.#request.rawHeaders;
     const values: string[] = [];
@@ -208,26 +210,32 @@ export class Exchange {
     this.#headers.set(name, typeof value === 'string' ? value : [...value]);
   }
 
-  /** Adds values of a header to those that the answer has. */
+  /** Adds values of a header to those already set. */
   addHeader(name: string, values: readonly string[]): void {
     const known = [...this.#headers.keys()].find((key) => key.toLowerCase() === name.toLowerCase()) ?? name;
     const all = [this.#headers.get(known) ?? [], values].flat();
     this.#headers.set(known, all.length === 1 && all[0] !== undefined ? all[0] : all);
   }
 
-  /** The connection ends after this answer, and after those that are under way beside it (HTTP/2). Before the answer begins. */
+  /**
+   * Ends the connection after this answer and, on HTTP/2, after the answers under way beside it. Call it before the
+   * answer begins.
+   */
   endConnection(): void {
     const response = this.#response;
     if ('stream' in response) response.stream.session?.close();
     else this.setHeader('Connection', 'close');
   }
 
-  /** Runs once, when the head is about to go out: the last chance to set headers. */
+  /** Runs `callback` once, just before the head goes out, which is the last chance to set headers. */
   beforeHead(callback: () => void): void {
     this.#beforeHead = callback;
   }
 
-  /** The whole body. Throws 413 beyond the limit, 400 when it breaks off; the rest is then cut off with the answer. */
+  /**
+   * Reads the whole body. Throws 413 beyond the limit and 400 when it breaks off; the rest is then dropped with the
+   * answer.
+   */
   async readBody(limitBytes: number): Promise<Uint8Array> {
     this.#isBodyOpen = true;
     if (Number(this.header('content-length') ?? 0) > limitBytes) throw tooLarge(limitBytes);
@@ -237,20 +245,26 @@ export class Exchange {
     return body;
   }
 
-  /** A whole answer. Ignored after another whole one, as that of a deadline; within a stream it destroys that. */
+  /**
+   * Sends a whole answer. Does nothing after another whole answer, such as that of a deadline; cuts a stream that has
+   * begun.
+   */
   send(status: number, body: Uint8Array): void {
     if (this.hasAnswered) return this.abortUnfinished();
     if (status !== 304) this.#headers.set('Content-Length', String(body.length));
     this.#finish(status, this.method === 'HEAD' || status === 304 ? undefined : body);
   }
 
-  /** An answer without a body: 204. */
+  /** Answers 204 without a body. */
   sendNothing(): void {
     if (this.hasAnswered) return this.abortUnfinished();
     this.#finish(204, undefined);
   }
 
-  /** Begins an answer whose length is not known. The head goes out at once. 'passed': somebody else reads the body. */
+  /**
+   * Begins an answer of unknown length; the head goes out at once. Pass 'passed' when the handler itself reads the
+   * body.
+   */
   open(status: number, body: 'dropped' | 'passed' = 'dropped'): ResponseStream {
     this.#writeHead(status);
     if (body === 'dropped') dropRest(this.#request);
@@ -277,7 +291,10 @@ export class Exchange {
     return stream;
   }
 
-  /** Ends the answer when it is in the audit log, where that is asked; whoever was told that it is late waits for nothing. */
+  /**
+   * Calls `end` when the answer is in the audit log, if that was asked for. A client that was told it is too late need
+   * not wait.
+   */
   #whenRecorded(end: () => void): void {
     this.audit?.complete();
     const recorded = this.signal.aborted ? undefined : this.audit?.recorded;
@@ -285,7 +302,10 @@ export class Exchange {
     else void recorded.then(end);
   }
 
-  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2) if the answer is not over: the peer sees that it is not whole. */
+  /**
+   * Cuts the connection (HTTP/1.1) or the stream (HTTP/2) if the answer is not over, so that the peer sees it is
+   * incomplete.
+   */
   abort(): void {
     abortResponse(this.#response);
   }
@@ -318,7 +338,7 @@ export class Exchange {
   }
 }
 
-/** Over HTTP/1.1 in one go: a header that is set for itself is checked, stored and looked up again. */
+/** HTTP/1.1 gets all headers in one call: one that is set by itself is checked, stored and looked up again. */
 function writeHeaders(response: NodeResponse, status: number, headers: ReadonlyMap<string, string | string[]>): void {
   if ('stream' in response) {
     for (const [name, value] of headers) response.setHeader(name, value);
@@ -338,15 +358,16 @@ function tooLarge(limitBytes: number): Error {
 }
 
 /**
- * Resolves at the end of the body. By events: an async iterator for each request costs several times as much. Ends with
- * the signal too: a peer that sends its body a byte a minute must not hold a place among the requests.
+ * Resolves at the end of the body. It listens to events, because an async iterator per request costs several times as
+ * much. The signal ends it too: a peer that sends a byte a minute must not hold a place among the requests.
  */
 function readAll(request: NodeRequest, limitBytes: number, signal: CallSignal): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   return new Promise((resolve, reject) => {
     let isOver = false;
-    // Every request closes in the end: an error, whose trace costs as much as the parsing, is made of those that were not read.
+    // Every request closes in the end. The error, whose trace costs as much as the parsing, is made only for those not
+    // yet read.
     const fail = (error: Error): void => {
       if (!isOver) reject(badRequest(`error reading the request body: ${error.message}`));
       isOver = true;

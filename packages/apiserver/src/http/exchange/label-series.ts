@@ -1,5 +1,6 @@
-// LabelSeries: the values of a metric by its labels, for what counts every request: plain numbers that become text when somebody
-// asks, where a metrics library looks at all labels each time. Used by server-metrics.ts and access-metrics.ts.
+// LabelSeries: the values of a metric by their labels, for metrics that count every request. It keeps plain numbers and
+// makes text only on a scrape, where a metrics library would look at all labels each time. Used by server-metrics.ts
+// and access-metrics.ts.
 import type { MetricSample } from '@kapstan/storage';
 
 export type Labels = MetricSample['labels'];
@@ -8,12 +9,15 @@ export class LabelSeries<V> {
   readonly #make: () => V;
   readonly #series = new Map<string, { readonly labels: Labels; readonly value: V }>();
 
-  /** `make`: a value that nothing was counted in. */
+  /** `make` returns a new value with nothing counted in it. */
   constructor(make: () => V) {
     this.#make = make;
   }
 
-  /** The value of the labels. `key` stands for them: equal keys have equal labels, which are asked for once. */
+  /**
+   * Returns the value of the labels. `key` stands for them: equal keys mean equal labels, so `labels` is called once
+   * per key.
+   */
   of(key: string, labels: () => Labels): V {
     const known = this.#series.get(key);
     if (known !== undefined) return known.value;
@@ -22,7 +26,7 @@ export class LabelSeries<V> {
     return value;
   }
 
-  /** In the order in which they first came. What is read as undefined is left out. */
+  /** Returns one sample per value, in order of first use. Values that `read` returns undefined for are left out. */
   samples(read: (value: V) => MetricSample['value'] | undefined): MetricSample[] {
     return this.flatSamples((value, labels) => {
       const shown = read(value);
@@ -30,7 +34,7 @@ export class LabelSeries<V> {
     });
   }
 
-  /** Several samples of each value. */
+  /** Returns several samples per value. */
   flatSamples(read: (value: V, labels: Labels) => readonly MetricSample[]): MetricSample[] {
     return [...this.#series.values()].flatMap(({ labels, value }) => read(value, labels));
   }

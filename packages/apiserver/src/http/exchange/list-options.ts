@@ -1,5 +1,5 @@
-// The options of list, watch and deletecollection in the query: read, defaulted and checked.
-// Source: apimachinery internalversion ListOptions, its defaults (WatchList on) and validation.
+// Reads, defaults and checks the options of list, watch and deletecollection in the query. Source: apimachinery
+// internalversion ListOptions, its defaults (WatchList on) and validation.
 import { FieldSelector, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import { requireValidListOptions } from '../../registry/client/list-validation.ts';
@@ -10,11 +10,14 @@ export interface ParsedListOptions {
   readonly select: SelectRequest;
   readonly sendInitialEvents?: boolean;
   readonly allowWatchBookmarks: boolean;
-  /** 0 = the server's choice. */
+  /** 0 = the server chooses. */
   readonly timeoutSeconds: number;
 }
 
-/** Throws 400 for what cannot be read, 422 for what does not go together; which fields exist, the store knows. `name` is that of a watch of one object. */
+/**
+ * Parses the options. Throws 400 for values that cannot be read and 422 for options that exclude each other. The store
+ * checks which fields exist. `name` is the object's when a single object is watched.
+ */
 export function parseListOptions(
   query: URLSearchParams,
   request: { readonly isWatch: boolean; readonly name?: string },
@@ -38,7 +41,7 @@ export function parseListOptions(
   };
 }
 
-/** The part of the options that a watch of the store takes. */
+/** Returns the part of the options that the store's watch takes. */
 export function watchRequestOf(options: ParsedListOptions, deadlineMs: number): WatchRequest {
   return {
     ...options.select,
@@ -85,14 +88,14 @@ function readSelector<S>(parse: () => S): S {
   }
 }
 
-/** A watch from nowhere in particular is a streamed list. Source: SetListOptionsDefaults. */
+/** A watch that names no resourceVersion becomes a streamed list. Source: SetListOptionsDefaults. */
 function applyDefaults(raw: RawOptions, isWatch: boolean): RawOptions {
   const isLegacy = raw.resourceVersion === '' || raw.resourceVersion === '0';
   if (!isWatch || !isLegacy || raw.sendInitialEvents !== undefined || raw.match !== '') return raw;
   return { ...raw, sendInitialEvents: true, match: 'NotOlderThan' };
 }
 
-/** A watch of one object by the old path selects its name. */
+/** The old path of a watch of one object selects it by name. */
 function selectName(fields: FieldSelector, name: string): FieldSelector {
   if (fields.isEmpty) return new FieldSelector([{ field: 'metadata.name', operator: '=', value: name }]);
   if (fields.exactValue('metadata.name') === name) return fields;

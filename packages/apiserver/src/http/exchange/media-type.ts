@@ -1,5 +1,5 @@
-// Media types of the headers Accept and Content-Type, parsed as the libraries below kube-apiserver do.
-// Source: munnerz/goautoneg, Go's mime.ParseMediaType.
+// Parses the media types of the headers Accept and Content-Type as the libraries below kube-apiserver do. Source:
+// munnerz/goautoneg, Go's mime.ParseMediaType.
 
 export interface MediaType {
   /** "application" or "*". Lower case. */
@@ -9,13 +9,13 @@ export interface MediaType {
 }
 
 export interface AcceptHeader {
-  /** Its clauses, most wanted first; equal ones in the order given. */
+  /** The clauses, the most wanted first; equally wanted ones in the order given. */
   readonly media: readonly MediaType[];
-  /** Their types as they were sent, without parameters. */
+  /** The types as they were sent, without parameters. */
   readonly types: readonly string[];
 }
 
-/** Clients send a few headers again and again: these were parsed last. */
+/** The headers parsed last. Clients send the same few headers again and again. */
 const known = new Map<string, AcceptHeader>();
 const mostKnown = 100;
 const longestKnown = 500;
@@ -41,7 +41,9 @@ function parseClauses(header: string): readonly MediaType[] {
   return clauses.sort((a, b) => b.quality - a.quality || wildcards(a.media) - wildcards(b.media)).map((c) => c.media);
 }
 
-/** One media type with its parameters; undefined when there is none. Names are lower case, values as written. */
+/**
+ * Parses one media type with its parameters; undefined when there is none. Names are in lower case, values as written.
+ */
 function parseMediaType(text: string): MediaType | undefined {
   const [full = '', ...rest] = text.split(';');
   const [type = '', subtype] = full.trim().toLowerCase().split('/');
@@ -50,25 +52,28 @@ function parseMediaType(text: string): MediaType | undefined {
   for (const parameter of rest) {
     const at = parameter.indexOf('=');
     const value = parameter.slice(at + 1).trim();
-    // Without a value it says nothing.
+    // A parameter without a value is skipped.
     if (at < 0 || value === '') continue;
     parameters.set(parameter.slice(0, at).trim().toLowerCase(), value.replace(/^"(.*)"$/, '$1'));
   }
   return { type, subtype: subtype ?? '*', parameters };
 }
 
-/** "application/json" of a header value, without its parameters. */
+/** Returns the type of a header value without its parameters, for example "application/json". */
 export function essenceOf(header: string): string {
   return (header.split(';')[0] ?? '').trim().toLowerCase();
 }
 
-/** A name, and a word or a text in quotes. */
+/** Matches a parameter: a name, and a word or a quoted text. */
 const parameterOf =
   /[\t-\r ]*;[\t-\r ]*([\w!#$%&'*+.^`{|}~-]+)[\t-\r ]*=[\t-\r ]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[^"\\\r\n]|\\[^\r\n])*)")/y;
-/** Before other characters a backslash is one. */
+/** A backslash escapes only these characters; before any other it stands for itself. */
 const escaped = /\\([()<>@,;:\\"/[\]?=])/g;
 
-/** Parameters as Go reads them: none is named twice with two values, and a last one may be missing. Source: mime.ParseMediaType. */
+/**
+ * True when Go can read the parameters: none is given twice with different values; the last one may be missing. Source:
+ * mime.ParseMediaType.
+ */
 export function hasWellFormedParameters(header: string): boolean {
   const start = header.indexOf(';');
   if (start < 0) return true;

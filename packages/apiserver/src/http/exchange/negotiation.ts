@@ -1,5 +1,5 @@
-// Content negotiation: in which format and shape an answer is wanted, in which format a body comes.
-// Source: apiserver pkg/endpoints/handlers/negotiation (1.36); the first, coarser check is go-restful's.
+// Content negotiation decides the format and shape of an answer and the format of a body. Source: apiserver
+// pkg/endpoints/handlers/negotiation (1.36); the first, coarser check is go-restful's.
 import { StatusError } from '@kapstan/api';
 import { notAcceptable } from '@kapstan/api/errors';
 import { jsonFormat, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
@@ -12,7 +12,7 @@ const knownStreams: readonly string[] = wireFormats
   .map((format) => `${format.mediaType};stream=watch`);
 const collectionMediaTypes: readonly string[] = [...knownMediaTypes, ...knownStreams];
 
-/** The shape asked for with `as=…;g=meta.k8s.io;v=…`. */
+/** The shape asked for by `as=…;g=meta.k8s.io;v=…`. */
 interface TransformTarget {
   readonly kind: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
   readonly version: 'v1' | 'v1beta1';
@@ -21,7 +21,7 @@ interface TransformTarget {
 export interface OutputForm {
   readonly format: WireFormat;
   readonly isPretty: boolean;
-  /** Absent: the object as it is. */
+  /** Absent = the object as it is. */
   readonly target?: TransformTarget;
 }
 
@@ -33,14 +33,17 @@ export interface OutputRequest {
 
 export interface ResourceForms {
   readonly produces: 'object' | 'collection';
-  /** Custom resources have no protobuf form of their own. */
+  /** True for custom resources, which have no protobuf form. */
   readonly isCustom: boolean;
-  /** Whether a route says what it produces, and refuses other types before the handler. Custom resources have no routes. */
+  /**
+   * True when a route declares what it produces and refuses other types before the handler runs. Custom resources have
+   * no routes.
+   */
   readonly isRouted: boolean;
   readonly hasTable: boolean;
 }
 
-/** The form of a resource's answer. Throws 406. */
+/** Chooses the form of a resource's answer. Throws 406. */
 export function negotiateResourceOutput(request: OutputRequest, forms: ResourceForms): OutputForm {
   if (forms.isRouted)
     requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
@@ -49,7 +52,7 @@ export function negotiateResourceOutput(request: OutputRequest, forms: ResourceF
   return form;
 }
 
-/** The form of a watch. Throws 406 for formats without a stream. */
+/** Chooses the form of a watch. Throws 406 for formats that cannot be streamed. */
 export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean): OutputForm {
   const form = negotiateResourceOutput(request, {
     produces: 'collection',
@@ -61,12 +64,12 @@ export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean)
   return form;
 }
 
-/** The form of anything else: errors, discovery, version. Undefined when nothing fits. */
+/** Chooses the form of errors, discovery, version and the like. Returns undefined when none fits. */
 export function negotiatePlainOutput(request: OutputRequest): OutputForm | undefined {
   return negotiate(request, (media) => (media.parameters.has('as') ? 'refused' : undefined));
 }
 
-/** The format of a request's body; JSON when the header is absent. Throws 415. */
+/** Returns the format of a request's body; JSON when the header is absent. Throws 415. */
 export function negotiateInput(contentType: string | undefined): WireFormat {
   if (contentType === undefined || contentType === '') return jsonFormat;
   const essence = essenceOf(contentType);
@@ -127,7 +130,7 @@ function transformOf({
   };
 }
 
-/** `as`, `g` and `v` together name a kind of meta.k8s.io, or the clause does not count. */
+/** A clause counts only if `as`, `g` and `v` together name a kind of meta.k8s.io. */
 function targetOf(media: MediaType): TransformChoice {
   const { parameters } = media;
   if (!parameters.has('as') && !parameters.has('g') && !parameters.has('v')) return undefined;
@@ -138,7 +141,10 @@ function targetOf(media: MediaType): TransformChoice {
   return { kind, version };
 }
 
-/** Routes name what they produce, and are matched without parameters. Throws 406. Source: go-restful Route.matchesAccept. */
+/**
+ * Throws 406 when the route produces none of the accepted types; parameters are ignored. Source: go-restful
+ * Route.matchesAccept.
+ */
 export function requireProduced(accept: string, available: readonly string[]): void {
   if (accept === '') return;
   if (parseAccept(accept).types.some((type) => type === '*/*' || available.includes(type))) return;
@@ -152,7 +158,7 @@ export function requireProduced(accept: string, available: readonly string[]): v
 
 const prettyAgents = ['curl', 'Wget', 'Mozilla/5.0'];
 
-/** `pretty` in the query decides; else tools that people look at get indented JSON. */
+/** `pretty` in the query decides; without it, tools that people read directly get indented JSON. */
 function isPrettyRequest(request: OutputRequest): boolean {
   const asked = request.query.get('pretty') ?? '';
   if (asked !== '') return ['1', 't', 'T', 'TRUE', 'true', 'True'].includes(asked);
@@ -163,7 +169,7 @@ function accepted(mediaTypes: readonly string[]): string {
   return `only the following media types are accepted: ${mediaTypes.join(', ')}`;
 }
 
-/** The 406 of paths that have no other shape than their own. */
+/** Returns the 406 of paths whose answer has only one form. */
 export function notAcceptableHere(): StatusError {
   return notAcceptable(accepted(knownMediaTypes));
 }

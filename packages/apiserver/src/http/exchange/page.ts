@@ -1,11 +1,11 @@
-// Page: a path outside the API that the builder of a server adds: the documents of the token issuer, work on the store.
-// Served by path-router.ts, after authentication and authorisation.
+// Page: a path outside the API that the builder of a server adds, such as the documents of the token issuer. Served by
+// path-router.ts, after authentication and authorisation.
 import { abortSignalOf } from '@kapstan/api/internal';
 import type { Exchange } from './exchange.ts';
 import { requireProduced } from './negotiation.ts';
 
 export interface PageRequest {
-  /** How the client names this server: "https://127.0.0.1:6443". */
+  /** Scheme and host by which the client names this server, for example "https://127.0.0.1:6443". */
   readonly origin: string;
   readonly query: URLSearchParams;
   /** Aborts when the client goes away. */
@@ -16,17 +16,20 @@ export interface PageAnswer {
   readonly contentType: string;
   /** Default "no-cache, private". */
   readonly cacheControl?: string;
-  /** Pieces are sent as they come, as fast as the client takes them; an error among them cuts the connection. */
+  /**
+   * The pieces of an iterable are sent as they come, as fast as the client takes them; an error among them cuts the
+   * connection.
+   */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
 export interface Page {
-  /** "/openid/v1/jwks". Below /debug/ it may take as long as it wants. */
+  /** For example "/openid/v1/jwks". A path below /debug/ has no time limit. */
   readonly path: string;
   readonly method: 'GET' | 'POST';
-  /** Media type without which in Accept the page is refused with 406. Default: none is looked at. */
+  /** Media type that Accept must allow; otherwise the page is refused with 406. Default: Accept is not looked at. */
   readonly produces?: string;
-  /** Throws StatusError to refuse. */
+  /** Returns the answer. Throws StatusError to refuse the request. */
   respond(request: PageRequest): PageAnswer | Promise<PageAnswer>;
 }
 

@@ -1,4 +1,4 @@
-// Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
+// Decodes values of the query as Kubernetes' conversion of Go's url.Values does. Used by every parser of options.
 
 import { badRequest } from '@kapstan/api/errors';
 import { goQuote } from '@kapstan/api/internal';
@@ -9,13 +9,16 @@ const maxInt64 = 9_223_372_036_854_775_807n;
 const maxUint16 = 65_535n;
 const minInt64 = -9_223_372_036_854_775_808n;
 
-/** Absent gives undefined; "false" (any case) and "0" give false; all else, also "", gives true. */
+/**
+ * Decodes a boolean. Absent gives undefined; "false" (any case) and "0" give false; everything else, "" included, gives
+ * true.
+ */
 export function decodeBoolean(text: string | null): boolean | undefined {
   if (text === null) return undefined;
   return !(text.toLowerCase() === 'false' || text === '0');
 }
 
-/** A base-10 int64. Throws the 400 of strconv.ParseInt. Values beyond 2^53 are cut to it. */
+/** Decodes a base-10 int64. Throws the 400 of strconv.ParseInt. Values beyond 2^53 are cut to it. */
 export function decodeInteger(text: string | null): number | undefined {
   if (text === null) return undefined;
   if (!/^[+-]?[0-9]+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
@@ -27,7 +30,7 @@ export function decodeInteger(text: string | null): number | undefined {
   return clamped;
 }
 
-/** The options of a subresource, by the types that it declares. Throws 400 for what cannot be read. */
+/** Decodes the options of a subresource by their declared types. Throws 400 for values that cannot be read. */
 export function decodeOptions(query: URLSearchParams, types: QueryOptionTypes): QueryOptions {
   const entries = Object.entries(types).map(([name, type]) => {
     if (type === 'strings' || type === 'numbers') return [name, decodeList(query.getAll(name), type)] as const;
@@ -36,7 +39,7 @@ export function decodeOptions(query: URLSearchParams, types: QueryOptionTypes): 
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** Throws the 400 of Convert_Slice_string_To_Slice_int32. */
+/** Decodes a repeated option. Throws the 400 of Convert_Slice_string_To_Slice_int32. */
 function decodeList(texts: readonly string[], type: 'strings' | 'numbers'): readonly string[] | undefined {
   if (texts.length === 0) return undefined;
   if (type === 'strings') return texts;
@@ -67,7 +70,7 @@ function decodeOption(
   }
 }
 
-/** In its canonical form. Throws the 400 of time.Parse. */
+/** Returns the time in its canonical form. Throws the 400 of time.Parse. */
 function decodeTime(text: string | null): string | undefined {
   if (text === null || text === '' || text === 'null') return undefined;
   try {

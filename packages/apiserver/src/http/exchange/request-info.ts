@@ -1,12 +1,12 @@
-// RequestInfo: what a URL asks for, before anyone looks whether it exists. Read by authorisation, limits and the router.
-// Source: apiserver pkg/endpoints/request/requestinfo.go (1.36).
+// RequestInfo says what a URL asks for, before anyone checks that it exists. Read by authorisation, limits and the
+// router. Source: apiserver pkg/endpoints/request/requestinfo.go (1.36).
 
 import { type FieldSelector, parseFieldSelector } from '@kapstan/api';
 import type { GroupVersion } from '@kapstan/api/internal';
 import { namespacesSegment } from '../../registry/meta/names.ts';
 import { decodeBoolean } from './query-parameters.ts';
 
-/** A path outside the resources: health, version, discovery, OpenAPI, metrics. */
+/** A request for a path outside the resources: health, version, discovery, OpenAPI, metrics. */
 interface PathRequest {
   readonly type: 'path';
   /** The method in lower case. */
@@ -21,19 +21,22 @@ export interface ResourceRequest {
   readonly path: string;
   readonly group: string;
   readonly version: string;
-  /** For a namespace itself: its own name. */
+  /** For a request about a namespace itself, that namespace's name. */
   readonly namespace: string;
   readonly resource: string;
-  /** From the path or, of lists and watches alone, from a field selector `metadata.name=…`. */
+  /** The name from the path. For lists and watches also from a field selector `metadata.name=…`. */
   readonly name: string;
   readonly subresource: string;
-  /** resource, name, subresource and what follows; the version and namespace are cut off. */
+  /** The resource, name, subresource and the rest of the path; version and namespace are cut off. */
   readonly parts: readonly string[];
-  /** True when the resource stands below namespaces/{namespace}. */
+  /** True when the path has namespaces/{namespace} before the resource. */
   readonly isNamespacedPath: boolean;
   /** True for the old form /api/v1/watch/…. */
   readonly isWatchPath: boolean;
-  /** Unread, of a list, a watch or a deletecollection; "" of others, and of the old form, which knows selectors but at times. */
+  /**
+   * The unparsed field selector of a list, watch or deletecollection; "" for other verbs, and for the old form unless
+   * it names no object.
+   */
   readonly fieldSelector: string;
   readonly labelSelector: string;
 }
@@ -105,7 +108,7 @@ function resourceRequest(
   };
 }
 
-/** A get without a name is a list or a watch, a delete without one a deletecollection. */
+/** A get without a name becomes a list or a watch, a delete without one a deletecollection. */
 function refineVerb(verb: string, name: string, query: URLSearchParams): { verb: string; name: string } {
   if (name !== '') return { verb, name };
   if (verb === 'get') {
@@ -132,7 +135,10 @@ function tryParse(text: string): FieldSelector | undefined {
   }
 }
 
-/** Without slashes at its ends. By index: a pattern for the end looks at each run of slashes within, from each of its places. */
+/**
+ * Cuts slashes at both ends. It goes by index, because a pattern for the end tries every run of slashes within the
+ * path.
+ */
 export function trimSlashes(path: string): string {
   let [start, end] = [0, path.length];
   while (path[start] === '/') start += 1;
@@ -140,7 +146,7 @@ export function trimSlashes(path: string): string {
   return path.slice(start, end);
 }
 
-/** Watches, subresources that stay open and debugging: no request timeout, not counted as in flight. */
+/** True for watches, long subresources and debugging, which have no request timeout and do not count as in flight. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (info.type === 'path') return info.path.startsWith('/debug/');
   if (info.verb === 'watch' || info.verb === 'proxy') return true;

@@ -1,5 +1,5 @@
-// RequestLabels: a request in the words of kube-apiserver's metrics, a bounded number of each. Read by server-metrics.ts.
-// Source: apiserver endpoints/metrics (cleanVerb, CleanScope, cleanDryRun, cleanFieldValidation).
+// RequestLabels describes a request by the label values of kube-apiserver's metrics, each from a bounded set. Read by
+// server-metrics.ts. Source: apiserver endpoints/metrics (cleanVerb, CleanScope, cleanDryRun, cleanFieldValidation).
 import { parseFieldSelector } from '@kapstan/api';
 import { applyMediaType } from '../../fieldmanager/apply-request.ts';
 import { decodeBoolean } from './query-parameters.ts';
@@ -8,7 +8,7 @@ import type { RequestInfo, ResourceRequest } from './request-info.ts';
 export interface LabelledRequest {
   readonly method: string;
   readonly query: URLSearchParams;
-  /** The name in lower case. */
+  /** Returns a request header; the name is in lower case. */
   header(name: string): string | undefined;
 }
 
@@ -18,14 +18,14 @@ export type RequestScope = '' | 'cluster' | 'namespace' | 'resource';
 const knownVerbs = new Set(['GET', 'LIST', 'WATCH', 'POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'CONNECT']);
 const connecting = new Set(['log', 'exec', 'portforward', 'attach', 'proxy']);
 
-/** The name counts that stands in the path: a list that selects one name is a list of its namespace. */
+/** Returns the scope by the name in the path alone: a list that selects one name has the scope of its namespace. */
 export function scopeOf(info: RequestInfo): RequestScope {
   if (info.type === 'path') return '';
   if ((info.parts[1] ?? '') !== '' || info.verb === 'create') return 'resource';
   return info.namespace === '' ? 'cluster' : 'namespace';
 }
 
-/** The scope of what a list or watch selects, by its path and its fields. Source: CleanListScope. */
+/** Returns the scope of what a list or watch selects, by its path and its fields. Source: CleanListScope. */
 export function selectedScopeOf(info: ResourceRequest, fieldSelector: string = ''): RequestScope {
   const fields = parseFieldSelector(fieldSelector);
   if (info.name !== '' || fields.exactValue('metadata.name') !== undefined) return 'resource';
@@ -33,7 +33,7 @@ export function selectedScopeOf(info: ResourceRequest, fieldSelector: string = '
   return 'cluster';
 }
 
-/** The method, but for lists, watches, applies and what leads elsewhere. "other" = none that is known. */
+/** Returns the method, or a word of its own for lists, watches, applies and proxies; "other" for unknown methods. */
 export function verbOf(request: LabelledRequest, info: RequestInfo): string {
   const verb = methodVerb(request, info);
   return knownVerbs.has(verb) ? verb : 'other';
@@ -49,14 +49,14 @@ function methodVerb(request: LabelledRequest, info: RequestInfo): string {
   return ['cluster', 'namespace'].includes(scopeOf(info)) ? 'LIST' : 'GET';
 }
 
-/** "", "All" or "invalid". */
+/** Returns "", "All" or "invalid". */
 export function dryRunOf(query: URLSearchParams): string {
   const asked = query.getAll('dryRun');
   if (asked.length === 0) return '';
   return asked.every((value) => value === 'All') ? 'All' : 'invalid';
 }
 
-/** "" when it is not said, "invalid" when it is none or said twice. */
+/** Returns "" when the option is absent, "invalid" when its value is unknown or it is given twice. */
 export function fieldValidationOf(query: URLSearchParams): string {
   const asked = query.getAll('fieldValidation');
   const [value = ''] = asked;

@@ -1,13 +1,13 @@
-// The URL of a request as Go's net/url reads it, which decides what kube-apiserver sees of it. Used by exchange.ts and
-// http-server.ts.
+// Reads the URL of a request as Go's net/url does, so that handlers see what kube-apiserver's would. Used by
+// exchange.ts and http-server.ts.
 
 import { escapeByte } from '@kapstan/api/internal';
 
 export interface RequestUrl {
-  /** Decoded, without the query. */
+  /** The decoded path, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The bytes of the query, for texts. */
+  /** The query as it was sent, for texts that quote it. */
   readonly rawQuery: string;
 }
 
@@ -25,7 +25,7 @@ export function parseRequestUrl(url: string): RequestUrl {
   return { path: decodePath(rawPath), rawQuery, query: new URLSearchParams(readableParts(rawQuery)) };
 }
 
-/** A proxy may be asked by the whole URL: whose it is does not count. */
+/** A client of a proxy may send the whole URL. Its scheme and host are ignored. */
 function withoutOrigin(url: string): string {
   return url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '');
 }
@@ -35,14 +35,14 @@ function pathOf(url: string): string {
   return at < 0 ? url : url.slice(0, at);
 }
 
-/** Parts that cannot be unescaped or hold a semicolon do not count. Source: url.ParseQuery, whose error is passed over. */
+/** Parts that cannot be unescaped or hold a semicolon are dropped, as url.ParseQuery does when its error is ignored. */
 function readableParts(query: string): string {
   if (!query.includes(';') && !badEscape.test(query)) return query;
   const parts = query.split('&').filter((part) => !part.includes(';') && !badEscape.test(part));
   return parts.join('&');
 }
 
-/** A byte that is no UTF-8 is kept, as Go keeps it: nothing has that name, and the answer can say which it was. */
+/** Bytes that are no UTF-8 are kept, as in Go: no object has such a name, and the answer can quote it. */
 function decodePath(path: string): string {
   if (!path.includes('%')) return path;
   try {
@@ -54,7 +54,7 @@ function decodePath(path: string): string {
 }
 
 const escapes = /(?:%[0-9a-f]{2})+/gi;
-/** One character of UTF-8 beyond ASCII, or one byte that begins none. */
+/** Matches one character of UTF-8 beyond ASCII, or one byte that begins none. */
 const characters =
   /[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\x80-\xff]/g;
 

@@ -9,34 +9,34 @@ export type NodeResponse = ServerResponse | Http2ServerResponse;
 /** The body of an answer while it is written. Writes after `end` are ignored. */
 export interface ResponseStream {
   /**
-   * False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed before `onTaken`
-   * is called, which it is not where the stream fails.
+   * Writes bytes. Returns false when the peer is slower than we are: wait for {@link ResponseStream.drained}. The
+   * caller must not change the bytes before `onTaken` is called, which never happens if the stream fails.
    */
   write(bytes: Uint8Array, onTaken?: () => void): boolean;
   /**
-   * As {@link ResponseStream.write}, for frames that many readers get: together, where that says the same. A stream is written in
-   * one of the two ways.
+   * Does what {@link ResponseStream.write} does, for frames that many readers get. They go out in one write when the
+   * reader sees no difference. Use only one of the two methods on a stream.
    */
   writeShared(frames: readonly Uint8Array[]): boolean;
-  /** False: each frame is a message, so it is written whole. */
+  /** False when each write is one message, so that a message must be written whole. */
   readonly takesPieces: boolean;
-  /** Resolves when more can be written, and when the stream is closed. */
+  /** Resolves when more can be written, or the stream is closed. */
   drained(): Promise<void>;
-  /** Bytes accepted and not yet handed to the system. */
+  /** Bytes accepted but not yet handed to the operating system. */
   readonly bufferedBytes: number;
   readonly isClosed: boolean;
   /** Collects writes until {@link ResponseStream.uncork}. */
   cork(): void;
   uncork(): void;
   end(): void;
-  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2): the peer sees that the body is not whole. */
+  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2), so that the peer sees the body is incomplete. */
   abort(): void;
 }
 
 export interface ResponseStreamOptions {
-  /** Calls back when the body may end. Default: at once. */
+  /** Calls `end` when the body may end. Default: at once. */
   readonly whenMayEnd?: (end: () => void) => void;
-  /** Told the length of what is written. */
+  /** Receives the length of each write, in bytes. */
   readonly onWrite?: (bytes: number) => void;
 }
 
@@ -57,7 +57,7 @@ export class NodeResponseStream implements ResponseStream {
       this.#isClosed = true;
     };
     this.#sink.once('close', close);
-    // A peer that resets the stream is told by "close"; without a listener the error would end the process.
+    // "close" reports a peer that resets the stream; without a listener for the error it would end the process.
     this.#sink.on('error', close);
   }
 
@@ -108,14 +108,14 @@ export class NodeResponseStream implements ResponseStream {
   }
 }
 
-/** For the callbacks of Node's streams. */
+/** Wraps a callback for Node's streams so that it runs only on success. */
 export function unlessFailed(onTaken: () => void): (error?: Error | null) => void {
   return (error) => {
     if (error === undefined || error === null) onTaken();
   };
 }
 
-// One buffer a write for all readers, where TLS would join the parts anew for each.
+// All readers share one joined buffer per write; TLS would join the parts again for each reader.
 const joins = new SharedFrames((frames) => Buffer.concat(frames));
 const chunks = new SharedFrames((frames) => {
   const head = Buffer.from(`${lengthOf(frames).toString(16)}\r\n`);
@@ -133,8 +133,8 @@ function lengthOf(frames: readonly Uint8Array[]): number {
 }
 
 /**
- * The frames as one chunk of HTTP/1.1. Without chunks, as to a client of HTTP/1.0 and before the head is made, the bytes go as
- * they are.
+ * Writes the frames as one HTTP/1.1 chunk. Bytes go as they are where there are no chunks: to HTTP/1.0 clients and
+ * before the head is made.
  */
 function writeChunk(response: ServerResponse, frames: readonly Uint8Array[]): boolean {
   if (!response.chunkedEncoding) return response.write(joined(frames));
@@ -152,7 +152,7 @@ interface Drainable {
   off(event: 'drain' | 'close', listener: () => void): unknown;
 }
 
-/** Resolves when the sink takes more, and when it is closed. */
+/** Resolves when the sink takes more, or is closed. */
 export function waitForDrain(sink: Drainable, isClosed: () => boolean): Promise<void> {
   if (isClosed() || !sink.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,31 +1,34 @@
-// Errors and Status objects as answers. Source: apiserver responsewriters (ErrorNegotiated, ErrorToAPIStatus).
+// Sends errors and Status objects as answers. Source: apiserver responsewriters (ErrorNegotiated, ErrorToAPIStatus).
 import { isStatusError, type Status } from '@kapstan/api';
 import type { StatusDetails } from '@kapstan/api/errors';
 import { encodeValue, hasProtobufForm, jsonFormat } from '../../codec/wire-format.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
 
-/** The Status that a failure shows to clients. What is no StatusError is a 500 with its message and without a reason. */
+/**
+ * Returns the Status that clients see for a failure. An error that is no StatusError becomes a 500 with its message and
+ * no reason.
+ */
 export function statusOf(error: unknown): Status {
-  // A failure that somebody made without a code is one of the server. Source: ErrorToAPIStatus.
+  // A StatusError without a code counts as a server error. Source: ErrorToAPIStatus.
   if (isStatusError(error)) return error.status.code === 0 ? { ...error.status, code: 500 } : error.status;
   const message = error instanceof Error ? error.message : String(error);
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code: 500 };
 }
 
-/** The Status of a deletion that went well. */
+/** Returns the Status of a successful deletion. */
 export function deletedStatus(details: StatusDetails): Omit<Status, 'code'> {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }
 
-/** What is on the wire: empty members are left out. */
+/** Returns the Status as it is sent: empty members are left out. */
 export function wireStatus(status: Omit<Status, 'code'> & { readonly code?: number }): Record<string, unknown> {
   const { reason, ...rest } = status;
-  // In the order of its members, which is that of kube-apiserver.
+  // Spreading keeps the order of the members, which is kube-apiserver's.
   return reason === undefined || reason === '' ? rest : { ...status };
 }
 
-/** Answers with a failure, in the form asked for, or in JSON when that form does not exist. */
+/** Answers with a failure, in the form asked for, or in JSON if there is no such form. */
 export function sendError(exchange: Exchange, error: unknown): void {
   const status = statusOf(error);
   if (status.details?.retryAfterSeconds !== undefined && status.details.retryAfterSeconds > 0) {
@@ -34,7 +37,7 @@ export function sendError(exchange: Exchange, error: unknown): void {
   sendValue(exchange, status.code, wireStatus(status));
 }
 
-/** Answers with any object, in the form asked for; JSON when nothing fits. */
+/** Answers with any object, in the form asked for; JSON when none fits. */
 export function sendValue(exchange: Exchange, code: number, value: unknown): void {
   exchange.audit?.respond(value);
   const form = negotiatePlainOutput(outputRequestOf(exchange));
@@ -44,21 +47,21 @@ export function sendValue(exchange: Exchange, code: number, value: unknown): voi
   exchange.send(code, encodeValue(format, value, { isPretty: form?.isPretty !== false }));
 }
 
-/** A value in JSON, whatever else would be accepted. */
+/** Answers with a value in JSON, whatever Accept says. */
 export function sendJson(exchange: Exchange, value: unknown): void {
   exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', jsonFormat.mediaType);
   exchange.send(200, encodeValue(jsonFormat, value, { isPretty: true }));
 }
 
-/** Plain text, as Go's http.Error writes it. */
+/** Answers with plain text, as Go's http.Error does. */
 export function sendText(exchange: Exchange, code: number, text: string): void {
   exchange.setHeader('Content-Type', 'text/plain; charset=utf-8');
   exchange.setHeader('X-Content-Type-Options', 'nosniff');
   exchange.send(code, Buffer.from(text));
 }
 
-/** A path that nobody serves. */
+/** Answers 404 on a path that nobody serves. */
 export function sendPageNotFound(exchange: Exchange): void {
   sendText(exchange, 404, '404 page not found\n');
 }

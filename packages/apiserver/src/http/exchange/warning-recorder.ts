@@ -3,7 +3,7 @@
 const maxTotalCharacters = 4096;
 const maxItemCharacters = 256;
 
-/** Equal texts count once. When all are too long together, each is cut and the last are dropped. */
+/** Counts equal texts once. When the texts are too long together, each is cut and the last are dropped. */
 export class WarningRecorder {
   #texts: Set<string> | undefined;
 
@@ -13,7 +13,7 @@ export class WarningRecorder {
     this.#texts.add(text);
   }
 
-  /** One header value a warning: `299 - "text"`. */
+  /** Returns one header value per warning: `299 - "text"`. */
   headers(): readonly string[] {
     if (this.#texts === undefined) return [];
     const texts = [...this.#texts].map((text) => [...text]);
@@ -31,7 +31,7 @@ export class WarningRecorder {
   }
 }
 
-/** Source: apimachinery net.NewWarningHeader: control characters become spaces, UTF-8 goes out as it is. */
+/** Control characters become spaces; UTF-8 goes out as it is. Source: apimachinery net.NewWarningHeader. */
 function warningHeader(text: string): string {
   const quoted = text.replace(/\p{Cc}/gu, ' ').replace(/["\\]/g, '\\$&');
   return Buffer.from(`299 - "${quoted}"`, 'utf8').toString('latin1');

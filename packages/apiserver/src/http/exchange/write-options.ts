@@ -1,4 +1,4 @@
-// The options of create, update and patch in the query. Source: apimachinery meta/v1 conversion (1.36).
+// Reads the options of create, update and patch in the query. Source: apimachinery meta/v1 conversion (1.36).
 import type { RequestContext } from '../../registry/definition/request-context.ts';
 import {
   isPrintable,
@@ -10,14 +10,14 @@ import { decodeBoolean } from './query-parameters.ts';
 
 export interface WriteOptions {
   readonly dryRun: boolean;
-  /** As asked; "" = none said. */
+  /** The field manager asked for; "" = none. */
   readonly fieldManager: string;
   readonly fieldValidation: RequestContext['fieldValidation'];
-  /** Apply only: take fields over from other managers. */
+  /** Apply only: take over fields from other managers. */
   readonly force: boolean;
 }
 
-/** Throws 422 with every error. `patch` tells which rules of a patch hold. */
+/** Parses the options. Throws 422 with every error. `patch` says which rules for patches apply. */
 export function parseWriteOptions(
   query: URLSearchParams,
   kind: WriteKind,
@@ -36,7 +36,7 @@ export function parseWriteOptions(
   };
 }
 
-/** Who owns what is written: the manager asked for, or the client's name up to the first slash. */
+/** Returns who owns the written fields: the manager asked for, or the client's name up to the first slash. */
 export function managerOrUserAgent(fieldManager: string, userAgent: string | undefined): string {
   if (fieldManager !== '') return fieldManager;
   const prefix = (userAgent ?? '').split('/')[0] ?? '';
@@ -44,7 +44,7 @@ export function managerOrUserAgent(fieldManager: string, userAgent: string | und
   return name === '' ? 'unknown' : cutToBytes(name, maxManagerBytes);
 }
 
-/** Printable ASCII, as nearly all are: a request should not be looked at character by character. */
+/** True for printable ASCII. Nearly all names are, and one pattern is cheaper than a look at each character. */
 function isPlain(text: string): boolean {
   return /^[ -~]*$/.test(text);
 }

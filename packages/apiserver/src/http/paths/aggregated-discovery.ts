@@ -1,5 +1,5 @@
-// Serves aggregated discovery where the client asks for it first, with an ETag over the document.
-// Source: apiserver endpoints/discovery/aggregated (WrapAggregatedDiscoveryToHandler, etag.go).
+// Serves aggregated discovery to clients that prefer it, with an ETag over the document. Source: apiserver
+// endpoints/discovery/aggregated (WrapAggregatedDiscoveryToHandler, etag.go).
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '@kapstan/api';
 import { encodeValue, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
@@ -15,15 +15,15 @@ interface EncodedDocument {
 
 interface Request {
   readonly index: DiscoverySnapshot;
-  /** "api" or "apis". */
+  /** Either "api" or "apis". */
   readonly root: string;
-  /** Called when a document has to be made. */
+  /** Called each time a document is made. */
   readonly onMade: () => void;
 }
 
 const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
 
-/** False when the client prefers the plain documents. */
+/** Returns false when the client prefers the plain documents. */
 export function serveAggregatedDiscovery(exchange: Exchange, request: Request): boolean {
   const format = preferredFormat(exchange.header('accept') ?? '');
   if (format === undefined) return false;
@@ -38,7 +38,7 @@ export function serveAggregatedDiscovery(exchange: Exchange, request: Request): 
   return true;
 }
 
-/** The format in which the aggregated document comes first among what is accepted. */
+/** Returns the format if the client's first choice is the aggregated document. */
 function preferredFormat(accept: string): WireFormat | undefined {
   for (const { type, subtype, parameters } of parseAccept(accept).media) {
     const format = wireFormats.find(({ mediaType }) => mediaType === `${type}/${subtype}`);
@@ -51,7 +51,7 @@ function preferredFormat(accept: string): WireFormat | undefined {
   return undefined;
 }
 
-/** One ETag for the document in whatever format. */
+/** Returns the document; its ETag is the same in every format. */
 function encodedDocument({ index, root, onMade }: Request, format: WireFormat): EncodedDocument {
   const key = `${root} ${format.name}`;
   const known = documents.get(index)?.get(key);

@@ -1,4 +1,5 @@
-// HealthMetrics: what the checks of health.ts said, for /metrics/slis. Source: component-base/metrics/prometheus/slis.
+// HealthMetrics counts the results of the checks of health.ts, for /metrics/slis. Source:
+// component-base/metrics/prometheus/slis.
 import { formatMetrics, type MetricSample } from '@kapstan/storage';
 
 interface CheckCounts {
@@ -11,7 +12,7 @@ interface CheckCounts {
 export class HealthMetrics {
   readonly #checks = new Map<string, CheckCounts>();
 
-  /** `type`: "healthz", "livez" or "readyz". */
+  /** Counts one result. The label `type` is "healthz", "livez" or "readyz". */
   observe(labels: CheckCounts['labels'], isHealthy: boolean): void {
     const key = `${labels.type}/${labels.name}`;
     const counts = this.#checks.get(key) ?? { labels, isHealthy, successes: 0, errors: 0 };
@@ -21,7 +22,7 @@ export class HealthMetrics {
     else counts.errors++;
   }
 
-  /** In the text format of Prometheus. */
+  /** Returns the metrics in the text format of Prometheus. */
   metrics(): string {
     const checks = [...this.#checks.values()];
     const results = checks.map(({ labels, isHealthy }) => ({ labels: { ...labels }, value: isHealthy ? 1 : 0 }));

@@ -1,4 +1,5 @@
-// Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
+// Health serves /healthz, /livez and /readyz: as a whole, verbosely and check by check. Source: apiserver
+// server/healthz.
 
 import type { Clock } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
@@ -8,11 +9,11 @@ import { HealthMetrics } from './health-metrics.ts';
 
 export interface HealthCheck {
   readonly name: string;
-  /** Why it is not healthy; undefined when it is. Not shown to clients. */
+  /** Returns the error if the part is not healthy. Clients do not see it. */
   check(): Error | undefined | Promise<Error | undefined>;
-  /** Endpoints that ask it. Default all. */
+  /** Endpoints that run this check. Default all. */
   readonly endpoints?: readonly ('healthz' | 'livez' | 'readyz')[];
-  /** True: part of the start, which /livez takes for healthy for as long as a start may last. Default false. */
+  /** True = part of the start, which /livez counts as healthy as long as a start may last. Default false. */
   readonly isPartOfStart?: boolean;
 }
 
@@ -25,11 +26,11 @@ export interface HealthEndpointsOptions {
 
 const endpoints = ['healthz', 'livez', 'readyz'] as const;
 type Endpoint = (typeof endpoints)[number];
-/** Whoever can answer at all passes these. `log` is for a log that hangs, which hangs the server. */
+/** Any server that answers passes these. `log` would find a log that hangs, but such a log hangs the server too. */
 const always: readonly HealthCheck[] = ['ping', 'log'].map((name) => ({ name, check: () => undefined }));
 
 export class HealthEndpoints {
-  /** What the checks said whenever they were asked. */
+  /** Results of all checks so far. */
   readonly metrics: HealthMetrics = new HealthMetrics();
   readonly #checks: readonly HealthCheck[];
   readonly #clock: Clock;
@@ -41,7 +42,7 @@ export class HealthEndpoints {
     this.#startEndsMs = clock.monotonicNow() + livezGraceMs;
   }
 
-  /** Every path that answers. */
+  /** Returns every path that Health serves. */
   paths(): readonly string[] {
     return endpoints.flatMap((endpoint) => [
       `/${endpoint}`,
@@ -49,7 +50,7 @@ export class HealthEndpoints {
     ]);
   }
 
-  /** False when the path is none of health. Any method will do. */
+  /** Returns false when the path is not one of these. Any method is accepted. */
   async serve(exchange: Exchange): Promise<boolean> {
     const [, name = '', ...rest] = exchange.path.split('/');
     const endpoint = endpoints.find((candidate) => candidate === name);

@@ -1,4 +1,4 @@
-// Serves OpenAPI: v2 as one document, v3 as an index and its documents, cached by clients under the hash in the URL.
+// Serves OpenAPI: v2 as one document, v3 as an index and its documents, which clients cache under the hash in the URL.
 // Source: kube-openapi pkg/handler and pkg/handler3.
 
 import { type Clock, stringifyJson } from '@kapstan/api';
@@ -13,13 +13,13 @@ const root = '/openapi/v3';
 const yearMs = 365 * 86_400_000;
 
 interface DocumentType {
-  /** What Accept names behind "application/". */
+  /** The media type as Accept has it, after "application/". */
   readonly accepted: string;
   readonly contentType: string;
   readonly form: 'json' | 'protobuf';
 }
 
-/** The first that fits is taken. Old clients write the type with an "@". */
+/** Returns the types on offer; the first that fits is used. Old clients write the type with an "@". */
 function documentTypes(version: 'v2' | 'v3'): readonly DocumentType[] {
   const packed = `com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
   const contentType = `application/${packed}`;
@@ -32,7 +32,7 @@ function documentTypes(version: 'v2' | 'v3'): readonly DocumentType[] {
 const swaggerTypes = documentTypes('v2');
 const openApiTypes = documentTypes('v3');
 
-/** Undefined when none of them is accepted. */
+/** Returns undefined when the client accepts none of the types. */
 function wantedType(exchange: Exchange, types: readonly DocumentType[]): DocumentType | undefined {
   const accepted = parseAccept(exchange.header('accept') || '*/*').media;
   return accepted.flatMap(({ type, subtype }) =>
@@ -42,7 +42,7 @@ function wantedType(exchange: Exchange, types: readonly DocumentType[]): Documen
   )[0];
 }
 
-/** The whole document of /openapi/v2. */
+/** Sends the whole document of /openapi/v2. */
 export async function serveSwagger(exchange: Exchange, documents: SwaggerDocuments, clock: Clock): Promise<void> {
   const wanted = wantedType(exchange, swaggerTypes);
   exchange.setHeader('Vary', ['Accept-Encoding', 'Accept']);
@@ -52,7 +52,7 @@ export async function serveSwagger(exchange: Exchange, documents: SwaggerDocumen
   sendBytes(exchange, { contentType: wanted.contentType, bytes: document.bytes, clock });
 }
 
-/** False when the path is none of OpenAPI v3's. */
+/** Returns false when the path is not one of OpenAPI v3. */
 export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<boolean> {
   const { path } = exchange;
   if (path !== root && !path.startsWith(`${root}/`)) return false;
@@ -61,7 +61,7 @@ export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocumen
   return true;
 }
 
-/** Whatever is accepted: the aggregator writes it without a word about what it is. Source: openapiv3/aggregator. */
+/** Accept is ignored and no Content-Type set, as in kube-apiserver's aggregator. Source: openapiv3/aggregator. */
 function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): void {
   const bytes = Buffer.from(stringifyJson(documents.index()));
   sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });
@@ -88,7 +88,7 @@ async function serveDocument(exchange: Exchange, documents: OpenApiDocuments, cl
   sendBytes(exchange, { contentType, bytes: document.bytes, clock });
 }
 
-/** Names the document, and says whether the client has it. Source: net/http checkIfNoneMatch. */
+/** Sets the ETag and returns whether the client has this document. Source: net/http checkIfNoneMatch. */
 function isKnown(exchange: Exchange, hash: string): boolean {
   const etag = `"${hash}"`;
   exchange.setHeader('ETag', etag);

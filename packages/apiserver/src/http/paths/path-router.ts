@@ -1,5 +1,5 @@
-// PathRouter: everything that is no resource: health, version, discovery, OpenAPI, the index. Each path as
-// kube-apiserver serves it, with its refusals.
+// PathRouter serves everything but resources: health, version, discovery, OpenAPI, the index. Each path is served and
+// refused as by kube-apiserver.
 
 import type { Clock } from '@kapstan/api';
 import { jsonFormat } from '../../codec/wire-format.ts';
@@ -81,7 +81,7 @@ export class PathRouter {
     if (await this.#health.serve(exchange)) return;
     if (await serveOpenApi(exchange, this.#openApi, this.#clock)) return;
     if (/^\/version\/+$/.test(path)) return serveVersion(exchange);
-    // Below a route that go-restful serves it answers itself.
+    // go-restful answers below a route that it serves.
     if (path.startsWith('/version/')) throw resourceNotFound();
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
     sendPageNotFound(exchange);
@@ -90,7 +90,7 @@ export class PathRouter {
   #serveDiscovery(exchange: Exchange): void {
     const [root = '', ...rest] = trimSlashes(exchange.path).split('/');
     const index = this.#discovery.current();
-    // The aggregator knows these two spellings and no third; go-restful passes over slashes at the end.
+    // The aggregator knows exactly these two spellings; go-restful ignores slashes at the end.
     const isGroupList = root === 'apis' && rest.length === 0;
     if (isGroupList && !/^\/apis\/?$/.test(exchange.path)) return sendPageNotFound(exchange);
     if (root === 'apis' && rest[0] === '') return sendPageNotFound(exchange);
@@ -120,7 +120,9 @@ export class PathRouter {
   }
 }
 
-/** `path`: group, version and nothing more. What is below a group that is served is refused with a Status. */
+/**
+ * Serves a group or version. `path` has no more than these two. Paths below a served group are refused with a Status.
+ */
 function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): void {
   const [group = '', version, ...more] = path;
   const entry = index.groups.get(group);
@@ -142,25 +144,25 @@ function serveVersion(exchange: Exchange): void {
   serveRoute(exchange, versionInfo, [jsonFormat.mediaType]);
 }
 
-/** A document with a route of its own: for GET, in what the route produces. */
+/** Serves a document that has a route of its own: for GET, in the types that the route produces. */
 function serveRoute(exchange: Exchange, document: unknown, produced: readonly string[]): void {
   if (exchange.method !== 'GET') throw methodNotAllowed();
   requireProduced(exchange.header('accept') ?? '', produced);
-  // One form: JSON, whatever the parameters of the media type say.
+  // The only form is JSON, whatever the parameters of the media type say.
   if (produced.length === 1) sendJson(exchange, document);
   else serveDocument(exchange, document);
 }
 
 /**
- * Documents that come whatever the method: the aggregator's, and those of custom resources. Source: kube-aggregator apisHandler,
- * apiGroupHandler; apiextensions versionDiscoveryHandler.
+ * Serves documents that come whatever the method: those of the aggregator and of custom resources. Source:
+ * kube-aggregator apisHandler, apiGroupHandler; apiextensions versionDiscoveryHandler.
  */
 function serveDocument(exchange: Exchange, document: unknown): void {
   if (negotiatePlainOutput(outputRequestOf(exchange)) === undefined) throw notAcceptableHere();
   sendValue(exchange, 200, document);
 }
 
-/** The aggregator answers for the groups of others, and has a route for its own. */
+/** The aggregator serves the documents of groups other than its own. */
 function hasOwnRoute({ versions }: GroupEntry): boolean {
   return versions.some(({ resources }) => resources.some(({ hasGroupRoute }) => hasGroupRoute === true));
 }

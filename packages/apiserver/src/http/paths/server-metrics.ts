@@ -1,4 +1,5 @@
-// ServerMetrics: what /metrics shows of the HTTP layer, under kube-apiserver's names. Source: apiserver endpoints/metrics.
+// ServerMetrics holds the metrics of the HTTP layer on /metrics, under kube-apiserver's names. Source: apiserver
+// endpoints/metrics.
 import type { Clock } from '@kapstan/api';
 import { formatMetrics, Histogram, type MetricFamily, type MetricSample } from '@kapstan/storage';
 import type { Registry } from 'prom-client';
@@ -18,7 +19,7 @@ const durationBuckets = [
 ];
 /** 1 kB to 1 GB. */
 const answerBuckets = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-/** 50 kB, then one each 100 kB up to the largest body. */
+/** 50 kB, then steps of 100 kB up to the largest body. */
 const bodyBuckets = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 
 export interface ServerMetricsSources {
@@ -26,11 +27,11 @@ export interface ServerMetricsSources {
   readonly limit: InflightLimit;
   readonly watches: WatchRegistry;
   readonly clock: Clock;
-  /** Shown too. */
+  /** Other metrics to show as well. */
   readonly others: readonly Pick<Registry, 'metrics'>[];
 }
 
-/** As /version tells it. */
+/** The same values as /version. */
 const buildLabels: Labels = {
   build_date: versionInfo.buildDate,
   compiler: versionInfo.compiler,
@@ -45,9 +46,9 @@ const buildLabels: Labels = {
 
 const noNames = { group: '', version: '', resource: '', subresource: '' };
 
-/** What is counted of requests that have all labels in common. */
+/** Counts of the requests that have all labels in common. */
 interface RequestCounts {
-  /** By status. */
+  /** Requests by status code. */
   readonly codes: Map<number, number>;
   readonly seconds: Histogram;
 }
@@ -66,7 +67,7 @@ export class ServerMetrics {
   readonly #answerSizes: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(answerBuckets));
   readonly #deprecated: LabelSeries<1> = new LabelSeries(() => 1);
   #aggregations = 0;
-  /** Of identities and permissions. */
+  /** Metrics of authentication and authorization. */
   readonly access: AccessMetrics;
 
   constructor(sources: ServerMetricsSources) {
@@ -77,7 +78,7 @@ export class ServerMetrics {
     this.access = new AccessMetrics(sources.clock);
   }
 
-  /** Counts a request that is over. Only names that exist become labels: others could be any number. */
+  /** Counts a finished request. Only names that exist become labels, because other names could be any number. */
   observe(exchange: Exchange, info: RequestInfo, durationMs: number): void {
     const definition = this.#definitionOf(info);
     const { group, version, resource, subresource } = definition === undefined ? noNames : (info as ResourceRequest);
@@ -90,11 +91,11 @@ export class ServerMetrics {
       const labels = (): Labels => ({ group, resource, verb: info.verb });
       this.#bodySizes.of(`${group}/${resource} ${info.verb}`, labels).observe(exchange.bodyBytes);
     }
-    // Of reads alone, watches among them.
+    // Only reads, including watches, are counted here.
     if (verb === 'GET' || verb === 'LIST' || verb === 'WATCH') {
       this.#answerSizes.of(key, () => ({ verb, ...names })).observe(exchange.answerBytes);
     }
-    // None of what is served has a release in which it will be gone.
+    // The label of the removal release stays empty: no served version has one.
     if (definition !== undefined && definition.deprecationWarning !== undefined) {
       const named = `${group}/${version}/${resource}/${subresource}`;
       this.#deprecated.of(named, () => ({ group, version, resource, subresource, removed_release: '' }));
@@ -106,7 +107,7 @@ export class ServerMetrics {
     this.#validationSeconds.of(field_validation, () => ({ field_validation })).observe(durationMs / 1000);
   }
 
-  /** Undefined for what is no resource, or not served. */
+  /** Returns undefined for paths outside the resources and for resources that are not served. */
   #definitionOf(info: RequestInfo): ResourceDefinition | undefined {
     if (info.type === 'path') return undefined;
     const { group, version, resource, subresource } = info;
@@ -124,7 +125,7 @@ export class ServerMetrics {
     this.serveText(exchange, `${formatMetrics(this.#families())}${others.join('')}`);
   }
 
-  /** Numbers of somebody else. */
+  /** Sends metrics that another part has rendered. */
   serveText(exchange: Exchange, text: string): void {
     // Names are those of the old form; Prometheus asks for no other. Source: promhttp.
     exchange.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
@@ -137,21 +138,19 @@ export class ServerMetrics {
       ...this.#requestFamilies(),
       counter(
         'aggregator_discovery_aggregation_count_total',
-        'How often the document of aggregated discovery was made.',
+        'Number of times the aggregated discovery document was made.',
         [{ labels: {}, value: this.#aggregations }],
       ),
-      gauge('apiserver_requested_deprecated_apis', 'Resources on their way out that were asked for.', [
+      gauge('apiserver_requested_deprecated_apis', 'Deprecated resources that were requested.', [
         ...this.#deprecated.samples((shown) => shown),
       ]),
-      gauge('apiserver_current_inflight_requests', 'Requests that run now.', samplesOf(this.#limit.counts())),
+      gauge('apiserver_current_inflight_requests', 'Requests currently running.', samplesOf(this.#limit.counts())),
       gauge(
         'apiserver_current_inqueue_requests',
-        'Requests that wait for a place among those that run.',
+        'Requests currently waiting for a place.',
         samplesOf(this.#limit.waiting()),
       ),
-      gauge('apiserver_longrunning_requests', 'Watches that are open now.', [
-        { labels: {}, value: this.#watches.size },
-      ]),
+      gauge('apiserver_longrunning_requests', 'Watches currently open.', [{ labels: {}, value: this.#watches.size }]),
       counter(
         'apiserver_terminated_watchers_total',
         'Watches ended because their client read too slowly.',
@@ -161,7 +160,7 @@ export class ServerMetrics {
         })),
       ),
       ...this.#watches.metrics(),
-      gauge('kubernetes_build_info', 'What the server is built from; always 1.', [{ labels: buildLabels, value: 1 }]),
+      gauge('kubernetes_build_info', 'Version of the server as labels; always 1.', [{ labels: buildLabels, value: 1 }]),
     ];
   }
 
@@ -173,22 +172,22 @@ export class ServerMetrics {
       counter('apiserver_request_total', 'Requests by verb, resource and status code.', byCode),
       histogram(
         'apiserver_request_duration_seconds',
-        'Time to answer requests that are not watches.',
+        'Time to answer requests other than watches.',
         this.#requests.samples(({ seconds }) => (seconds.counts().count === 0 ? undefined : seconds.counts())),
       ),
       histogram(
         'field_validation_request_duration_seconds',
-        'Time to answer writes, by what was asked to be done about unknown fields.',
+        'Time to answer writes, by field validation mode.',
         this.#validationSeconds.samples((seconds) => seconds.counts()),
       ),
       histogram(
         'apiserver_request_body_size_bytes',
-        'Sizes of the bodies of requests, by resource and verb.',
+        'Sizes of request bodies, by resource and verb.',
         this.#bodySizes.samples((sizes) => sizes.counts()),
       ),
       histogram(
         'apiserver_response_sizes',
-        'Sizes of the answers to reads of objects and lists, as they are sent.',
+        'Sizes of the answers to reads of objects and lists, as sent.',
         this.#answerSizes.samples((sizes) => sizes.counts()),
       ),
     ];

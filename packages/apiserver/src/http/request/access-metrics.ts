@@ -1,5 +1,5 @@
-// AccessMetrics: how often and how long identities and permissions were looked for, under kube-apiserver's names. Filled by
-// the request chain. Source: apiserver endpoints/filters/metrics.go, filters/impersonation/metrics.
+// AccessMetrics counts and times authentication and authorization, under kube-apiserver's names. Filled by the request
+// chain. Source: apiserver endpoints/filters/metrics.go, filters/impersonation/metrics.
 
 import type { Clock } from '@kapstan/api';
 import { isPromiseLike } from '@kapstan/api/internal';
@@ -21,7 +21,7 @@ interface AttemptNames {
   readonly what: string;
 }
 
-/** Counts and durations of one thing, by the same labels. */
+/** Counts and durations of one kind of check, with the same labels. */
 class Attempts<L extends string> {
   readonly #names: AttemptNames;
   readonly #seconds: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(buckets));
@@ -30,7 +30,7 @@ class Attempts<L extends string> {
     this.#names = names;
   }
 
-  /** `key` stands for the labels. */
+  /** Counts one check. `key` stands for the labels. */
   add(key: string, labels: () => Readonly<Record<L, string>>, durationMs: number): void {
     this.#seconds.of(key, labels).observe(durationMs / 1000);
   }
@@ -76,7 +76,7 @@ export class AccessMetrics {
 
   families(): MetricFamily[] {
     const users = this.#users.samples(({ requests }) => requests);
-    const help = 'Requests of users who are known, by kinds of names.';
+    const help = 'Authenticated requests, by user name.';
     return [
       { name: 'authenticated_user_requests', help, type: 'counter', samples: users },
       ...this.#authentication.families(),
@@ -86,7 +86,10 @@ export class AccessMetrics {
     ];
   }
 
-  /** What was asked for, counted: "failure" is nobody, "error" what is wrong or could not be checked. */
+  /**
+   * Counts an authentication: "failure" when the user is unknown, "error" when the check failed or credentials are
+   * malformed.
+   */
   authenticated(ask: () => MaybePromise<AuthenticationResult>): MaybePromise<AuthenticationResult> {
     const startMs = this.#clock.monotonicNow();
     return observed(ask, (user) => {
@@ -100,7 +103,7 @@ export class AccessMetrics {
     });
   }
 
-  /** The same authorizer, counted as that of requests. */
+  /** Wraps an authorizer so that it counts requests. */
   ofRequests(authorizer: Authorizer): Authorizer {
     const results = { allow: 'allowed', deny: 'denied', noOpinion: 'no-opinion', error: 'error' };
     return this.#counted(authorizer, (_attributes, decision, durationMs) => {
@@ -109,7 +112,7 @@ export class AccessMetrics {
     });
   }
 
-  /** The same authorizer, counted as that of impersonations. */
+  /** Wraps an authorizer so that it counts impersonations. */
   ofImpersonations(authorizer: Authorizer): Authorizer {
     return this.#counted(authorizer, ({ verb }, decision, durationMs) => {
       const labels = { mode: modeOfVerb(verb), decision: decision === 'allow' ? 'allowed' : 'denied' };
@@ -141,7 +144,7 @@ export class AccessMetrics {
   }
 }
 
-/** Tells what is answered, undefined for a failure, when it is known: in this turn where it is. */
+/** Calls `tell` with the answer, or undefined for a failure; in this turn if the answer is known in it. */
 function observed<R>(ask: () => MaybePromise<R>, tell: (answer: R | undefined) => void): MaybePromise<R> {
   const passed = (answer: R): R => {
     tell(answer);
@@ -160,13 +163,15 @@ function observed<R>(ask: () => MaybePromise<R>, tell: (answer: R | undefined) =
   return isPromiseLike(answer) ? Promise.resolve(answer).then(passed, failed) : passed(answer);
 }
 
-/** Names of users are theirs, and any number. Source: filters.compressUsername. */
+/**
+ * User names may be any number, so only those of the system are shown as they are. Source: filters.compressUsername.
+ */
 function shownName(name: string): string {
   if (shownUsers.has(name)) return name;
   return name.includes('@') ? 'email_id' : 'other';
 }
 
-/** "impersonate:node" and "impersonate-on:node:get" are of the mode "node". */
+/** "impersonate:node" and "impersonate-on:node:get" both have the mode "node". */
 function modeOfVerb(verb: string): string {
   if (verb === 'impersonate') return 'legacy';
   return /^impersonate(?:-on)?:([^:]+)/.exec(verb)?.[1] ?? 'unknown';

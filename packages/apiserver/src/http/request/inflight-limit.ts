@@ -1,5 +1,6 @@
-// InflightLimit: how many requests may run at once, reads and writes apart, and whose they are. Asked by api-server.ts. Sources:
-// filters.WithMaxInFlightLimit for the numbers; fairness between users is what priority-and-fairness.go is for, made simple.
+// InflightLimit limits how many requests run at once, reads and writes apart, and shares the places between users.
+// Asked by api-server.ts. The numbers are those of filters.WithMaxInFlightLimit; sharing is a simple form of what
+// priority-and-fairness.go does.
 
 import type { Clock } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
@@ -8,11 +9,11 @@ import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { isLongRunning, type RequestInfo } from '../exchange/request-info.ts';
 
 export interface InflightLimits {
-  /** Reads. 0 = no limit. Default 400. */
+  /** Reads at once. 0 = no limit. Default 400. */
   readonly maxRequestsInflight: number;
-  /** Writes. 0 = no limit. Default 200. */
+  /** Writes at once. 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight: number;
-  /** Longest wait of a request whose user has less than his share, in milliseconds. */
+  /** Longest wait of a request whose user has less than a fair share, in milliseconds. */
   readonly maxWaitMs: number;
   readonly clock: Clock;
 }
@@ -33,8 +34,8 @@ export class InflightLimit {
   }
 
   /**
-   * The function that gives the place back, or undefined when there is none. Long-running requests and probes take no place. A promise
-   * where the request has to wait for one; the signal ends the wait.
+   * Returns the function that gives the place back, or undefined when there is none. Returns a promise if the request
+   * has to wait for a place; the signal ends the wait. Long-running requests and probes take no place.
    */
   enter(
     info: RequestInfo,
@@ -57,7 +58,7 @@ export class InflightLimit {
   }
 }
 
-/** Whoever restarts a server that does not answer must not do so because it has much to do. Source: the flow schema "probes". */
+/** A busy server must not be restarted because its probe had to wait. Source: the flow schema "probes". */
 function isProbe(info: RequestInfo): boolean {
   return info.type === 'path' && info.verb === 'get' && probes.has(info.path);
 }
@@ -67,30 +68,31 @@ const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 interface Waiter {
   readonly user: string;
   readonly resolve: (leave: LeavePlace | undefined) => void;
-  /** Ends its timer and its signal. */
+  /** Stops the waiter's timer and its listener on the signal. */
   readonly settle: () => void;
 }
 
-/** What a user has in a lane. Kept while he has something. */
+/** A user's places and waiters in a lane. Kept while there are any. */
 interface Share {
   running: number;
   waiting: number;
 }
 
 /**
- * While there is room everybody comes in, but an eighth of the places no one user gets: who holds his for long, by a body that
- * does not come, keeps nobody else out. When there is no room, the places are shared by those who are here: who has his share
- * gets none, who has less waits, and a place that is given back goes to the waiter with the fewest.
- * Invariant: while there is room nobody waits but who has the most that one may have.
+ * While there is room everybody gets a place, except that one user may hold at most seven eighths of them: users who
+ * hold places for long, by a body that does not arrive, cannot keep everyone else out. When there is no room, the
+ * places are shared among the present users: a user with a full share is refused, one with less waits, and a freed
+ * place goes to the waiter whose user holds the fewest.
+ * Invariant: while there is room, only a user with the most places that one may have waits.
  */
 class Lane {
   readonly #limit: number;
-  /** That one user gets. */
+  /** Most places that one user gets. */
   readonly #most: number;
   readonly #maxWaitMs: number;
   readonly #clock: Clock;
   readonly #shares = new Map<string, Share>();
-  /** Oldest first. */
+  /** Waiters, the oldest first. */
   readonly #waiters = new Set<Waiter>();
   #taken = 0;
   #exempt = 0;
@@ -110,7 +112,7 @@ class Lane {
     return this.#waiters.size;
   }
 
-  /** Beside the limit: who may do everything is not held up, and takes nobody's place. */
+  /** Enters beside the limit: superusers never wait and take nobody's place. */
   enterExempt(): LeavePlace {
     this.#exempt++;
     return once(() => {
@@ -126,7 +128,7 @@ class Lane {
     return hasShare || this.#waiters.size >= this.#limit || signal.aborted ? undefined : this.#wait(user, signal);
   }
 
-  /** Places for each of those who are here, with the one who asks. At least one. */
+  /** Returns the fair share of each present user, including the one who asks. At least one. */
   #shareOf(user: string): number {
     const users = this.#shares.size + (this.#shares.has(user) ? 0 : 1);
     return Math.max(1, Math.floor(this.#limit / users));
@@ -138,7 +140,7 @@ class Lane {
     return once(() => this.#giveBack(user));
   }
 
-  // Atomic: a place that is given back is never free while somebody waits.
+  // Gives a place back in one step: it is never free while somebody waits.
   #giveBack(user: string): void {
     this.#taken--;
     this.#change(user, { running: -1, waiting: 0 });
@@ -172,7 +174,7 @@ class Lane {
     this.#change(waiter.user, { running: 0, waiting: -1 });
   }
 
-  /** Of those whose user has the fewest places, the one who waits longest. */
+  /** Returns the oldest waiter among those whose user holds the fewest places. */
   #nextWaiter(): Waiter | undefined {
     let next: Waiter | undefined;
     let fewest = Number.POSITIVE_INFINITY;

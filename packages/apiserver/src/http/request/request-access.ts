@@ -1,5 +1,6 @@
-// RequestAccess: who sends a request, as whom it is to be served, and whether it may be. The part of api-server.ts between its
-// limits and its handlers. Source: apiserver endpoints/filters/{authentication,authorization}.go, filters/impersonation.
+// RequestAccess finds out who sends a request, as whom it is served, and whether it is allowed. It sits between the
+// limits and the handlers of api-server.ts. Source: apiserver endpoints/filters/{authentication,authorization}.go,
+// filters/impersonation.
 
 import { type Clock, isForbidden, type Logger, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
@@ -28,7 +29,7 @@ import type { AccessMetrics } from './access-metrics.ts';
 export interface RequestAccessPorts {
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
-  /** Of those that sign client certificates; absent = none are asked for. */
+  /** Authorities that sign client certificates. Absent = client certificates are not asked for. */
   readonly clientAuthorities: ClientAuthorities | undefined;
   readonly metrics: AccessMetrics;
   readonly clock: Clock;
@@ -40,7 +41,7 @@ export class RequestAccess {
   readonly #authorizer: Authorizer;
   readonly #impersonator: Impersonator;
   readonly #certificates: ClientCertificates;
-  /** Long ones, for as long as their requests. */
+  /** Long parsed selectors, kept as long as their requests. */
   readonly #selectors = new WeakMap<RequestInfo, ParsedSelector>();
 
   constructor(ports: RequestAccessPorts) {
@@ -54,15 +55,18 @@ export class RequestAccess {
     });
   }
 
-  /** Undefined: nobody knows the credentials, or they could not be checked. */
+  /** Returns undefined when no authenticator knows the credentials or they could not be checked. */
   async authenticate(exchange: Exchange): Promise<UserInfo | undefined> {
     const user = await this.#ask(exchange);
-    // What is costly to hold is not held for strangers. Source: UnauthenticatedHTTP2DOSMitigation.
+    // Anonymous clients may not keep costly HTTP/2 connections. Source: UnauthenticatedHTTP2DOSMitigation.
     if (exchange.isHttp2 && (user === undefined || isAnonymous(user))) exchange.endConnection();
     return user;
   }
 
-  /** Reads a long label selector in slices, for all who look at it during the request. Undefined for a short one. */
+  /**
+   * Reads a long label selector in slices, once for all who need it during the request. Returns undefined for a short
+   * one.
+   */
   readSelector(info: RequestInfo): Promise<void> | undefined {
     if (info.type === 'path' || info.labelSelector === '') return undefined;
     const reading = runInTurns(parseLongLabelSelector(info.labelSelector));
@@ -74,7 +78,7 @@ export class RequestAccess {
     if (parsed !== undefined) this.#selectors.set(info, parsed);
   }
 
-  /** Whom to serve the request as: the user himself, unless he asks to act as somebody else. Throws 403. */
+  /** Returns the user as whom to serve the request: the sender, or the user to impersonate. Throws 403. */
   actAs(exchange: Exchange, info: RequestInfo, user: UserInfo): MaybePromise<UserInfo> {
     const wanted = readImpersonation(exchange);
     return wanted === undefined ? user : this.#impersonate(exchange, askedOf(info, user), wanted);
@@ -92,7 +96,7 @@ export class RequestAccess {
     }
   }
 
-  /** False when it could not be found out, which is answered. Throws 403. */
+  /** Returns false after answering a check that failed. Throws 403. */
   async authorize(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<boolean> {
     const { logger, clock } = this.#ports;
     const attributes = askedOf(info, user);
@@ -118,8 +122,8 @@ export class RequestAccess {
   }
 
   /**
-   * Whether the user may also do another verb of the same; `describe` makes the text of the 403 of the authorizer's reason.
-   * Source: pkg/registry/core/pod/rest/authorize.go.
+   * Checks that the user may do another verb on the same object. `describe` makes the text of the 403 from the
+   * authorizer's reason. Source: pkg/registry/core/pod/rest/authorize.go.
    */
   async requireVerb(
     { info, user }: { readonly info: ResourceRequest; readonly user: UserInfo },
@@ -155,14 +159,14 @@ export class RequestAccess {
   }
 }
 
-/** The request as authorizers see it. */
+/** Returns the request as authorizers see it. */
 export function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
   if (info.type === 'path') return { type: 'path', user, verb: info.verb, path: info.path };
   const { verb, group, version, namespace, resource, subresource, name } = info;
   return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
 }
 
-/** The same, with what a request for several objects is bounded to. Source: filters.GetAuthorizerAttributes. */
+/** Adds the selectors that limit a request for several objects. Source: filters.GetAuthorizerAttributes. */
 function askedOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
   const attributes = attributesOf(info, user);
   if (info.type === 'path' || attributes.type === 'path') return attributes;
@@ -172,7 +176,7 @@ function askedOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
   return { ...attributes, ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
 }
 
-/** A plain 500, as filters answer it. Source: responsewriters.InternalError. */
+/** Answers a plain 500, as filters do. Source: responsewriters.InternalError. */
 export function sendInternalError(exchange: Exchange, why: string): void {
   sendText(exchange, 500, withoutMarkup(`Internal Server Error: ${JSON.stringify(exchange.url)}: ${why}\n`));
 }

@@ -1,5 +1,6 @@
-// RequestAudit: begins the audit trail of a request, as far as the policy wants one, and ends it. Between api-server.ts and
-// ../audit. Source: apiserver endpoints/filters/{audit,authn_audit}.go, apimachinery util/net SourceIPs.
+// RequestAudit begins the audit trail of a request at the level of the policy, and ends it. It stands between
+// api-server.ts and ../audit. Source: apiserver endpoints/filters/{audit,authn_audit}.go, apimachinery util/net
+// SourceIPs.
 import { isIP } from 'node:net';
 import type { Clock } from '@kapstan/api';
 import type { ObjectReference } from '../../audit/audit-event.ts';
@@ -17,7 +18,7 @@ export interface AuditOptions {
 }
 
 const nobody: UserInfo = { name: '', groups: [] };
-/** Longer ones are cut. */
+/** Longer user agents are cut. */
 const maxUserAgentLength = 1024;
 
 export class RequestAudit {
@@ -29,7 +30,10 @@ export class RequestAudit {
     this.#clock = clock;
   }
 
-  /** `user` undefined: nobody that is known. False: it could not be recorded, and must not go on. */
+  /**
+   * Begins the trail. `user` is undefined when unknown. Resolves to false when the request could not be recorded and
+   * must not go on.
+   */
   async begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): Promise<boolean> {
     const { policy, log } = this.#options;
     const decision = decideAudit(policy, { ...attributesOf(info, user ?? nobody), user });
@@ -54,7 +58,7 @@ export class RequestAudit {
       isLongRunning: user === undefined || isLongRunning(info),
     });
     for (const [key, value] of exchange.earlyAnnotations) trail.annotate(key, value);
-    // Known from here on: an answer that cannot wait for the log is an event of it too.
+    // Set before the first event: an answer that cannot wait for the log is an event too.
     exchange.audit = trail;
     if (user === undefined || (await trail.receive())) return true;
     exchange.audit = undefined;
@@ -63,7 +67,7 @@ export class RequestAudit {
   }
 }
 
-/** Ends the trail now, or with the answer where that goes on. */
+/** Ends the trail now, or together with an answer that is still being sent. */
 export function endAudit(exchange: Exchange): void {
   const { audit } = exchange;
   if (audit === undefined) return;
@@ -77,7 +81,7 @@ function referenceOf(info: RequestInfo): ObjectReference | undefined {
   return { resource, namespace, name, uid: '', apiGroup, apiVersion, resourceVersion: '', subresource };
 }
 
-/** Who says to have passed it on, and who sent it: only the last one is sure. */
+/** Returns the addresses of proxies that the headers name, and the sender's. Only the last one is certain. */
 function sourceIpsOf(exchange: Exchange): readonly string[] {
   const forwarded = (exchange.headerValues('x-forwarded-for')[0] ?? '').split(',').map((part) => part.trim());
   const ips = forwarded.filter((part) => isIP(part) !== 0);

@@ -1,14 +1,14 @@
-// How long a request may take: what the client asks for with ?timeout=, within the server's bounds.
-// Source: filters/request_deadline.go; handlers/finisher (34 s for writes).
+// Decides how long a request may take: what the client asks for with ?timeout=, within the server's limits. Source:
+// filters/request_deadline.go; handlers/finisher (34 s for writes).
 import { parseDuration } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import type { RequestInfo } from '../exchange/request-info.ts';
 
-/** Writes get less than other requests, so that their clients hear of it before they give up themselves. */
+/** Writes get less time than other requests, so that their clients get an answer before they give up. */
 const maxWriteMs = 34_000;
 const writes = new Set(['create', 'update', 'patch', 'delete']);
 
-/** Milliseconds. Throws 400 for a timeout that is no duration. 0 in the query means the server's own limit. */
+/** Returns milliseconds. Throws 400 for a timeout that is no duration. 0 in the query means the server's own limit. */
 export function requestTimeoutMs(info: RequestInfo, query: URLSearchParams, maxMs: number): number {
   const isWrite = info.type === 'resource' && writes.has(info.verb);
   const limitMs = isWrite ? Math.min(maxMs, maxWriteMs) : maxMs;

@@ -1,5 +1,5 @@
-// YamlBodies: has the YAML of requests read before the turn that decodes them: what is long by a thread (schema/yaml-thread.ts).
-// One a server, asked by resource-call.ts and patch-handler.ts.
+// YamlBodies has long YAML bodies read by a thread (schema/yaml-thread.ts) before the turn that decodes them. Each
+// server has one; resource-call.ts and patch-handler.ts use it.
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
@@ -11,14 +11,17 @@ import { readJsonInYamlInSlices, readYamlBody, type YamlBody, type YamlReading }
 import { YamlSyntaxError } from '../../schema/yaml-reader.ts';
 import type { YamlAnswer } from '../../schema/yaml-thread.ts';
 
-/** To read so much takes a few milliseconds. To start a thread takes a tenth of a second of its own. */
+/**
+ * Longest YAML that is read in the turn itself, which takes a few milliseconds. Starting a thread takes a tenth of a
+ * second.
+ */
 const maxBytesOfTurn = 8 * 1024;
-/** What the thread is given for one text. The densest that it reads takes 1.5 s of one core. */
+/** Longest time for the thread to read one text. The densest text takes 1.5 s of one core. */
 const maxReadMs = 10_000;
-/** Of the thread, in MiB. The densest text that it reads takes 160 MB. */
+/** Heap of the thread, in MiB. The densest text takes 160 MB. */
 const maxHeap = 512;
 
-/** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
+/** From sources, Node must be able to run TypeScript: 22.18 or newer, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('../../schema/yaml-thread.ts', import.meta.url)
   : new URL('../schema/yaml-thread.js', import.meta.url);
@@ -26,7 +29,7 @@ const threadFile = import.meta.url.endsWith('.ts')
 export class YamlBodies {
   readonly #thread: JobThread<string, YamlAnswer>;
 
-  /** `newThread` may throw: then who needs the thread is answered with 500. */
+  /** `newThread` may throw; a request that needs the thread is then answered with 500. */
   constructor(clock: Clock, newThread: () => Worker = newYamlThread) {
     this.#thread = new JobThread({
       clock,
@@ -38,7 +41,10 @@ export class YamlBodies {
     });
   }
 
-  /** Resolves when the body can be read at once; what is wrong with it is thrown then. Rejects when the signal aborts. */
+  /**
+   * Resolves to a function that returns the value or throws what is wrong with the body. Rejects when the signal
+   * aborts.
+   */
   async prepare(body: Uint8Array, signal: CallSignal): Promise<YamlReading> {
     const text = decodeText(body);
     if (body.length <= maxBytesOfTurn) return () => readYamlBody(text);
@@ -49,7 +55,7 @@ export class YamlBodies {
     return once(await runInTurns(documentOf(answer)), () => bodyOf(answer));
   }
 
-  /** Ends the thread, whatever it reads. Who waits for it is answered with 500. Resolves when no thread is left. */
+  /** Ends the thread, whatever it reads; requests that wait for it get 500. Resolves when no thread is left. */
   close(): Promise<void> {
     return this.#thread.close();
   }
@@ -59,7 +65,7 @@ function newYamlThread(): Worker {
   return new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
 }
 
-/** The value may be changed by who gets it, so it is given away once. */
+/** Gives the value away once, because its receiver may change it. */
 function once(body: YamlBody, again: YamlReading): YamlReading {
   let ready: YamlBody | undefined = body;
   return () => {

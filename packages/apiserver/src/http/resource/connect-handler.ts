@@ -1,6 +1,6 @@
-// Any method on a subresource that leads elsewhere: exec, attach, portforward, proxy. Options are in the query, and the body goes
-// on unread. Where it leads is found by the registry, the way is gone by tunnel-upgrade.ts and tunnel-forward.ts. Source:
-// apiserver handlers/rest.go (ConnectResource), handlers/get.go (getRequestOptions).
+// Handles any method on a subresource that leads to a peer: exec, attach, portforward, proxy. Options are in the query,
+// and the body is passed on unread. The registry finds the peer; tunnel-upgrade.ts and tunnel-forward.ts connect to it.
+// Source: apiserver handlers/rest.go (ConnectResource), handlers/get.go (getRequestOptions).
 import { posix } from 'node:path';
 import { badRequest } from '@kapstan/api/errors';
 import { methodNotAllowed } from '../../registry/definition/route-errors.ts';
@@ -13,7 +13,7 @@ import { tunnelUpgrade } from './tunnel-upgrade.ts';
 const connectPath =
   /^\/api\/v1\/(?:namespaces\/[^/?]+\/)?(?:nodes|pods|services)\/[^/?]+\/(?:attach|exec|portforward|proxy)(?:[/?]|$)/;
 
-/** Whether a URL may be answered in another protocol. True for some that do not exist, too. */
+/** True for URLs that may be answered in another protocol, including some that do not exist. */
 export function isConnectUrl(url: string): boolean {
   return connectPath.test(url);
 }
@@ -32,7 +32,7 @@ export async function handleConnect(call: ResourceCall): Promise<void> {
   return forwardRequest(exchange, connection, ports);
 }
 
-/** What follows the subresource, without ".." and doubled slashes, with the last slash if there is one. */
+/** Returns the path after the subresource, without ".." and doubled slashes, with the last slash if there is one. */
 function pathBehind({ parts, path }: ResourceRequest): string {
   const rest = parts.slice(3).join('/');
   const isFolder = path.endsWith('/');

@@ -1,4 +1,4 @@
-// POST: a new object, or an action on one through a subresource. Source: apiserver handlers/create.go.
+// POST creates an object, or acts on one through a subresource. Source: apiserver handlers/create.go.
 import { createAt } from '../../registry/client/object-writes.ts';
 import { sendWritten } from '../answer/object-response.ts';
 import { parseWriteOptions } from '../exchange/write-options.ts';

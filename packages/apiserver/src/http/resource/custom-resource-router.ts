@@ -1,6 +1,6 @@
-// CustomResourceRouter: the handler of a request for a custom resource. The verb that the URL and the method stand for
-// decides, not the method: so HEAD reads, and a watch path watches whatever the method. Called by resource-router.ts.
-// Source: apiextensions customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
+// CustomResourceRouter chooses the handler of a request for a custom resource by the verb of the request info, not by
+// the method: HEAD reads, and a watch path watches whatever the method. Called by resource-router.ts. Source:
+// apiextensions customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
 import { methodNotSupported, notFound } from '@kapstan/api/errors';
 import type { ServedResource } from '../../registry/definition/catalog.ts';
 import type { ResourceRequest } from '../exchange/request-info.ts';
@@ -29,7 +29,10 @@ const handlers: ReadonlyMap<string, ResourceHandler> = new Map([
 const subresourceVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch']);
 const verbsAcrossNamespaces: ReadonlySet<string> = new Set(['list', 'watch']);
 
-/** 'unknown' when the scope of the path is not the resource's: nobody else serves that path. Throws 404 and 405. */
+/**
+ * Returns 'unknown' when the path has the wrong scope for the resource: nobody else serves that path. Throws 404 and
+ * 405.
+ */
 export function routeCustomResource(served: ServedResource, info: ResourceRequest): Route | 'unknown' {
   const { definition } = served;
   const hasNamespace = info.namespace !== '';
@@ -40,7 +43,7 @@ export function routeCustomResource(served: ServedResource, info: ResourceReques
   const handler = handlers.get(info.verb);
   const isRefused = subresource !== undefined && !subresourceVerbs.has(info.verb);
   if (handler === undefined || isRefused) throw methodNotSupported(definition, info.verb);
-  // A new object is called what its body says, also where the path names another.
+  // A new object has the name in its body, even if the path names another.
   const name = info.verb === 'create' ? '' : (info.parts[1] ?? '');
   return { served, subresource, name, handler };
 }

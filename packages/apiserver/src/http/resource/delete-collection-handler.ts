@@ -1,5 +1,5 @@
-// DELETE of a collection: what the selectors in the query match, with the options of the body or query.
-// Source: apiserver handlers/delete.go (DeleteCollection).
+// DELETE of a collection deletes the objects that the selectors in the query match, with the options of the body or
+// query. Source: apiserver handlers/delete.go (DeleteCollection).
 
 import { sendList } from '../answer/list-response.ts';
 import { parseListOptions } from '../exchange/list-options.ts';

@@ -34,7 +34,7 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
   else sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
 }
 
-/** Options from the body, or from the query when there is none. Throws 400, 415, 422. */
+/** Reads the options from the body, or from the query when there is none. Throws 400, 415, 422. */
 export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDeleteOptions> {
   const { exchange, ports } = call;
   const body = await exchange.readBody(ports.maxBodyBytes);
@@ -49,7 +49,10 @@ export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDelet
   return options;
 }
 
-/** A right of its own: what cannot be read goes without its finalizers and without admission. Source: authorizeUnsafeDelete. */
+/**
+ * Needs a permission of its own, because an unreadable object goes without finalizers and admission. Source:
+ * authorizeUnsafeDelete.
+ */
 const unsafeVerb = 'unsafe-delete-ignore-read-errors';
 
 export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions): RequestContext {
@@ -73,7 +76,7 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
   }
 }
 
-/** As kube-apiserver records options, which it does in its internal version. */
+/** kube-apiserver records the options in its internal version. */
 const internalOptions = { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' };
 
 function readText(body: Uint8Array, readYaml: YamlReading | undefined): unknown {

@@ -28,12 +28,17 @@ export async function handleGet(call: ResourceCall): Promise<void> {
   sendStored(exchange, await served.store.get(context, call.name, options), answer);
 }
 
-/** Clients of old asked for objects without what the server had set. Source: handlers getResourceHandler. */
+/**
+ * Refuses a parameter of old clients, which asked for objects without what the server had set. Source: handlers
+ * getResourceHandler.
+ */
 function refuseExport(exported: boolean | undefined): void {
   if (exported === true) throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
 }
 
-/** As they come from where they are kept; 204 when there are none. Source: responsewriters.StreamObject. */
+/**
+ * Sends bytes as they come from where they are stored; 204 when there are none. Source: responsewriters.StreamObject.
+ */
 async function sendBytes(call: ResourceCall, subresource: ByteSubresource<UnstructuredObject>): Promise<void> {
   const { exchange, served, name, ports } = call;
   const options = decodeOptions(exchange.query, subresource.queryOptions);

@@ -28,7 +28,7 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
 }
 
-/** As a value; undefined for what is none, which is refused next. */
+/** Returns the patch as a value; undefined when it cannot be parsed, which the next step refuses. */
 function readPatch(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
   try {
     if (readYaml !== undefined) return readYaml().document.value;
@@ -39,7 +39,10 @@ function readPatch(body: Uint8Array, readYaml: YamlReading | undefined): unknown
   }
 }
 
-/** Throws 415. Letter by letter; only the route, which custom resources do not have, passes over spaces around it. */
+/**
+ * Returns the patch type. Throws 415. The type must match exactly, but the routes of built-in resources ignore spaces
+ * around it.
+ */
 function patchTypeOf(call: ResourceCall): PatchBody['type'] {
   const named = call.exchange.header('content-type')?.split(';')[0] ?? '';
   if (named === applyMediaType) return 'apply';

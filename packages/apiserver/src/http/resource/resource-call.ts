@@ -1,4 +1,5 @@
-// ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
+// ResourceCall is a request for a resource that exists, with everything that its handler needs. Made by
+// resource-router.ts.
 
 import { type Clock, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
@@ -31,13 +32,15 @@ import type { InitialSlices } from '../watch/initial-slices.ts';
 import type { WatchBudget } from '../watch/watch-budget.ts';
 import type { WatchRegistry } from '../watch/watch-registry.ts';
 
-/** What all handlers of a server share. */
+/** Parts that all handlers of a server share. */
 export interface HandlerPorts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly maxBodyBytes: number;
   readonly allowsUnsafeDeletion: boolean;
-  /** Shortest time after which the server ends a watch that named none, in milliseconds; the longest is twice that. */
+  /**
+   * Shortest time before the server ends a watch that asked for no timeout, in milliseconds; the longest is twice that.
+   */
   readonly minWatchMs: number;
   readonly maxWatchBufferBytes: number;
   readonly patching: ObjectPatching;
@@ -49,30 +52,30 @@ export interface HandlerPorts {
   readonly initialSlices: InitialSlices;
   readonly tunnels: TunnelRegistry;
   readonly transport: TunnelTransport;
-  /** Longest silence on an upgraded connection, in milliseconds; 0 = without end. */
+  /** Longest silence on an upgraded connection, in milliseconds; 0 = no limit. */
   readonly tunnelIdleMs: number;
 }
 
 export interface ResourceCall {
   readonly exchange: Exchange;
   readonly info: ResourceRequest;
-  /** Name in the path; "" for the collection. */
+  /** The name in the path; "" for the collection. */
   readonly name: string;
   readonly served: ServedResource;
   readonly subresource: Subresource<UnstructuredObject> | undefined;
   readonly user: UserInfo;
   readonly warnings: WarningRecorder;
   readonly ports: HandlerPorts;
-  /** Rejects with 403 when the user may not do the same with another verb. */
+  /** Rejects with 403 when the user may not do another verb on the same object. */
   readonly requireVerb: (verb: string, describe?: (reason: string) => string) => Promise<void>;
 }
 
-/** Answers the request or throws what it is refused with. */
+/** Answers the request, or throws the error to answer with. */
 export type ResourceHandler = (call: ResourceCall) => Promise<void> | void;
 
 const readOptions: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: false };
 
-/** `bodyBytes`: length of what is written, for writes. */
+/** Makes the context of the store's call. `bodyBytes`: for writes, the length of the body. */
 export function contextOf(
   call: ResourceCall,
   options: WriteOptions = readOptions,
@@ -94,13 +97,19 @@ export function contextOf(
   };
 }
 
-/** Who updates what is not there creates it, if the kind allows that, and has to be allowed to. Source: handlers/update.go (withAuthorization). */
+/**
+ * A user whose update creates the object needs permission to create, if the kind allows that. Source:
+ * handlers/update.go (withAuthorization).
+ */
 function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void> {
   const attributes = { ...attributesOf(info, user), verb: 'create' };
   return requireVerb(attributes.verb, (reason) => refusalText(attributes, reason));
 }
 
-/** Throws 400 where the path names no object: custom resources have no routes of their own that would keep such a path out. */
+/**
+ * Throws 400 when the path names no object. Custom resources need this, having no routes that would exclude such a
+ * path.
+ */
 export function requireName({ name }: ResourceCall): void {
   if (name === '') throw badRequest('name must be provided');
 }
@@ -112,7 +121,10 @@ export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collec
   return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom, isRouted, hasTable });
 }
 
-/** How the call's objects are shown as rows; undefined where they are not: reviews, bindings, most subresources. Source: rest.TableConvertor. */
+/**
+ * Returns how the call's objects are shown as rows; undefined for reviews, bindings and most subresources. Source:
+ * rest.TableConvertor.
+ */
 export function tableOf({ served, subresource }: ResourceCall): TableConvertor<UnstructuredObject> | undefined {
   const { verbs, table } = served.definition;
   if (subresource?.type === 'object') return subresource.table;
@@ -145,7 +157,7 @@ export async function readObject(
   return { object, target };
 }
 
-/** Undefined for a body that is no YAML. */
+/** Returns undefined when the body is not YAML. */
 export async function yamlReadingOf(
   { exchange, ports }: ResourceCall,
   format: WireFormat,
@@ -154,7 +166,7 @@ export async function yamlReadingOf(
   return format.name === 'yaml' ? ports.yamlBodies.prepare(body, exchange.signal) : undefined;
 }
 
-/** As it came, with the defaults of its kind: what is done with it later shows in the answer. */
+/** Records the object as it came, with its kind's defaults; the recorded answer shows later changes. */
 function* recordObject(
   { exchange, served: { definition }, subresource }: ResourceCall,
   object: UnstructuredObject,
@@ -166,7 +178,7 @@ function* recordObject(
   exchange.audit.request(copy);
 }
 
-/** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
+/** Decodes a protobuf body to JSON, so that all bodies are decoded in one way. Throws 400 and 415. */
 function* readProtobuf(target: WriteTarget, body: Uint8Array): SlicedWork<Uint8Array> {
   const kind = kindOf(target);
   const { types = metaTypes } = target.served.definition.schema;

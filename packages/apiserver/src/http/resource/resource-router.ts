@@ -1,5 +1,5 @@
-// ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
-// Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
+// ResourceRouter finds the resource and handler of a parsed URL, or the refusal that kube-apiserver gives. Source:
+// apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
 import type { UnstructuredObject } from '@kapstan/api';
 import { badRequest, methodNotSupported } from '@kapstan/api/errors';
 import type { ResourceCatalog, ServedResource } from '../../registry/definition/catalog.ts';
@@ -41,8 +41,8 @@ const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map([
 ]);
 
 /**
- * The route of a request; 'unknown' when no resource has that path and the page is to be looked for elsewhere. Throws
- * 404 and 405 for paths within a group that is served.
+ * Returns the route of a request; 'unknown' when no resource has that path, which a page may serve. Throws 404 and 405
+ * for paths within a served group.
  */
 export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, method: string): Route | 'unknown' {
   const served = catalog.find(info.group, info.version, info.resource);
@@ -65,7 +65,7 @@ export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, m
   return subresourceRoute(served, { name, subresource: subresourceName }, method);
 }
 
-/** A route of a subresource takes an empty name, and its handler refuses it. Throws 400. */
+/** The route of a subresource matches an empty name, and its handler refuses it. Throws 400. */
 function refuseNoName(served: ServedResource, { parts, isNamespacedPath }: ResourceRequest, method: string): void {
   const [, name, subresource = ''] = parts;
   if (parts.length !== 3 || name !== '' || served.definition.namespaced !== isNamespacedPath) return;

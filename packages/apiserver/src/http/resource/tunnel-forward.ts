@@ -1,5 +1,6 @@
-// A request passed on to a peer, and its answer passed back: what proxies do with all that is no upgrade. Used by
-// connect-handler.ts. Source: apimachinery pkg/util/proxy (UpgradeAwareHandler, Transport), httputil.ReverseProxy of Go.
+// Passes a request on to a peer and its answer back, which is how proxies handle everything but upgrades. Used by
+// connect-handler.ts. Source: apimachinery pkg/util/proxy (UpgradeAwareHandler, Transport), httputil.ReverseProxy of
+// Go.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
@@ -15,7 +16,7 @@ import type { HandlerPorts } from './resource-call.ts';
 
 type ForwardPorts = Pick<HandlerPorts, 'transport' | 'tunnels'>;
 
-/** Answers the request with what the peer answers. Rejects with 503 when that cannot be reached. */
+/** Answers the request with the peer's answer. Rejects with 503 when the peer cannot be reached. */
 export async function forwardRequest(exchange: Exchange, connection: Connection, ports: ForwardPorts): Promise<void> {
   const isRead = exchange.method === 'GET' || exchange.method === 'HEAD';
   if (connection.path === '' && isRead) return redirectToRoot(exchange);
@@ -36,7 +37,7 @@ export async function forwardRequest(exchange: Exchange, connection: Connection,
   await pass(exchange, response);
 }
 
-/** To the peer, with the client's headers and body. */
+/** Sends the client's headers and body to the peer. */
 async function ask(
   exchange: Exchange,
   connection: Connection,
@@ -48,7 +49,7 @@ async function ask(
   const headers = requestHeaders({ rawHeaders, client: socket?.remoteAddress, scope: 'request' });
   const send = (request: ClientRequest): void => {
     if (!request.hasHeader('content-length')) request.setHeader('Transfer-Encoding', 'chunked');
-    // An error of either side ends the other; the answer may have come before, and tells of it.
+    // An error of either side ends the other. The answer may have come first, and then reports the error.
     pipeline(exchange.body, request, () => undefined);
   };
   return requestPeer(transport, connection, {
@@ -63,7 +64,7 @@ async function ask(
   });
 }
 
-/** Piece by piece, as fast as the client takes it. What breaks off for us breaks off for the client. */
+/** Passes the answer on as fast as the client takes it. If it breaks off for us, it breaks off for the client. */
 async function pass(exchange: Exchange, response: IncomingMessage): Promise<void> {
   const stream = exchange.open(response.statusCode ?? 0, 'passed');
   try {
@@ -78,12 +79,12 @@ async function pass(exchange: Exchange, response: IncomingMessage): Promise<void
   stream.end();
 }
 
-/** What stands here before the peer's own path. */
+/** Returns the part of the path before the peer's own. */
 function prefixOf(path: string, suffix: string): string {
   return path.endsWith(suffix) ? path.slice(0, path.length - suffix.length) : path;
 }
 
-/** Relative links of a root without a slash would lead beside it. Source: proxyRedirectsforRootPath. */
+/** Without the final slash, relative links on a root page would lead beside it. Source: proxyRedirectsforRootPath. */
 function redirectToRoot(exchange: Exchange): void {
   const query = exchange.rawQuery === '' ? '' : `?${exchange.rawQuery}`;
   exchange.setHeader('Location', `${escapePath(exchange.path)}/${query}`);

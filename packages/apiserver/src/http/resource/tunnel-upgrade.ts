@@ -1,5 +1,6 @@
-// A request for another protocol, led on to a peer: what that answers goes to the client as it is, and then both speak for
-// themselves. Used by connect-handler.ts. Source: apimachinery pkg/util/proxy (UpgradeAwareHandler.tryUpgrade).
+// Leads a request for another protocol on to a peer. The client gets the peer's answer as it is; then both speak with
+// each other directly. Used by connect-handler.ts. Source: apimachinery pkg/util/proxy
+// (UpgradeAwareHandler.tryUpgrade).
 import { request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
@@ -13,16 +14,16 @@ import type { HandlerPorts } from './resource-call.ts';
 
 type TunnelPorts = Pick<HandlerPorts, 'clock' | 'transport' | 'tunnels' | 'tunnelIdleMs'>;
 
-/** For the answer of a peer that refuses, to a client that does not read it. */
+/** Time for a client to take a peer's refusal before the connection is cut. */
 const refusalMs = 10_000;
 
 interface PeerAnswer {
   readonly response: IncomingMessage;
-  /** Absent: the peer stays with HTTP. */
+  /** Absent = the peer stays with HTTP. */
   readonly upgrade?: { readonly socket: Socket; readonly head: Uint8Array };
 }
 
-/** Resolves when the tunnel stands, or the peer's refusal is on its way. Rejects with what went wrong before. */
+/** Resolves when the tunnel is open or the peer's refusal is being sent. Rejects with an error that came before. */
 export async function tunnelUpgrade(exchange: Exchange, connection: Connection, ports: TunnelPorts): Promise<void> {
   const { response, upgrade } = await askPeer(exchange, connection, ports);
   const { statusCode = 0 } = response;
@@ -83,7 +84,7 @@ async function askPeer(exchange: Exchange, connection: Connection, ports: Tunnel
   });
 }
 
-/** In the peer's words, and then the connection ends. */
+/** Sends the peer's refusal as it is, then ends the connection. */
 function relayRefusal(client: Socket, response: IncomingMessage, { clock, tunnels }: TunnelPorts): void {
   const headers = pairsOf(response.rawHeaders).filter(([name]) => !/^(?:connection|transfer-encoding)$/i.test(name));
   client.write(formatHead(response.statusCode ?? 0, response.statusMessage, [...headers, ['Connection', 'close']]));

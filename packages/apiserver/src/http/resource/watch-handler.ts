@@ -1,4 +1,5 @@
-// A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
+// Handles a watch of a collection or, by the old path /watch/…, of one object. Source: apiserver handlers/get.go,
+// watch.go.
 import { isExpired } from '@kapstan/api';
 import { methodNotSupported } from '@kapstan/api/errors';
 import { nextTurn } from '@kapstan/api/internal';
@@ -13,10 +14,10 @@ import { WatchResponse } from '../watch/watch-response.ts';
 import { openWebSocket } from '../watch/websocket-watch.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
 
-/** Time for the peer to take what waits at the end of its watch; then the connection is cut. */
+/** Time for the peer to take what is queued at the end of its watch; then the connection is cut. */
 const lingerMs = 10_000;
 
-/** Resolves when the stream is over. Throws while the answer can still be a plain one. */
+/** Resolves when the stream is over. Throws while a plain answer is still possible. */
 export async function handleWatch(call: ResourceCall): Promise<void> {
   const { exchange, served, ports, name } = call;
   const { definition } = served;
@@ -47,7 +48,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     },
     onOverflow: (reason) => ports.watches.countOverflow(definition, reason),
     onEnding: () => {
-      // Nobody is left to take anything; and "close", which would end the timer, may be under way already.
+      // The client has gone, and "close", which would stop the timer, may have been emitted already.
       if (exchange.signal.aborted) return;
       exchange.onClose(ports.clock.setBackgroundTimer(() => response.abort(), lingerMs));
     },
@@ -55,11 +56,11 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   });
   const sendsInitialEvents = options.sendInitialEvents === true;
   const request = watchRequestOf(options, ports.clock.monotonicNow() + timeoutMs);
-  // The bookmark that ends the initial events is needed here even where the client wants none.
+  // The server needs the bookmark that ends the initial events even if the client wants none.
   const asked = { ...request, marksInitialEventsEnd: sendsInitialEvents };
   const watch = served.store.watch(contextOf(call), asked, response);
   try {
-    // A time that was over from the start leaves room for a refusal, and for nothing else.
+    // A time that was over from the start leaves room for a refusal only.
     if (timeoutMs < 0) await nextTurn();
     refuseEarly(response);
     const isOver = timeoutMs < 0 && response.earlyError === undefined;
@@ -75,7 +76,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   }
 }
 
-/** What the store refuses at once is a plain answer, but for a version that is too old: that is an event. */
+/** What the store refuses at once becomes a plain answer, except for a version that is too old, which is an event. */
 function refuseEarly(response: WatchResponse): void {
   const error = response.earlyError;
   if (error !== undefined && !isExpired(error)) throw error;
@@ -98,7 +99,7 @@ async function runUntilEnd(
   exchange.signal.removeEventListener('abort', close);
 }
 
-/** Negative when the client's time is. */
+/** Returns milliseconds; negative when the client asked for a negative time. */
 function watchTimeoutMs(call: ResourceCall, seconds: number): number {
   if (seconds !== 0) return seconds * 1000;
   return call.ports.minWatchMs * (1 + call.ports.random());
@@ -108,7 +109,7 @@ function contentOf({ format }: OutputForm): 'text' | 'binary' {
   return format.name === 'protobuf' ? 'binary' : 'text';
 }
 
-/** JSON streams carry the plain type. Source: handlers.serveWatchHandler. */
+/** Streams of JSON carry the plain type. Source: handlers.serveWatchHandler. */
 function streamMediaType({ format }: OutputForm): string {
   return format.name === 'protobuf' ? `${format.mediaType};stream=watch` : format.mediaType;
 }

@@ -1,4 +1,4 @@
-// ApiServerOptions: what a server of a catalog is made of and bounded by, and what options that are absent stand for. Read by
+// ApiServerOptions: the parts and limits of a server of a catalog, and the defaults of absent options. Read by
 // api-server.ts.
 import type { Socket } from 'node:net';
 import type { Clock, Logger } from '@kapstan/api';
@@ -20,91 +20,97 @@ export interface ApiServerOptions {
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
   /**
-   * Resources that this server keeps and shows but does not act on, as "resource.group", each with what whoever creates or changes one
-   * is warned of. Default none.
+   * Resources that this server stores but does not act on, as "resource.group", each with the warning for clients that
+   * create or change one. Default none.
    */
   readonly writeWarnings?: ReadonlyMap<string, string>;
-  /** Of the field manager that the stores of the catalog track managed fields with. */
+  /** Patching by the field manager with which the stores of the catalog track managed fields. */
   readonly patching: ObjectPatching;
   /** Absent = plain HTTP/1.1, for tests. */
   readonly tls?: TlsOptions;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** 0 or absent = any free one. */
+  /** 0 or absent = any free port. */
   readonly port?: number;
   /** Checks of /readyz, /livez and /healthz beside ping. */
   readonly healthChecks?: readonly HealthCheck[];
-  /** How long /livez takes parts of the start that are not done for healthy, in milliseconds. Default 0. */
+  /** How long /livez counts unfinished parts of the start as healthy, in milliseconds. Default 0. */
   readonly livezGraceMs?: number;
-  /** What /metrics shows beside the numbers of the HTTP layer. Default none. */
+  /** Metrics that /metrics shows beside those of the HTTP layer. Default none. */
   readonly metrics?: readonly Pick<Registry, 'metrics'>[];
-  /** Paths outside the API that are served too. Default none. */
+  /** Pages served outside the API. Default none. */
   readonly pages?: readonly Page[];
   /** Largest body of a request, in bytes. Default 3 145 728. */
   readonly maxBodyBytes?: number;
   /**
-   * Whether objects that cannot be read may be deleted with ignoreStoreReadErrorWithClusterBreakingPotential; when not, that
+   * True: objects that cannot be read may be deleted with ignoreStoreReadErrorWithClusterBreakingPotential. False: that
    * option is ignored. Default false, as the feature gate AllowUnsafeMalformedObjectDeletion.
    */
   readonly allowsUnsafeDeletion?: boolean;
   /**
-   * Reads at once; 0 = no limit. Default 400. When so many run they are shared: a user who has fewer than his share waits for a
-   * place, at most a quarter of the time of a request; who has his share gets 429. Neither holds for system:masters and probes.
+   * Reads at once; 0 = no limit. Default 400. At the limit the places are shared: a user with fewer than a fair share
+   * waits for one, at most a quarter of the request's time; others get 429. system:masters and probes are exempt.
    */
   readonly maxRequestsInflight?: number;
-  /** Writes at once, as above; 0 = no limit. Default 200. */
+  /** Writes at once, shared in the same way; 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number;
-  /** Longest time for a request that is no watch, in milliseconds; writes get at most 34 000. Default 60 000. */
+  /** Longest time of a request other than a watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number;
-  /** Shortest time after which a watch without a timeout is ended, in milliseconds. Default 1 800 000. */
+  /** Shortest time before a watch without a timeout is ended, in milliseconds. Default 1 800 000. */
   readonly minWatchMs?: number;
   /**
-   * What may come for a watcher whose socket takes nothing for 500 ms, in bytes, before its connection is cut. Eight times
-   * that may wait for one that reads slowly; then its watch ends in peace. Default 4 194 304.
+   * Bytes that may queue for a watcher whose socket has taken nothing for 500 ms before its connection is cut. Eight
+   * times as much may queue for one that reads slowly; then its watch ends normally. Default 4 194 304.
    */
   readonly maxWatchBufferBytes?: number;
   /**
-   * What may wait in all watches of one user whose sockets are full, in bytes; shared bytes count once. The watch with the most is
-   * cut first. 0 = no bound. Default 67 108 864.
+   * Bytes that may queue in all watches of one user whose sockets are full; shared bytes count once. The watch with the
+   * most is cut first. 0 = no limit. Default 67 108 864.
    */
   readonly maxUserWatchBufferBytes?: number;
-  /** The same for all watches of the server. 0 = no bound. Default 134 217 728. */
+  /** The same limit for all watches of the server. 0 = no limit. Default 134 217 728. */
   readonly maxServerWatchBufferBytes?: number;
-  /** How kubelets are reached. Default: with any certificate, showing none. */
+  /** How kubelets are reached. Default: any certificate is accepted and none is shown. */
   readonly kubelet?: KubeletOptions;
-  /** Longest silence on the upgraded connection of an exec, a port-forward, …, in milliseconds; 0 = without end. Default 14 400 000. */
+  /**
+   * Longest silence on the upgraded connection of an exec, a port-forward and the like, in milliseconds; 0 = no limit.
+   * Default 14 400 000.
+   */
   readonly tunnelIdleMs?: number;
-  /** Opens connections to kubelets, pods and endpoints. Default: by TCP. */
+  /** Opens connections to kubelets, pods and endpoints. Default: TCP. */
   readonly dial?: TunnelTransportOptions['dial'];
-  /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
+  /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to reconnect. Default 0. */
   readonly goawayChance?: number;
   /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
-  /** What is recorded of requests, and where. Default: nothing. */
+  /** Which requests are recorded, and where. Default: none. */
   readonly audit?: AuditOptions;
-  /** How long a close waits for running requests, in milliseconds. Default: the longest time that they may take. */
+  /** How long a close waits for running requests, in milliseconds. Default: the longest time of a request. */
   readonly drainMs?: number;
-  /** The steps of a close. Default: none but the end. */
+  /** The steps of a close. Default: running requests end, then the server closes. */
   readonly shutdown?: ShutdownOptions;
-  /** Called with each request before anything is done for it; what it throws is the answer. Default: nothing. */
+  /**
+   * Called with each request before anything else is done with it; an error it throws becomes the answer. Default:
+   * nothing.
+   */
   readonly onRequest?: (request: IncomingRequest) => void | Promise<void>;
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** In [0, 1); spreads the ends of watches, and of connections. Default Math.random. */
+  /** Returns a number in [0, 1) that spreads the ends of watches and connections. Default Math.random. */
   readonly random?: () => number;
 }
 
 /** A request as {@link ApiServerOptions.onRequest} sees it. */
 export interface IncomingRequest {
   readonly method: string;
-  /** Decoded, without the query. */
+  /** The decoded path, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** Aborts when the peer goes away or the answer is over. */
   readonly signal: CallSignal;
-  /** The connection that it came on. */
+  /** The connection on which the request came. */
   readonly socket: Pick<Socket, 'remotePort'> | undefined;
-  /** Calls back when the answer is over or the connection is lost, at once where that was before. */
+  /** Calls back when the answer is over or the connection is lost; at once if that has happened already. */
   onClose(callback: () => void): void;
 }
 
@@ -119,7 +125,7 @@ type DefaultedOption =
   | 'maxServerWatchBufferBytes'
   | 'tunnelIdleMs';
 
-/** What options that are absent stand for. */
+/** Values of absent options. */
 export const apiServerDefaults: Readonly<Record<DefaultedOption, number>> = {
   maxBodyBytes: 3_145_728,
   maxRequestsInflight: 400,
@@ -129,6 +135,6 @@ export const apiServerDefaults: Readonly<Record<DefaultedOption, number>> = {
   maxWatchBufferBytes: 4_194_304,
   maxUserWatchBufferBytes: 67_108_864,
   maxServerWatchBufferBytes: 134_217_728,
-  // As long as a kubelet keeps a silent stream. Source: streamingConnectionIdleTimeout.
+  // A kubelet keeps a silent stream for as long. Source: streamingConnectionIdleTimeout.
   tunnelIdleMs: 14_400_000,
 };

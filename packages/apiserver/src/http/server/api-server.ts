@@ -1,5 +1,5 @@
-// ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
-// Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order this keeps.
+// ApiServer runs every request through the filter chain (identity, impersonation, limits, permission, time) to its
+// handler. Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order it keeps.
 import { randomUUID } from 'node:crypto';
 import { type Clock, isStatusError, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { timeout, unauthorized } from '@kapstan/api/errors';
@@ -41,11 +41,11 @@ const bodiesMs = 20;
 export interface ApiServer {
   readonly url: string;
   readonly port: number;
-  /** Ends watches, lets running requests end, closes. Idempotent. */
+  /** Ends watches, waits for running requests and closes. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Starts serving the catalog. Resolves when it listens. */
+/** Starts serving the catalog. Resolves once it listens. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const chain = new RequestChain(options);
   const { tls, host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
@@ -166,7 +166,7 @@ class RequestChain {
     const startMs = this.#clock.monotonicNow();
     const requester = await this.#access.authenticate(exchange);
     const authenticatedMs = this.#clock.monotonicNow();
-    // For whoever answers, also for who refuses. A resource adds its own.
+    // Refusals carry these warnings too. A resource adds its own.
     if (exchange.earlyWarnings.length > 0) exchange.setHeader('Warning', earlyWarnings(exchange).headers());
     if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
       return sendInternalError(exchange, 'failed to store audit event');
@@ -178,7 +178,7 @@ class RequestChain {
     if (reading !== undefined) await reading;
     const acting = this.#access.actAs(exchange, info, requester);
     const user = acting instanceof Promise ? await acting : acting;
-    // Answered meanwhile, or nobody is there any more.
+    // The request was answered meanwhile, or its client has gone.
     if (exchange.signal.aborted) return;
     const askedMs = this.#clock.monotonicNow();
     const place = this.#limit.enter(info, user, exchange.signal);
@@ -199,7 +199,7 @@ class RequestChain {
 
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
     if (info.type === 'path') return this.#paths.serve(exchange);
-    // "//api/…" and "/apis//…" are read as resources by authorisation, but no path begins so.
+    // Authorisation reads "//api/…" and "/apis//…" as resources, although no path of the API begins so.
     const isRooted = /^\/(?:api\/|apis\/(?!\/))/.test(exchange.path);
     const route = isRooted ? routeResource(this.#options.catalog, info, exchange.method) : 'unknown';
     if (route === 'unknown') return sendPageNotFound(exchange);
@@ -221,7 +221,7 @@ class RequestChain {
     await route.handler(call);
   }
 
-  /** What is written here may be enforced by nobody. */
+  /** Warns that nobody may act on what is written here. */
   #warnOfWrite({ served, subresource }: Route, { verb }: RequestInfo, warnings: WarningRecorder): void {
     const { writeWarnings } = this.#options;
     if (writeWarnings === undefined || subresource !== undefined || !writeVerbs.has(verb)) return;
@@ -230,8 +230,8 @@ class RequestChain {
   }
 
   /**
-   * A request that takes too long, from its arrival on, is answered with 504, and whoever works for it is told to stop. An
-   * answer that has begun is cut off, also when only its reader is slow. Source: filters/timeout.go, request_deadline.go.
+   * Answers a request that takes too long since its arrival with 504 and cancels the work for it. An answer that has
+   * begun is cut off, even if only its reader is slow. Source: filters/timeout.go, request_deadline.go.
    */
   #limitTime(exchange: Exchange, info: RequestInfo): void {
     const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
@@ -246,7 +246,10 @@ class RequestChain {
     exchange.onClose(cancel);
   }
 
-  /** Throws 400, which is recorded: nobody is known yet. Source: filters/request_deadline.go (withFailedRequestAudit). */
+  /**
+   * Returns the timeout of a request. Throws 400, which is recorded here because the user is not known yet. Source:
+   * filters/request_deadline.go (withFailedRequestAudit).
+   */
   #timeoutMs(exchange: Exchange, info: RequestInfo, maxMs: number): number {
     try {
       return requestTimeoutMs(info, exchange.query, maxMs);
@@ -256,7 +259,7 @@ class RequestChain {
     }
   }
 
-  /** What is thrown is the answer; in the middle of one it can only be cut off. */
+  /** Answers with the error; an answer that has begun can only be cut off. */
   #answerError(exchange: Exchange, error: unknown): void {
     const isEarly = exchange.hasAnswered || exchange.signal.aborted;
     if (isEarly) this.#logger.debug('request ended early', { path: exchange.path, error: textOf(error) });
@@ -298,7 +301,10 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
   };
 }
 
-/** Undefined: it cannot be told what is asked for, which is answered. Source: filters/requestinfo.go. */
+/**
+ * Reads the request info. Returns undefined after answering a request whose path cannot be read. Source:
+ * filters/requestinfo.go.
+ */
 function readRequestInfo(exchange: Exchange): RequestInfo | undefined {
   try {
     return parseRequestInfo(exchange);
@@ -314,7 +320,7 @@ function earlyWarnings(exchange: Exchange): WarningRecorder {
   return warnings;
 }
 
-/** What nobody throws on purpose. */
+/** True for errors that no code throws on purpose. */
 function isPanic(error: unknown): error is Error {
   return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
@@ -323,7 +329,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A client's own id is kept as it is. Source: filters/audit_init.go. */
+/** Keeps an id that the client has sent. Source: filters/audit_init.go. */
 function auditId(sent: string | undefined): string {
   return sent === undefined || sent === '' ? randomUUID() : sent;
 }

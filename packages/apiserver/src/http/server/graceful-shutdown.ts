@@ -1,6 +1,6 @@
-// GracefulShutdown: the steps in which a server stops: no longer ready, then closed to new requests, then drained. Driven by
-// api-server.ts, which asks it about every request. Source: apiserver server/genericapiserver.go (RunWithContext),
-// filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
+// GracefulShutdown takes a server through the steps of stopping: not ready, closed to new requests, drained.
+// api-server.ts drives it and asks it about every request. Source: apiserver server/genericapiserver.go
+// (RunWithContext), filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
 import { type Clock, delay } from '@kapstan/api';
 import { serviceUnavailable } from '@kapstan/api/errors';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -15,31 +15,31 @@ import type { HttpServer } from './http-server.ts';
 
 export interface ShutdownOptions {
   /**
-   * How long a server that is told to stop goes on as before, in milliseconds, but for /readyz, which fails at once: time for
-   * load balancers to look elsewhere. Default 0.
+   * How long a stopping server goes on serving, in milliseconds. Only /readyz fails at once, so that load balancers
+   * have time to look elsewhere. Default 0.
    */
   readonly delayMs?: number;
   /**
-   * True: new requests are still taken while those under way end, and answered with 429, Retry-After and an end of their
-   * connection. False: nobody can connect any more, and what comes on old connections gets 503. Default false.
+   * True: new requests are accepted while running ones end, and answered with 429 and Retry-After; their connection
+   * ends. False: nobody can connect any more, and requests on old connections get 503. Default false.
    */
   readonly sendsRetryAfter?: boolean;
   /**
-   * Longest time over which watches are ended one by one, in milliseconds: 200 a second, or as many as it takes to end all.
-   * 0 = all at once. Default 0.
+   * Longest time over which watches are ended one by one, in milliseconds: 200 a second, or more if that is too slow to
+   * end all. 0 = all at once. Default 0.
    */
   readonly watchGraceMs?: number;
 }
 
-/** Probes and scrapes are answered to the very end. Source: pathPrefixesExemptFromRetryAfter. */
+/** Paths of probes and scrapes, which are answered to the very end. Source: pathPrefixesExemptFromRetryAfter. */
 const exemptPrefixes = ['/readyz', '/livez', '/healthz', '/metrics'];
-/** For the goodbye of HTTP/2 when no request is left. Source: ShutdownTimeout with ShutdownSendRetryAfter. */
+/** Time for the last GOAWAY of HTTP/2 when no request is left. Source: ShutdownTimeout with ShutdownSendRetryAfter. */
 const goodbyeMs = 2_000;
-/** For the last bytes of watches that were ended at the end of their grace. */
+/** Time for the last bytes of watches that end when their grace is over. */
 const lingerMs = 1_000;
 
 export interface GracefulShutdownPorts extends ShutdownOptions {
-  /** How long requests that run get, in milliseconds. */
+  /** How long running requests may go on, in milliseconds. */
   readonly drainMs: number;
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
@@ -51,7 +51,7 @@ export interface GracefulShutdownPorts extends ShutdownOptions {
 export class GracefulShutdown {
   readonly #ports: GracefulShutdownPorts;
   #phase: 'serving' | 'announced' | 'refusing' = 'serving';
-  /** Requests under way, but for those that may go on for long. */
+  /** Requests under way, without the long-running ones. */
   #running = 0;
   #onIdle: () => void = () => undefined;
 
@@ -59,14 +59,14 @@ export class GracefulShutdown {
     this.#ports = ports;
   }
 
-  /** Last of the checks of /readyz. */
+  /** The last check of /readyz. */
   get healthCheck(): HealthCheck {
     const check = (): Error | undefined =>
       this.#phase === 'serving' ? undefined : new Error('process is shutting down');
     return { name: 'shutdown', endpoints: ['readyz'], check };
   }
 
-  /** True when the request came too late, and is answered. */
+  /** Answers a request that comes too late and returns true; else returns false. */
   refuses(exchange: Exchange): boolean {
     if (this.#phase !== 'refusing' || isExempt(exchange)) return false;
     if (this.#ports.sendsRetryAfter === true) sendRetryAfter(exchange);
@@ -84,7 +84,7 @@ export class GracefulShutdown {
     };
   }
 
-  /** All steps, to the end of the last connection. Once. */
+  /** Runs all steps until the last connection has ended. Call it once. */
   async run(server: HttpServer): Promise<void> {
     await this.#drain(server);
     this.#ports.initialSlices.clear();
@@ -96,7 +96,7 @@ export class GracefulShutdown {
     this.#phase = 'announced';
     if (delayMs > 0) await delay(clock, delayMs);
     this.#phase = 'refusing';
-    // Nobody knows when they would end, and nobody can go on with them elsewhere.
+    // A tunnel ends at no known time, and its client cannot continue it elsewhere.
     tunnels.endAll();
     const ended = watches.endAll({ graceMs: watchGraceMs, clock });
     if (sendsRetryAfter) {
@@ -106,7 +106,7 @@ export class GracefulShutdown {
     await server.close(watchGraceMs === 0 ? drainMs : Math.max(drainMs, watchGraceMs + lingerMs));
   }
 
-  /** Resolves when no counted request runs, or when the time for that is up. */
+  /** Resolves when no counted request runs, or when the time is up. */
   #idle(): Promise<void> {
     if (this.#running === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -119,7 +119,10 @@ export class GracefulShutdown {
   }
 }
 
-/** What a server asks itself, told by its name as nobody is known yet, and probes. Source: isRequestExemptFromRetryAfter. */
+/**
+ * True for probes, and for the server's own requests, which are told by their host since no user is known yet. Source:
+ * isRequestExemptFromRetryAfter.
+ */
 function isExempt(exchange: Exchange): boolean {
   if (exchange.header('user-agent')?.startsWith('kube-apiserver/') === true) return true;
   return exemptPrefixes.some((prefix) => exchange.path.startsWith(prefix));
@@ -131,7 +134,7 @@ function sendRetryAfter(exchange: Exchange): void {
   sendText(exchange, 429, 'The apiserver is shutting down, please try again later.\n');
 }
 
-/** In JSON, whatever was asked for. */
+/** Answers 503 in JSON, whatever was asked for. */
 function sendUnavailable(exchange: Exchange): void {
   exchange.setHeader('Cache-Control', 'no-cache, private');
   exchange.setHeader('Retry-After', '1');

@@ -1,5 +1,5 @@
-// HttpServer: sockets, TLS, HTTP/1.1 and HTTP/2, and a close that drains. Knows nothing of Kubernetes.
-// Node 20's HTTP/2 server has no closeIdleConnections and no drain of its own; both are here.
+// HttpServer handles sockets, TLS, HTTP/1.1, HTTP/2 and a close that drains. It knows nothing of Kubernetes. Node 20's
+// HTTP/2 server has neither closeIdleConnections nor a drain of its own, so both are here.
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -12,40 +12,46 @@ import { maxHeaders, refusalOf, refuseClient, refusePlainHttp, sendRefusal } fro
 import { UnansweredRequests } from './unanswered-requests.ts';
 
 export interface TlsOptions {
-  /** PEM. */
+  /** In PEM. */
   readonly cert: string | Uint8Array;
-  /** PEM. */
+  /** In PEM. */
   readonly key: string | Uint8Array;
-  /** PEM of the authorities that sign client certificates. Absent = client certificates are not asked for. */
+  /**
+   * Certificates of the authorities that sign client certificates, in PEM. Absent = client certificates are not asked
+   * for.
+   */
   readonly clientCa?: string | Uint8Array | readonly (string | Uint8Array)[];
 }
 
 export interface HttpServerOptions {
-  /** Absent = plain HTTP/1.1: for tests and behind a proxy on the same machine. */
+  /** Absent = plain HTTP/1.1, for tests and behind a proxy on the same machine. */
   readonly tls?: TlsOptions;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** 0 or absent = any free one. */
+  /** 0 or absent = any free port. */
   readonly port?: number;
   /** Answers a request. A rejection is logged and ends the connection. */
   readonly handle: (exchange: Exchange) => Promise<void>;
-  /** Whether a request may be answered in the other protocol that it offers; else the offer is passed over. Default: none may. */
+  /**
+   * Decides whether a request may be answered in the other protocol that it offers; if not, the offer is ignored.
+   * Default: never.
+   */
   readonly upgrades?: (request: IncomingMessage) => boolean;
-  /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
+  /** Idle HTTP/1.1 connections are closed after this time, in milliseconds. Default 180 000. */
   readonly keepAliveMs?: number;
   /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
   /**
-   * Largest head of a request, its URL included, in bytes; 4096 more pass, as in Go. A larger one gets 431, or its stream is reset.
-   * An HTTP/2 connection ends with a header of more than 65,536 bytes or nine frames of headers, whatever is said here: nghttp2's
-   * bounds. Default 1 048 576.
+   * Largest head of a request with its URL, in bytes; 4096 more pass, as in Go. A larger one gets 431, or its stream is
+   * reset. Whatever is set here, nghttp2 ends an HTTP/2 connection at a header of more than 65,536 bytes or nine frames
+   * of headers. Default 1 048 576.
    */
   readonly maxHeaderBytes?: number;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number;
   /**
-   * Share of requests, in [0, 1], with which the server sends GOAWAY on an HTTP/2 connection: what runs on it ends in peace, the
-   * client makes a new one. Default 0. Source: filters/goaway.go.
+   * Share of requests, in [0, 1], after which the server sends GOAWAY on their HTTP/2 connection: running requests
+   * finish and the client reconnects. Default 0. Source: filters/goaway.go.
    */
   readonly goawayChance?: number;
   /** In [0, 1). Default Math.random. */
@@ -55,12 +61,12 @@ export interface HttpServerOptions {
 }
 
 export interface HttpServer {
-  /** "https://127.0.0.1:6443" */
+  /** For example "https://127.0.0.1:6443". */
   readonly url: string;
   readonly port: number;
   /**
-   * Stops listening, lets running requests end, then cuts what is left. Idempotent. `drainMs`: how long it waits for them, in
-   * milliseconds; default that of the options.
+   * Stops listening, waits for running requests, then cuts the rest. Idempotent. `drainMs`: how long it waits for them,
+   * in milliseconds; default: the option's value.
    */
   close(drainMs?: number): Promise<void>;
 }
@@ -69,20 +75,21 @@ const defaults = {
   host: '127.0.0.1',
   port: 0,
   keepAliveMs: 180_000,
-  // What a client takes for granted before it is told: one that opens more at once has meant it. Source: secure_serving.go.
+  // Clients assume this number until they are told another, so that one who opens more does it on purpose. Source:
+  // secure_serving.go.
   maxConcurrentStreams: 250,
   maxHeaderBytes: 1_048_576,
   drainMs: 10_000,
 } as const satisfies Partial<HttpServerOptions>;
 
-/** A peer that vanishes without a word is found out: after this it is probed, by the system. */
+/** The system probes a silent connection after this time, which finds peers that vanished. */
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
-/** Time for a client to send its headers: slow ones hold no connection for longer. */
+/** Time for a client to send its headers, so that slow clients do not hold connections for longer. */
 const headersTimeoutMs = 32_000;
-/** Source: net/http initialReadLimitSize. */
+/** Go allows so much above the limit. Source: net/http initialReadLimitSize. */
 const headerSlopBytes = 4096;
 
-/** Resolves when it listens. Rejects when the address cannot be had. */
+/** Starts a server. Resolves once it listens; rejects when the address is not available. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const connections = new Connections(options);
   const server = createNodeServer(options, (request, response) => connections.serve(request, response));
@@ -119,13 +126,13 @@ function createNodeServer(
     keepAliveTimeout: options.keepAliveMs ?? defaults.keepAliveMs,
     headersTimeout: headersTimeoutMs,
     requestTimeout: 0,
-    // Looked at here, for both kinds of servers.
+    // refusalOf looks at the host, for both kinds of servers.
     requireHostHeader: false,
     maxHeaderSize,
   };
-  // One more than may come: it shows that there were too many.
+  // Accepts one more than the limit, so that a request over it can be noticed.
   const maxHeadersCount = maxHeaders + 1;
-  // Node 24.9 and newer ask it before they let go of the connection; older ones always do, see attach.
+  // Node 24.9 and newer call this before they release the connection. Older versions always release it; see attach.
   const shouldUpgradeCallback = (request: IncomingMessage): boolean => options.upgrades?.(request) === true;
   const asked = { maxHeadersCount, shouldUpgradeCallback };
   const { tls } = options;
@@ -141,7 +148,7 @@ function createNodeServer(
     cert: tls.cert as string,
     key: tls.key as string,
     minVersion: 'TLSv1.2',
-    // A certificate that cannot be trusted is answered with 401, not with a broken connection.
+    // A certificate that cannot be trusted is answered with 401 rather than a broken connection.
     ...(tls.clientCa === undefined
       ? {}
       : { ca: tls.clientCa as string | string[], requestCert: true, rejectUnauthorized: false }),
@@ -149,12 +156,12 @@ function createNodeServer(
       maxConcurrentStreams: options.maxConcurrentStreams ?? defaults.maxConcurrentStreams,
       maxHeaderListSize: maxHeaderSize,
     },
-    // Unlike node:http, this server leaves Nagle's algorithm on: an event could wait 40 ms for an acknowledgement.
+    // Unlike node:http, this server leaves Nagle's algorithm on, and an event could wait 40 ms for an acknowledgement.
     ...{ noDelay: true, ...keepAliveProbes },
     maxHeaderListPairs: maxHeaders,
   });
   server.on('request', listener);
-  // HTTP/1.1 on this server reads these members, as node:http does.
+  // For HTTP/1.1 this server reads the members that node:http's has.
   return Object.assign(server, { ...http1, ...asked });
 }
 
@@ -163,12 +170,14 @@ class Connections {
   readonly #options: HttpServerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** All of them; with TLS also the sockets below it. */
+  /** All sockets; with TLS the TLS sockets and those below them. */
   readonly #sockets = new Set<Socket>();
-  /** Those that speak HTTP/1.1. */
+  /** The sockets that speak HTTP/1.1. */
   readonly #http1Sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
-  /** With the connection of those that asked for another protocol: it may be theirs by now. */
+  /**
+   * Running answers, with the connection if its request asked for another protocol: the answer may no longer own it.
+   */
   readonly #running = new Map<NodeResponse, Socket | undefined>();
   readonly #unanswered = new UnansweredRequests();
   readonly #onRequestError = (error: Error): void => this.#logger.debug('request failed', { error: error.message });
@@ -198,7 +207,7 @@ class Connections {
       const offer = { request, socket, head };
       this.#unanswered.whenAnswered(socket, () => {
         if (this.#options.upgrades?.(request) === true) return this.#serveDetached(offer, offer);
-        // As if it had not been offered: the request is read once more, and the connection goes on.
+        // The request is read again without its offer, and the connection goes on.
         socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
         socket.removeAllListeners('timeout');
         server.emit(isTls ? 'secureConnection' : 'connection', socket);
@@ -222,14 +231,14 @@ class Connections {
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) => refuseClient(error, socket));
   }
 
-  /** node:http has let go of the connection: here is what it would have done with an answer. */
+  /** node:http has released the connection, so this does what it would have done with an answer. */
   #serveDetached({ request, socket }: Pick<UpgradeOffer, 'request' | 'socket'>, offer?: UpgradeOffer): void {
     const response = new ServerResponse(request);
     socket.on('error', (error: Error) => this.#logger.debug('upgraded connection failed', { error: error.message }));
     response.assignSocket(socket);
     response.shouldKeepAlive = false;
     response.once('finish', () => socket.destroySoon());
-    // Nobody reads it while it is not known what comes of it: it would not be seen that the client has gone.
+    // Reads the socket while the handler decides; otherwise nobody would notice that the client has gone.
     const onEnd = (): void => void socket.destroy();
     socket.once('end', onEnd);
     socket.read(0);
@@ -244,7 +253,7 @@ class Connections {
     };
     if ('stream' in response) response.once('close', over);
     else this.#unanswered.add(response, over);
-    // A connection that breaks is told by "close"; without listeners the errors would end the process.
+    // "close" reports a broken connection; without listeners the errors would end the process.
     request.on('error', this.#onRequestError);
     response.on('error', this.#onAnswerError);
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
@@ -279,7 +288,7 @@ class Connections {
     return goawayChance > 0 && random() < goawayChance;
   }
 
-  /** HTTP/1.1 connections that serve nothing now; those that do are told not to stay open. */
+  /** Closes idle HTTP/1.1 connections; the others are told not to stay open. */
   #closeIdleSockets(): void {
     const busy = new Set<unknown>();
     for (const [response, upgraded] of this.#running) {
@@ -290,7 +299,7 @@ class Connections {
     for (const socket of this.#http1Sockets) if (!busy.has(socket)) socket.destroy();
   }
 
-  /** Resolves when no request runs, or when the time for that is up. */
+  /** Resolves when no request runs, or when the time is up. */
   #idle(drainMs: number): Promise<void> {
     if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => {

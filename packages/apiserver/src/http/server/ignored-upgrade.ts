@@ -1,9 +1,9 @@
-// A request that offered another protocol where none is spoken, as it would be without the offer. For http-server.ts.
+// Rebuilds a request whose offer of another protocol is ignored, as if it had made none. For http-server.ts.
 import type { IncomingMessage } from 'node:http';
 
 const offers: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
-/** The head of the request as bytes, to be read again. */
+/** Returns the head of the request as bytes, to be read again. */
 export function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -1,22 +1,23 @@
-// What is no request that an API server could look at, and the short answers that Go's server has for it. Used by http-server.ts.
+// Finds requests that no API server could look at, and answers them with the short texts of Go's server. Used by
+// http-server.ts.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { hasMalformedPath } from '../exchange/request-url.ts';
 import type { NodeRequest, NodeResponse } from '../exchange/response-stream.ts';
 
-/** Headers of a request; of more, node:http would drop the rest without a word. */
+/** Most headers of a request; node:http would drop further ones without a word. */
 export const maxHeaders = 2000;
 
 interface Refusal {
   readonly code: number;
-  /** Status line and body. */
+  /** The status line, and the body unless `body` is set. */
   readonly text: string;
-  /** Where it is not the status line. */
+  /** The body if it differs from the status line. */
   readonly body?: string;
 }
 
-/** Undefined when the request can be looked at. Source: net/http readRequest. */
+/** Returns undefined when the request can be handled. Source: net/http readRequest. */
 export function refusalOf(request: NodeRequest): Refusal | undefined {
   if (!('stream' in request)) {
     const refusal = headRefusal(request);
@@ -54,7 +55,7 @@ function isHost(name: string | undefined): boolean {
   return name?.length === 4 && name.toLowerCase() === 'host';
 }
 
-/** Those that got their last answer: what follows a head that was refused may not be readable either. */
+/** Requests that got their last answer: the bytes after a refused head may be unreadable. */
 const refused = new WeakSet<object>();
 
 export function sendRefusal(response: NodeResponse, { code, text, body }: Refusal): void {
@@ -68,12 +69,12 @@ export function sendRefusal(response: NodeResponse, { code, text, body }: Refusa
   response.end(body ?? `${code} ${text}`);
 }
 
-/** On the connection below: no TLS will come of it. */
+/** Answers on the connection below TLS, because no TLS will come of it. */
 export function refusePlainHttp(socket: TLSSocket & { readonly _parent?: Socket }): void {
   socket._parent?.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n');
 }
 
-/** What node:http says of a head that it cannot read, and where in what came. */
+/** Node's error for a head that it cannot read, with the position in the bytes. */
 interface HeadError extends Error {
   readonly code?: string;
   readonly reason?: string;
@@ -81,7 +82,7 @@ interface HeadError extends Error {
   readonly bytesParsed?: number;
 }
 
-/** What cannot be parsed. */
+/** Answers bytes that cannot be parsed. */
 export function refuseClient(error: HeadError, socket: Socket): void {
   if (refused.has(socket)) return void socket.destroySoon();
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
@@ -92,7 +93,7 @@ export function refuseClient(error: HeadError, socket: Socket): void {
 function unreadableRefusal({ code, reason, rawPacket, bytesParsed = 0 }: HeadError): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return { code: 431, text: 'Request Header Fields Too Large' };
   if (code === 'HPE_INVALID_TRANSFER_ENCODING') return otherEncoding;
-  // Of digits, but of none that there is.
+  // Well formed, but a version that does not exist.
   if (reason === 'Invalid HTTP version') return otherVersion;
   const rest = reason === 'Invalid header token' ? Buffer.from(rawPacket?.subarray(bytesParsed) ?? []) : Buffer.of();
   const isBlankInName = /^ [^\r\n]*:/.test(rest.toString('latin1'));

@@ -1,5 +1,5 @@
-// UnansweredRequests: the answers that HTTP/1.1 connections still owe, in turn: a client may send requests ahead. Kept by
-// http-server.ts.
+// UnansweredRequests keeps, in order, the answers that HTTP/1.1 connections still owe, because a client may send
+// requests ahead. Used by http-server.ts.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -8,7 +8,10 @@ const nothing = (): void => undefined;
 export class UnansweredRequests {
   readonly #owed = new WeakMap<Socket, Map<ServerResponse, () => void>>();
 
-  /** Calls back when the answer is out, or lost with its connection: one that waits for its turn is not told of that. */
+  /**
+   * Calls `over` when the answer is sent or lost with its connection. Node does not tell an answer that waits for its
+   * turn of the loss.
+   */
   add(response: ServerResponse, over: () => void): void {
     const owed = this.#of(response.req.socket);
     owed.set(response, over);
@@ -18,25 +21,27 @@ export class UnansweredRequests {
   }
 
   /**
-   * Calls back when all that the connection owes now is answered, for who takes it from node:http; never when it is over before.
+   * Calls `then` when the connection owes nothing of what it owes now, for callers who take it from node:http. Never
+   * called if the connection closes first.
    */
   whenAnswered(socket: Socket, then: () => void): void {
     const owed = this.#of(socket);
     const last = [...owed.keys()].at(-1);
     if (last === undefined) return then();
-    // node:http listens to it no more: an error would end the process, and an answer that waits for room would wait for ever.
+    // node:http no longer listens: an error would end the process, and an answer that waits for room would wait
+    // forever.
     const onDrain = (): void => void owed.keys().next().value?.emit('drain');
     socket.on('error', nothing).on('drain', onDrain);
     last.once('close', () => {
       socket.off('error', nothing).off('drain', onDrain);
       if (socket.destroyed || socket.writableEnded) return void socket.on('error', nothing);
-      // It is not idle after the last answer, as node:http takes it to be.
+      // node:http takes the connection to be idle after the last answer; it is not.
       socket.setTimeout(0);
       then();
     });
   }
 
-  /** One listener a connection, however many requests come on it. */
+  /** Each connection has one listener, however many requests come on it. */
   #of(socket: Socket): Map<ServerResponse, () => void> {
     const known = this.#owed.get(socket);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// Bytes that lie with a peer, asked for by this server: logs. Used by get-handler.ts. Source: apiserver registry/generic/rest
-// (LocationStreamer).
+// Fetches bytes from a peer for this server's own answer, such as logs. Used by get-handler.ts. Source: apiserver
+// registry/generic/rest (LocationStreamer).
 import type { IncomingMessage } from 'node:http';
 import { type Destination, formatDestination } from '../../registry/definition/destination.ts';
 import { type AskedObject, peerRefusal } from './tunnel-refusal.ts';
@@ -11,11 +11,11 @@ export interface BytesRequest extends AskedObject {
   readonly signal: AbortSignal;
 }
 
-/** How much of a refusal is read, in bytes. */
+/** Most bytes of a refusal that are read. */
 const maxRefusalBytes = 50_000;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** The bytes as they come. Rejects with what the peer refuses with, as kube-apiserver tells it. */
+/** Returns the bytes as they come. Rejects with the peer's refusal, in kube-apiserver's words. */
 export async function bytesFrom(destination: Destination, request: BytesRequest): Promise<IncomingMessage> {
   const { transport, signal } = request;
   const headers = [['User-Agent', 'kapstan']] as const;

@@ -1,5 +1,5 @@
-// Why a peer could not be reached, in the words of Go's net and crypto packages: clients see them, and people search for them.
-// Thrown by tunnel-transport.ts.
+// Says why a peer could not be reached in the words of Go's net and crypto packages, because clients see them and
+// people search for them. Thrown by tunnel-transport.ts.
 import type { Destination } from '../../registry/definition/destination.ts';
 import { formatHostPort } from '../../registry/definition/destination.ts';
 
@@ -23,12 +23,12 @@ const certificateTexts: ReadonlyMap<string, string> = new Map([
   ['CERT_NOT_YET_VALID', 'x509: certificate has expired or is not yet valid'],
 ]);
 
-/** A peer that cannot be reached. Its message is the answer's. */
+/** Says that a peer cannot be reached. Its message is sent to the client. */
 export class DialError extends Error {
   override readonly name = 'DialError';
 }
 
-/** `error` as a DialError: of connecting or of what is done on a connection. */
+/** Turns an error of connecting, or of the connection, into a DialError. */
 export function dialError(error: NodeJS.ErrnoException, { host, port }: Destination): DialError {
   const code = error.code ?? '';
   if (code === 'ENOTFOUND') return new DialError(`dial tcp: lookup ${host}: no such host`, { cause: error });

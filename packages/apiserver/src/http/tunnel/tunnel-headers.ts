@@ -1,10 +1,11 @@
-// The headers of a request or an answer that is passed on: without what belongs to one connection, or to this server. Used by
-// tunnel-upgrade.ts and tunnel-forward.ts. Source: httputil.ReverseProxy of Go, filters WithAuthentication, WithImpersonation.
+// Headers of a request or answer that is passed on, without those of one connection or for this server alone. Used by
+// tunnel-upgrade.ts and tunnel-forward.ts. Source: httputil.ReverseProxy of Go, filters WithAuthentication,
+// WithImpersonation.
 import { isTokenProtocol, subprotocolsIn } from '../../authn/websocket-protocol.ts';
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** RFC 9110 §7.6.1, as Go has it. */
+/** The headers of RFC 9110 §7.6.1, as Go lists them. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
@@ -17,10 +18,10 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** What is for this server alone: a peer must not see who the client says it is. "expect" was answered here. */
+/** Headers for this server alone: a peer must not see whom the client says it is. "expect" was answered here. */
 const own = /^(?:authorization|expect|(?:impersonate|x-remote)-(?:user|uid|group|extra-.*))$/;
 
-/** Headers as node:http and node:http2 list them, in pairs. */
+/** Returns the headers that node:http and node:http2 list flat as pairs. */
 export function pairsOf(rawHeaders: readonly string[]): HeaderList {
   const pairs: [string, string][] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) pairs.push([rawHeaders[i] ?? '', rawHeaders[i + 1] ?? '']);
@@ -29,13 +30,13 @@ export function pairsOf(rawHeaders: readonly string[]): HeaderList {
 
 export interface ForwardedRequest {
   readonly rawHeaders: readonly string[];
-  /** Address of the client; undefined when it is gone. */
+  /** The client's address; undefined when it is gone. */
   readonly client: string | undefined;
-  /** "connection": what belongs to the connection goes on to the peer, as it is made one with the client's. */
+  /** "connection": headers of the connection are passed on too, because the two connections are joined. */
   readonly scope: 'request' | 'connection';
 }
 
-/** The headers for the peer. The client's address is added to those that led it here. */
+/** Returns the headers for the peer, with the client's address added to those of earlier proxies. */
 export function requestHeaders({ rawHeaders, client, scope }: ForwardedRequest): HeaderList {
   const pairs = pairsOf(rawHeaders)
     .map(([name, value]) => [name === ':authority' ? 'Host' : name, value] as const)
@@ -47,7 +48,7 @@ export function requestHeaders({ rawHeaders, client, scope }: ForwardedRequest):
   return ways.length === 0 ? others : [...others, ['X-Forwarded-For', ways.join(', ')]];
 }
 
-/** The headers of a peer's answer for the client. */
+/** Returns the headers of a peer's answer for the client. */
 export function answerHeaders(rawHeaders: readonly string[]): HeaderList {
   return withoutHops(pairsOf(rawHeaders)).filter(([name]) => !/^access-control-allow-/i.test(name));
 }
@@ -58,14 +59,17 @@ function withoutHops(pairs: HeaderList): HeaderList {
     .flatMap(([, value]) => value.split(',').map((option) => option.trim().toLowerCase()));
   const isKept = ([name, value]: readonly [string, string]): boolean => {
     const key = name.toLowerCase();
-    // Source: trailers are announced to the peer, who may need to know.
+    // The peer may need to know that the client accepts trailers.
     if (key === 'te') return value.split(',').some((coding) => coding.trim().toLowerCase() === 'trailers');
     return !hopByHop.has(key) && !named.includes(key);
   };
   return pairs.filter(isKept).map(([name, value]) => [name, name.toLowerCase() === 'te' ? 'trailers' : value]);
 }
 
-/** A token among the protocols of a WebSocket was for this server. Source: authentication/request/websocket/protocol.go. */
+/**
+ * A token among the protocols of a WebSocket was meant for this server. Source:
+ * authentication/request/websocket/protocol.go.
+ */
 function withoutToken([name, value]: readonly [string, string]): HeaderList {
   if (name.toLowerCase() !== 'sec-websocket-protocol') return [[name, value]];
   const protocols = subprotocolsIn([value]);

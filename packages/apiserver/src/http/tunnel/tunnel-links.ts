@@ -1,14 +1,14 @@
-// Links in what a proxied peer answers, made to lead through this server: in Location headers and in HTML. Used by
-// tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteURL, rewriteHTML).
+// Rewrites links in a proxied peer's answer so that they lead through this server: in Location headers and in HTML.
+// Used by tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteURL, rewriteHTML).
 
 export interface LinkMenderOptions {
-  /** What stands before the peer's own path here: "/api/v1/namespaces/ns/pods/p/proxy". */
+  /** The path before the peer's own path, for example "/api/v1/namespaces/ns/pods/p/proxy". */
   readonly prefix: string;
-  /** Names of the peer: of it itself, and as the client asked for it. */
+  /** Host names of the peer: the one the client asked for, and its own. */
   readonly hosts: readonly [asked: string, own: string];
 }
 
-/** An address of the peer, absolute in path, with the prefix before it; any other as it is. */
+/** Puts the prefix before an absolute path at the peer; returns any other link as it is. */
 export type LinkMender = (link: string) => string;
 
 const linkParts = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?$/is;
@@ -18,13 +18,13 @@ export function linkMender({ prefix, hosts: [asked, own] }: LinkMenderOptions): 
     const [, scheme, host = '', path = '', query = '', fragment = ''] = linkParts.exec(link) ?? [];
     const isElsewhere = (host !== '' && host !== asked && host !== own) || (host === '' && scheme !== undefined);
     if (isElsewhere || !path.startsWith('/')) return link;
-    // Who asked under this name asks under it again; the peer's own name is good for this server alone.
+    // The name the client asked for works for it again; the peer's own name works for this server alone.
     const origin = host !== '' && host === asked ? `${scheme === undefined ? '' : `${scheme}:`}//${host}` : '';
     return `${origin}${path.startsWith(prefix) ? path : `${prefix}${path}`}${query}${fragment}`;
   };
 }
 
-/** Attributes that hold one address, by element. */
+/** Attributes that hold one link, by element. */
 const linkAttributes: ReadonlyMap<string, readonly string[]> = new Map([
   ['a', ['href']],
   ['applet', ['codebase']],
@@ -53,7 +53,7 @@ const linkAttributes: ReadonlyMap<string, readonly string[]> = new Map([
   ['video', ['poster', 'src']],
 ]);
 
-/** Elements whose content is text up to their end tag, whatever it looks like. */
+/** Elements whose content is text up to their end tag. */
 const textElements: ReadonlySet<string> = new Set([
   'iframe',
   'noembed',
@@ -70,7 +70,7 @@ const comment = /<!--[\s\S]*?(?:-->|$)|<[!?/][^>]*(?:>|$)/y;
 const tagName = /<([a-z][^\s/>]*)/iy;
 const attribute = /([^\s=/>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?/g;
 
-/** A page with its links mended. Only start tags are written anew, as Go's tokenizer writes them. */
+/** Returns a page with its links rewritten. Only start tags are written again, as Go's tokenizer writes them. */
 export function rewriteHtml(html: string, mend: LinkMender): string {
   const pieces: string[] = [];
   let at = 0;
@@ -93,13 +93,16 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
   return pattern.exec(text) ?? undefined;
 }
 
-/** A comment, an end tag, or a "<" that means nothing: as they are, and where they end. */
+/** Returns a comment, an end tag or a lone "<" as it is, and where it ends. */
 function passed(html: string, at: number): readonly [string, number] {
   const whole = matchAt(comment, html, at)?.[0] ?? '<';
   return [whole, at + whole.length];
 }
 
-/** A start tag, with the text of an element that holds nothing else. One without an end takes all that is left. */
+/**
+ * Returns a start tag, with the text of an element that holds only text. A tag without an end takes the rest of the
+ * page.
+ */
 function tag(
   html: string,
   { at, name, mend }: { readonly at: number; readonly name: string; readonly mend: LinkMender },
@@ -112,7 +115,9 @@ function tag(
   return [formatTag(element, html.slice(inside, close), mend) + html.slice(close + 1, end), end];
 }
 
-/** Where the ">" is that stands in no quotes. By hand: a pattern would go back over all of a page that has none. */
+/**
+ * Returns where the ">" outside quotes is. A loop, because a pattern would go back over all of a page that has none.
+ */
 function tagEnd(html: string, from: number): number | undefined {
   for (let at = from; at < html.length; at++) {
     const character = html[at];

@@ -1,4 +1,4 @@
-// A page of HTML from a peer, read as a whole so that its links can be mended: as it was packed, so it is packed again. Used by
+// Reads a whole page of HTML from a peer so that its links can be rewritten, and compresses it again as it was. Used by
 // tunnel-forward.ts. Source: apimachinery pkg/util/proxy (Transport.rewriteResponse).
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ interface Packing {
   unpack(bytes: Uint8Array): Promise<Uint8Array>;
 }
 
-/** Largest page, packed and not, in bytes. */
+/** Largest page in bytes, compressed or not. */
 const maxPageBytes = 4 * 1024 * 1024;
 
 const packings: ReadonlyMap<string, Packing> = new Map([
@@ -21,17 +21,17 @@ const packings: ReadonlyMap<string, Packing> = new Map([
   ],
 ]);
 
-/** True for HTML that can be unpacked here and says that it is not too long; what does not say it is taken to be short. */
+/** True for HTML that can be decompressed here and is not declared too long; without a length it counts as short. */
 export function isMendable({ headers }: IncomingMessage): boolean {
   const [type = ''] = (headers['content-type'] ?? '').split(';');
   const isShort = Number(headers['content-length'] ?? 0) <= maxPageBytes;
   return type.trim() === 'text/html' && isShort && packings.has(headers['content-encoding'] ?? '');
 }
 
-/** The page after `change`. Rejects when it breaks off, cannot be unpacked or is too long. */
+/** Returns the page after `change`. Rejects when it breaks off, cannot be decompressed or is too long. */
 export async function changePage(response: IncomingMessage, change: (html: string) => string): Promise<Uint8Array> {
   const packing = packings.get(response.headers['content-encoding'] ?? '');
-  if (packing === undefined) throw new TypeError('a page that cannot be unpacked');
+  if (packing === undefined) throw new TypeError('a page that cannot be decompressed');
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of response as AsyncIterable<Uint8Array>) {
@@ -40,6 +40,6 @@ export async function changePage(response: IncomingMessage, change: (html: strin
     pieces.push(piece);
   }
   const html = Buffer.from(await packing.unpack(Buffer.concat(pieces))).toString('latin1');
-  // Byte for byte, whatever its characters are: tags and addresses are ASCII.
+  // Bytes are kept whatever the character set, because tags and addresses are ASCII.
   return packing.pack(Buffer.from(change(html), 'latin1'));
 }

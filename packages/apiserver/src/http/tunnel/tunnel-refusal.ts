@@ -1,18 +1,18 @@
-// What a peer refuses with, as an answer of this server. Used by tunnel-bytes.ts. Source: apiserver registry/generic/rest
-// (GenericHttpResponseChecker), apimachinery pkg/api/errors (NewGenericServerResponse).
+// Turns a peer's refusal into an answer of this server. Used by tunnel-bytes.ts. Source: apiserver
+// registry/generic/rest (GenericHttpResponseChecker), apimachinery pkg/api/errors (NewGenericServerResponse).
 import { StatusError, type StatusReason } from '@kapstan/api';
 import { badRequest, internalError } from '@kapstan/api/errors';
 
-/** What was asked for, in the words of errors. */
+/** The requested object, as errors name it. */
 export interface AskedObject {
-  /** "pods/log" */
+  /** For example "pods/log". */
   readonly resource: string;
   readonly name: string;
 }
 
 interface Meaning {
   readonly reason: StatusReason | '';
-  /** Absent: the peer's own. */
+  /** Absent = the peer's own text. */
   readonly message?: string;
 }
 
@@ -43,7 +43,7 @@ const meanings: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   ],
 ]);
 
-/** The answer for a peer's refusal; `text` is the start of its body. */
+/** Returns the answer for a peer's refusal; `text` is the start of its body. */
 export function peerRefusal(code: number, text: string, { resource, name }: AskedObject): StatusError {
   if (code === 500) return internalError(new Error(text));
   if (code === 400) return badRequest(text);
@@ -51,7 +51,7 @@ export function peerRefusal(code: number, text: string, { resource, name }: Aske
   return new StatusError({
     code,
     reason,
-    // The verb is told too, and there is none.
+    // The verb would stand after the bracket; there is none.
     message: `${message} ( ${resource} ${name})`,
     details: { name, kind: resource },
   });

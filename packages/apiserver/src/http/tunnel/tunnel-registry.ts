@@ -1,5 +1,5 @@
-// TunnelRegistry: the ways through this server that are open now: upgraded connections, proxied requests, logs. So that a server
-// that stops can end them. Filled by connect-handler.ts and get-handler.ts.
+// TunnelRegistry knows the open tunnels (upgraded connections, proxied requests, logs), so that a stopping server can
+// end them. Filled by connect-handler.ts and get-handler.ts.
 
 export class TunnelRegistry {
   readonly #open = new Set<() => void>();
@@ -9,14 +9,16 @@ export class TunnelRegistry {
     return this.#open.size;
   }
 
-  /** `end` is called when the server stops, at once if it has. The result takes it back. */
+  /**
+   * Adds a tunnel. `end` is called when the server stops, at once if it has. The returned function removes the tunnel.
+   */
   add(end: () => void): () => void {
     this.#open.add(end);
     if (this.#isClosing) end();
     return () => void this.#open.delete(end);
   }
 
-  /** Ends all, and those that come later. */
+  /** Ends all tunnels, and those added later. */
   endAll(): void {
     this.#isClosing = true;
     for (const end of this.#open) end();

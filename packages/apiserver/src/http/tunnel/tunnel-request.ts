@@ -1,5 +1,5 @@
-// One request of this server to a peer, on a connection of its own: of proxies and of logs. Used by tunnel-forward.ts and
-// tunnel-bytes.ts.
+// Sends one request of this server to a peer, for proxies and logs, on a connection of its own. Used by
+// tunnel-forward.ts and tunnel-bytes.ts.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type Destination, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
 import { dialError } from './tunnel-dial-error.ts';
@@ -8,18 +8,18 @@ import type { TunnelTransport } from './tunnel-transport.ts';
 
 export interface PeerRequest {
   readonly method: string;
-  /** With "?" if there is one. Absent: the destination's own. */
+  /** The query with "?", if there is one. Absent = the destination's own path and query. */
   readonly target?: string;
   readonly headers: HeaderList;
-  /** Sends the body, and ends it. Default: there is none. */
+  /** Sends the body and ends it. Default: there is none. */
   readonly send?: (request: ClientRequest) => void;
   /** Ends the request and its answer. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The head of the answer; its body is to be read, or destroyed. Rejects with DialError, and with the signal's reason. The
- * connection ends with the body of the answer.
+ * Returns the head of the answer, whose body must be read or destroyed; the connection ends with it. Rejects with
+ * DialError, and with the signal's reason.
  */
 export async function requestPeer(
   transport: TunnelTransport,
@@ -40,7 +40,7 @@ export async function requestPeer(
   if (!request.hasHeader('host')) request.setHeader('Host', formatHostPort(host, port));
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
-    // Errors after the answer began are the answer's; without a listener they would end the process.
+    // Errors after the answer has begun are the answer's; without a listener they would end the process.
     request.on('error', (error) => reject(signal.aborted ? signal.reason : dialError(error, destination)));
     request.once('close', () => socket.destroy());
     if (send === undefined) request.end();

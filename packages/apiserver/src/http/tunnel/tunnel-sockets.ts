@@ -1,18 +1,21 @@
-// Two connections made one: what comes from each goes to the other, as fast as that takes it. Used by tunnel-upgrade.ts. Source:
-// apimachinery pkg/util/proxy (tryUpgrade): when one side ends, both do, after what was on its way.
+// Joins two connections: bytes from each go to the other as fast as that takes them. Used by tunnel-upgrade.ts. Source:
+// apimachinery pkg/util/proxy (tryUpgrade): when one side ends, both end after the bytes under way.
 import type { Socket } from 'node:net';
 import type { Clock } from '@kapstan/api';
 
 export interface JoinOptions {
   readonly clock: Clock;
-  /** Longest silence on both sides, in milliseconds. 0 = without end. */
+  /** Longest silence on both sides, in milliseconds. 0 = no limit. */
   readonly idleMs: number;
 }
 
-/** For the last bytes to a side that does not read them. */
+/** Time for a side that does not read to take the last bytes. */
 const lingerMs = 10_000;
 
-/** Joins them; the result ends both. Invariant: neither outlives the other by more than the time of the last bytes. */
+/**
+ * Joins the sockets; the returned function ends both. Invariant: neither outlives the other by more than the time for
+ * the last bytes.
+ */
 export function joinSockets(one: Socket, other: Socket, { clock, idleMs }: JoinOptions): () => void {
   const end = (): void => {
     one.destroy();
@@ -43,7 +46,10 @@ export function joinSockets(one: Socket, other: Socket, { clock, idleMs }: JoinO
   return end;
 }
 
-/** A look at the counters now and then costs nothing for each byte. Ends between one and two times `idleMs`. */
+/**
+ * Looks at the byte counters now and then, which costs nothing per byte. Ends the tunnel after one to two times
+ * `idleMs`.
+ */
 function watchSilence(
   one: Socket,
   other: Socket,

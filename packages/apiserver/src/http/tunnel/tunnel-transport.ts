@@ -1,4 +1,4 @@
-// TunnelTransport: connections from this server to kubelets, pods and endpoints: one for each request, none is kept. Used by
+// TunnelTransport connects this server to kubelets, pods and endpoints; each request gets a new connection. Used by
 // tunnel-request.ts. Source: pkg/kubelet/client (transportConfig), net/http DefaultTransport (its times).
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -7,23 +7,23 @@ import type { Destination } from '../../registry/definition/destination.ts';
 import { DialError, dialError } from './tunnel-dial-error.ts';
 
 export interface KubeletOptions {
-  /** PEM of the certificate and the key that this server shows to kubelets. Default none. */
+  /** Certificate that this server shows to kubelets, in PEM, with its key below. Default none. */
   readonly clientCert?: string;
   readonly clientKey?: string;
-  /** PEM of the authorities that sign the certificates of kubelets. Absent: any certificate will do. */
+  /** Certificates of the authorities that sign those of kubelets, in PEM. Absent = any certificate is accepted. */
   readonly ca?: string;
-  /** Longest time until a connection stands, its handshake included, in milliseconds. 0 = that of proxies: 30 000. Default 0. */
+  /** Longest time to connect, with the handshake, in milliseconds. 0 = as for proxies: 30 000. Default 0. */
   readonly timeoutMs?: number;
 }
 
 export interface TunnelTransportOptions extends KubeletOptions {
   readonly clock: Clock;
-  /** Opens the connection below TLS. Default: by TCP. */
+  /** Opens the connection below TLS. Default: TCP. */
   readonly dial?: (address: { readonly host: string; readonly port: number }) => Socket;
 }
 
 const defaultTimeoutMs = 30_000;
-/** A peer that vanishes without a word is found out: after this it is probed, by the system. */
+/** The system probes a silent connection after this time, which finds peers that vanished. */
 const keepAliveMs = 30_000;
 
 export class TunnelTransport {
@@ -33,7 +33,7 @@ export class TunnelTransport {
     this.#options = options;
   }
 
-  /** A connection that stands. Rejects with {@link DialError}, and with the reason of the signal. */
+  /** Returns an open connection. Rejects with {@link DialError}, and with the signal's reason. */
   connect(destination: Destination, signal: AbortSignal): Promise<Socket> {
     const { timeoutMs = 0, clock } = this.#options;
     const limitMs = destination.peer === 'anyone' || timeoutMs === 0 ? defaultTimeoutMs : timeoutMs;
@@ -41,7 +41,7 @@ export class TunnelTransport {
     const plain = this.#dial(destination);
     const socket = destination.scheme === 'http' ? plain : this.#secure(plain, destination);
     const fail = (error: Error): void => {
-      // TLS tells of what went wrong below it; without a listener the error of the plain socket would end the process.
+      // TLS reports errors of the plain socket; without a listener they would end the process.
       reject(error instanceof DialError ? error : dialError(error, destination));
       socket.destroy();
       plain.destroy();
@@ -65,7 +65,7 @@ export class TunnelTransport {
       cancel();
       signal.removeEventListener('abort', onAbort);
       socket.off('error', fail);
-      // Between two owners an error must not be nobody's.
+      // Until the new owner listens, an error must not go unhandled.
       socket.on('error', () => undefined);
     });
   }

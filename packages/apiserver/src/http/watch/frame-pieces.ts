@@ -1,13 +1,13 @@
-// Pieces of long frames: what is written to a socket at once stays small, and watches that write the same frame share its pieces.
-// Used by watch-response.ts.
+// Cuts long frames into pieces, so that each write to a socket is small and watches that write the same frame share its
+// pieces. Used by watch-response.ts.
 
-/** TLS makes a copy of what is written and keeps it until the socket takes all of it. */
+/** Length of a piece in bytes. TLS copies what is written and keeps the copy until the socket has taken all of it. */
 export const pieceBytes: number = 64 * 1024;
 
-/** Lives as long as the frame. */
+/** Pieces of frames. They live as long as their frame. */
 const cut = new WeakMap<Uint8Array, readonly Uint8Array[]>();
 
-/** The frame itself when it is short. */
+/** Returns the pieces of a frame; a short frame is its own only piece. */
 export function piecesOf(frame: Uint8Array): readonly Uint8Array[] {
   if (frame.length <= pieceBytes) return [frame];
   const known = cut.get(frame);

@@ -1,22 +1,23 @@
-// InitialSlices: initial events of a watch as the bytes of one write, made once for all watches that send the same ones at about
-// the same time. Many clients that start at once, as after a restart of the server, all read the same list. Used by watch-response.ts.
+// InitialSlices joins initial events of a watch into the bytes of one write, made once for all watches that send the
+// same ones at about the same time: clients that reconnect after a restart all read the same list. Used by
+// watch-response.ts.
 import type { CancelTimer, Clock } from '@kapstan/api';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { StoredObject } from '../answer/encodings.ts';
 
-/** What frames of added objects depend on beside the objects. */
+/** What the frames of added objects depend on besides the objects. */
 export interface FrameForm {
   readonly definition: ResourceDefinition;
-  /** Equal names mean equal frames of one definition. */
+  /** Forms with equal names give equal frames for the same definition. */
   readonly name: string;
 }
 
 export interface InitialSlice {
-  /** In the order in which they are sent; at least one. */
+  /** The objects in the order in which they are sent; at least one. */
   readonly objects: readonly StoredObject[];
-  /** The length of each object's frame. */
+  /** Length of each object's frame in bytes. */
   readonly lengths: readonly number[];
-  /** All frames, joined. Shared: do not write into them. */
+  /** All frames, joined. They are shared, so do not write into them. */
   readonly bytes: Uint8Array;
 }
 
@@ -24,15 +25,15 @@ interface KeptSlice extends InitialSlice {
   readonly form: FrameForm;
 }
 
-/** A slice that is written over HTTP/1.1 is kept a second time, as a chunk. */
+/** Most bytes of slices kept. A slice that is written over HTTP/1.1 is kept a second time, as a chunk. */
 const maxBytes = 8 * 1_048_576;
-/** Watches that start together share within this time. */
+/** Watches that start within this time of each other share slices. */
 const keptMs = 5_000;
 
 export class InitialSlices {
   readonly #clock: Clock;
   readonly #byName = new Map<string, Map<StoredObject, KeptSlice>>();
-  /** The oldest first. */
+  /** Kept slices, the oldest first. */
   readonly #kept = new Set<KeptSlice>();
   #bytes = 0;
   #cancelTimer: CancelTimer | undefined;
@@ -41,12 +42,12 @@ export class InitialSlices {
     this.#clock = clock;
   }
 
-  /** Bytes that are kept. */
+  /** Bytes of the slices kept. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The slice that was last made of objects that begin with this one. */
+  /** Returns the slice made last that begins with this object. */
   beginningWith(first: StoredObject, { definition, name }: FrameForm): InitialSlice | undefined {
     const slice = this.#byName.get(name)?.get(first);
     return slice?.form.definition === definition ? slice : undefined;
@@ -76,7 +77,7 @@ export class InitialSlices {
     this.#bytes -= slice.bytes.length;
   }
 
-  /** Lets go of all slices and leaves no timer. */
+  /** Drops all slices and stops the timer. */
   clear(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;

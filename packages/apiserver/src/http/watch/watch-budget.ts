@@ -1,23 +1,23 @@
-// WatchBudget: the bytes that wait in all watches for clients that do not read, bounded for each user and for the server. Bytes
-// that several watches share count once. Told by watch-response.ts; ends the greediest watch first.
+// WatchBudget limits the bytes that all watches queue for clients that do not read, per user and for the server. Bytes
+// that several watches share count once. watch-response.ts reports to it; it ends the greediest watch first.
 
-/** What a watch is to the budget. */
+/** A watch as the budget sees it. */
 export interface BudgetedWatch {
-  /** Drops what waits and ends the watch at once. */
+  /** Drops the queue and ends the watch at once. */
   endForBudget(reason: BudgetReason): void;
 }
 
-/** Whose bound was exceeded. */
+/** Whose limit was exceeded. */
 export type BudgetReason = 'user' | 'server';
 
 export interface WatchBudgetOptions {
-  /** Bytes that may wait in all watches of one user. 0 = no bound. */
+  /** Bytes that all watches of one user may queue. 0 = no limit. */
   readonly userBytes: number;
-  /** Bytes that may wait in all watches together. 0 = no bound. */
+  /** Bytes that all watches together may queue. 0 = no limit. */
   readonly serverBytes: number;
 }
 
-/** Bytes in memory: shared ones, each counted once, and those that are held by one watch alone. */
+/** Counts bytes in memory: each shared buffer once, and those that one watch alone holds. */
 class HeldBytes {
   total = 0;
   readonly #holders = new Map<Uint8Array, number>();
@@ -50,17 +50,17 @@ export class WatchBudget {
     this.#options = options;
   }
 
-  /** Bytes that wait in all watches. */
+  /** Bytes queued in all watches. */
   get bytes(): number {
     return this.#all.total;
   }
 
-  /** Users with watches that are open. */
+  /** Number of users with open watches. */
   get users(): number {
     return this.#users.size;
   }
 
-  /** The account of one watch, to be closed with it. */
+  /** Opens the account of one watch. Close it with the watch. */
   open(userName: string, watch: BudgetedWatch): WatchAccount {
     const user = this.#users.get(userName) ?? { name: userName, held: new HeldBytes(), accounts: new Set() };
     this.#users.set(userName, user);
@@ -88,7 +88,10 @@ export class WatchBudget {
   }
 }
 
-/** Ends watches, those with the most bytes first. One that shares all its bytes frees nothing until the others are gone too. */
+/**
+ * Ends watches, those with the most bytes first. A watch whose bytes are all shared frees nothing until the others that
+ * hold them end too.
+ */
 function endGreediest(accounts: Iterable<WatchAccount>, reason: BudgetReason, isTooMuch: () => boolean): void {
   const greedy = [...accounts].filter(({ bytes }) => bytes > 0).sort((one, other) => other.bytes - one.bytes);
   for (const account of greedy) {
@@ -103,7 +106,7 @@ interface AccountPorts {
   onClosed(): void;
 }
 
-/** What one watch holds while its client is behind. */
+/** The bytes that one watch holds while its client is behind. */
 export class WatchAccount {
   readonly watch: BudgetedWatch;
   readonly #ports: AccountPorts;
@@ -115,24 +118,24 @@ export class WatchAccount {
     this.#ports = ports;
   }
 
-  /** All that waits in this watch, shared or not. */
+  /** All bytes queued in this watch, shared or not. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Counts bytes that begin to wait. May end this watch before it returns. */
+  /** Counts newly queued bytes. May end this watch before it returns. */
   hold(bytes: Uint8Array): void {
     this.#add(bytes);
     this.#ports.onMore();
   }
 
-  /** Counts all that waits already. May end this watch before it returns. */
+  /** Counts everything queued so far. May end this watch before it returns. */
   begin(waiting: readonly Uint8Array[]): void {
     for (const bytes of waiting) this.#add(bytes);
     this.#ports.onMore();
   }
 
-  /** Counts bytes that go on waiting, in parts. Ends nothing. */
+  /** Counts queued bytes in their new form, for example in pieces. Ends no watch. */
   keep(bytes: Uint8Array): void {
     this.#add(bytes);
   }
@@ -147,7 +150,9 @@ export class WatchAccount {
     for (const counter of this.#ports.counters) counter.release(bytes);
   }
 
-  /** Says how many bytes this watch holds for itself: those in its socket. May end this watch before it returns. */
+  /**
+   * Sets the bytes that this watch alone holds, which are those in its socket. May end this watch before it returns.
+   */
   holdOwn(bytes: number): void {
     const more = bytes - this.#ownBytes;
     this.#ownBytes = bytes;

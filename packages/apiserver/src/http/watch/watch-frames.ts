@@ -1,5 +1,5 @@
-// WatchFrames: the events of one watch as bytes, in the form its client asked for. Frames of whole objects and of
-// metadata are shared between all watchers of an event; Tables are shared within one second, because ages move on.
+// WatchFrames encodes the events of one watch in the form its client asked for. All watchers of an event share frames
+// of whole objects and of metadata. Tables are shared within one second, because ages in them change.
 
 import { type Clock, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion, initialEventsEndAnnotation } from '@kapstan/api/internal';
@@ -22,12 +22,12 @@ import type { OutputForm } from '../exchange/negotiation.ts';
 import { statusOf, wireStatus } from '../exchange/status-response.ts';
 import type { FrameForm } from './initial-slices.ts';
 
-/** The last Table made of an object, for as long as a watch holds it: what it shows holds good for one second. */
+/** The last Table made of an object, for as long as a watch holds the object. Its ages are right for one second. */
 const lastTables = new WeakMap<StoredObject, LastTable>();
 
 interface LastTable {
   readonly definition: ResourceDefinition;
-  /** All else that the frame depends on. */
+  /** Everything else that the frame depends on. */
   readonly name: string;
   readonly frame: WeakRef<Uint8Array>;
 }
@@ -49,7 +49,10 @@ export class WatchFrames {
     this.#options = options;
   }
 
-  /** Call in the order of the events. Undefined where the form asked for has no events: lists of metadata. */
+  /**
+   * Returns the frame of an item. Call it in the order of the events. Undefined where the form has no events, as for
+   * lists of metadata.
+   */
   of(item: WatchItem): Uint8Array | undefined {
     if (item.type === 'ERROR') return this.#valueFrame('ERROR', wireStatus(statusOf(item.error)));
     if (this.#options.form.target?.kind === 'PartialObjectMetadataList') return undefined;
@@ -59,7 +62,10 @@ export class WatchFrames {
       : this.#json(item.type, item.stored);
   }
 
-  /** What frames of added objects depend on; undefined until the columns of a Table are out, and where there are no frames. */
+  /**
+   * What frames of added objects depend on. Undefined until the columns of a Table have been sent, and where there are
+   * no frames.
+   */
   get addedForm(): FrameForm | undefined {
     const { definition, form, includeObject, clock } = this.#options;
     const { format, target } = form;
@@ -121,7 +127,7 @@ export class WatchFrames {
     return frameOf(type, Buffer.from(stringifyJson(value)));
   }
 
-  /** A Table of one row; the columns go out with the first event only. */
+  /** Returns a Table of one row. Only the first event carries the columns. */
   #table(object: StoredObject['object']): Record<string, unknown> {
     const { definition, includeObject, clock, form } = this.#options;
     const version = form.target?.version ?? 'v1';

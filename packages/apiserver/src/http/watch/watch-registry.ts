@@ -1,4 +1,4 @@
-// WatchRegistry: the watches that are open now, so that a server that stops can end them, and their counts.
+// WatchRegistry knows the open watches, so that a stopping server can end them, and counts what they send.
 
 import { type Clock, delay, type GroupResource } from '@kapstan/api';
 import { formatGroupResource, type GroupVersionResource } from '@kapstan/api/internal';
@@ -12,9 +12,12 @@ interface Overflows extends GroupResource {
   readonly reasons: ReadonlyMap<OverflowReason, number>;
 }
 
-/** What the watches of one resource have sent. Plain numbers: a library's counters cost more than the event. */
+/**
+ * Counts of what the watches of one resource have sent. They are plain numbers, because a library's counters cost more
+ * than the event.
+ */
 export interface WatchCounts {
-  /** Bytes of each event. */
+  /** Bytes per event. */
   readonly sizes: Histogram;
   /** Time to the end of the initial events, by the scope of the watch. */
   readonly initialTimes: Map<RequestScope, DurationHistogram>;
@@ -24,7 +27,7 @@ export interface WatchCounts {
 const sizeBounds = Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i);
 const initialTimeBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** Source: server/genericapiserver.go, which ends no fewer watches a second however long it may take. */
+/** Least number of watches ended per second, however much time there is. Source: server/genericapiserver.go. */
 const minEndsPerSecond = 200;
 const stepMs = 5;
 
@@ -40,7 +43,7 @@ export class WatchRegistry {
   readonly #counts = new Map<string, { readonly of: GroupVersionResource; readonly counts: WatchCounts }>();
   #isClosing = false;
 
-  /** Watches ended because their client read too slowly, by resource. Only grow. */
+  /** Counts of watches ended because their client read too slowly, by resource. They only grow. */
   get overflows(): Iterable<Overflows> {
     return this.#overflows.values();
   }
@@ -52,7 +55,7 @@ export class WatchRegistry {
     this.#overflows.set(key, { group, resource, count: count + 1, reasons: more });
   }
 
-  /** Those of a resource, to be added to. */
+  /** Returns the counts of a resource, to be increased by the caller. */
   countsOf({ group, version, resource }: GroupVersionResource): WatchCounts {
     const key = `${group}/${version}/${resource}`;
     const known = this.#counts.get(key)?.counts;
@@ -62,14 +65,17 @@ export class WatchRegistry {
     return counts;
   }
 
-  /** Events and their sizes, and how long streamed lists took. Source: endpoints/metrics (WatchEvents, WatchEventsSizes). */
+  /**
+   * Returns the counts and sizes of events and the times of streamed lists. Source: endpoints/metrics (WatchEvents,
+   * WatchEventsSizes).
+   */
   metrics(): readonly MetricFamily[] {
     const all = [...this.#counts.values()].map(({ of, counts }) => ({ labels: { ...of }, counts }));
     const sizes = all.map(({ labels, counts }) => ({ labels, value: counts.sizes.counts() }));
     return [
       {
         name: 'kapstan_slow_watches_ended_total',
-        help: 'Watches ended because their client read too slowly, by reason: stuck, behind, or the bound of its user or of the server.',
+        help: 'Watches ended because their client read too slowly, by reason: stuck, behind, or the limit of its user or of the server.',
         type: 'counter',
         samples: [...this.#overflows.values()].flatMap(({ group, resource, reasons }) =>
           [...reasons].map(([reason, value]) => ({ labels: { group, resource, reason }, value })),
@@ -83,13 +89,13 @@ export class WatchRegistry {
       },
       {
         name: 'apiserver_watch_events_sizes',
-        help: 'Bytes of each of these events.',
+        help: 'Sizes of these events in bytes.',
         type: 'histogram',
         samples: sizes,
       },
       {
         name: 'apiserver_watch_list_duration_seconds',
-        help: 'Time to the end of the initial events of watches.',
+        help: 'Time until watches have sent their initial events.',
         type: 'histogram',
         samples: all.flatMap(({ labels, counts }) =>
           [...counts.initialTimes].map(([scope, times]) => ({ labels: { ...labels, scope }, value: times.counts() })),
@@ -112,8 +118,9 @@ export class WatchRegistry {
   }
 
   /**
-   * Ends all after what waits for their clients, and those that come later too: their requests were under way. With a grace
-   * one after the other, so that clients do not come back all at once. Resolves when all are told to end.
+   * Ends every watch after what it has queued, also watches that begin later because their request was under way. With
+   * a grace period they end one after another, so that clients do not all come back at once. Resolves when all are told
+   * to end.
    */
   async endAll({ graceMs, clock }: { readonly graceMs: number; readonly clock: Clock }): Promise<void> {
     this.#isClosing = true;

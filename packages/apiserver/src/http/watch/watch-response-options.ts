@@ -6,28 +6,31 @@ import type { InitialSlices } from './initial-slices.ts';
 import type { BudgetReason, WatchBudget } from './watch-budget.ts';
 import type { WatchFrames } from './watch-frames.ts';
 
-/** Why a watch was too slow: its socket took nothing; too much waits in it; or in all watches of its user or of the server. */
+/**
+ * Why a watch was too slow: its socket took nothing, too much was queued in it, or in all watches of its user or of the
+ * server.
+ */
 export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
 
 export interface WatchResponseOptions {
   readonly frames: WatchFrames;
   readonly initialSlices: InitialSlices;
   readonly allowBookmarks: boolean;
-  /** Bytes of live events that may wait for the peer; the initial events do not count. */
+  /** Bytes of live events that may queue for the peer; the initial events do not count. */
   readonly maxBufferedBytes: number;
   readonly budget: WatchBudget;
-  /** Whose watch it is. */
+  /** Name of the user who watches. */
   readonly userName: string;
   readonly flusher: TurnFlusher;
   readonly clock: Clock;
-  /** Told the bytes of each event that is written. */
+  /** Receives the bytes of each event written. */
   readonly sizes: Pick<Histogram, 'observe'>;
-  /** The bookmark that ends the initial events goes out. Called once, where bookmarks are allowed. */
+  /** Called once, when the bookmark that ends the initial events is sent; only where bookmarks are allowed. */
   onInitialEventsSent(): void;
-  /** The peer was too slow and its watch is ended. */
+  /** Called when the watch is ended because the peer was too slow. */
   onOverflow(reason: OverflowReason): void;
-  /** No more events are taken; what waits is still sent. Called once, before `onEnd`. */
+  /** Called once, before `onEnd`, when no more events are taken; what is queued is still sent. */
   onEnding(): void;
-  /** The stream is over, for whatever reason. Called once. */
+  /** Called once, when the stream is over for whatever reason. */
   onEnd(): void;
 }

@@ -1,6 +1,6 @@
-// WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
-// as fast as the peer reads, ends a peer that falls too far behind.
-// Source: apiserver endpoints/handlers/watch.go.
+// WatchResponse is the stream of one watch. It takes events from the store at any speed, writes shared frames to the
+// socket as fast as the peer reads, and ends a peer that falls too far behind. Source: apiserver
+// endpoints/handlers/watch.go.
 import type { UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
@@ -14,16 +14,16 @@ import type { BudgetedWatch, BudgetReason, WatchAccount } from './watch-budget.t
 import type { WatchItem } from './watch-frames.ts';
 import type { OverflowReason, WatchResponseOptions } from './watch-response-options.ts';
 
-/** Live events as bytes, which are shared; initial ones as they came, to be encoded when the socket has room. */
+/** A live event as shared bytes, or an initial one as it came, to be encoded when the socket has room. */
 type Pending = WatchItem | Uint8Array;
 
-/** Stands in the queue for what was taken, so that the queue does not keep it. */
+/** Replaces a taken item in the queue, so that the queue does not keep it in memory. */
 const taken = new Uint8Array(0);
-/** Slots that may be empty at the head of the queue. */
+/** Most empty slots at the head of the queue. */
 const maxTaken = 256;
-/** Bytes written to a socket at once; then it has to take them, and others get their turn. */
+/** Bytes written to a socket at once; then the socket has to take them, and other watches get their turn. */
 const sliceBytes = 32 * 1024;
-/** From here on initial events wait in the cache, where they cost nothing: so many of them, or so many bytes of encoded ones. */
+/** With this many initial events or encoded bytes queued, further ones wait in the cache, where they cost nothing. */
 const fullEvents = 500;
 const fullBytes = 1_048_576;
 
@@ -43,15 +43,18 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   #stream: ResponseStream | undefined;
   #queue: Pending[] = [];
   #head = 0;
-  /** Pieces of a long frame that are still to be written, the next one last. */
+  /** Pieces of a long frame that are still to be written. The next one is last. */
   #pieces: Uint8Array[] = [];
-  /** The frame whose pieces these are: they hold all of its memory. */
+  /** The frame of these pieces, which share its memory. */
   #cut: Uint8Array | undefined;
-  /** There is one from the opening of the stream to its end. */
+  /** Exists from the opening of the stream to its end. */
   #account: WatchAccount | undefined;
-  /** The live events in the queue are in the account: since the socket was first full, until the queue is empty. */
+  /**
+   * True while the account includes the live events in the queue: from the first time the socket was full until the
+   * queue is empty.
+   */
   #isAccounted = false;
-  /** Size of the live events in the queue. */
+  /** Bytes of the live events in the queue. */
   #waitingBytes = 0;
   #isInitial = true;
   #isScheduled = false;
@@ -69,21 +72,21 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     return this.#queue.length - this.#head >= fullEvents || this.#waitingBytes >= fullBytes;
   }
 
-  /** The failure that came before the stream was opened, if any: it can still be a plain answer. */
+  /** The failure, if any, that came before the stream was opened: it can still be a plain answer. */
   get earlyError(): Error | undefined {
     const first = this.#queue[0];
     if (this.#stream !== undefined || first === undefined || first instanceof Uint8Array) return undefined;
     return first.type === 'ERROR' ? first.error : undefined;
   }
 
-  /** Sends what has come so far and what will come. */
+  /** Sends the events queued so far and those to come. */
   open(stream: ResponseStream): void {
     this.#stream = stream;
     if (!this.#isEnded) this.#account = this.#options.budget.open(this.#options.userName, this);
     this.#schedule();
   }
 
-  /** From here on events are live. Call when the initial events are known to be over. */
+  /** Marks the events from here on as live. Call it when the initial events are known to be over. */
   endInitialEvents(): void {
     this.#isInitial = false;
   }
@@ -95,7 +98,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
       if (event.initialEventsEnd) this.#isInitial = false;
       if (!this.#options.allowBookmarks) return;
     }
-    // The first event carries the columns of a Table, so it is made before those that come later.
+    // The first event carries the columns of a Table, so it is encoded before later ones.
     if (isInitial && this.#hasBegun) this.#queue.push(event);
     else {
       this.#pushLive(event);
@@ -109,7 +112,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     if (event.type === 'BOOKMARK' && event.initialEventsEnd) this.#options.onInitialEventsSent();
   }
 
-  /** A live event that cannot be encoded ends this watch after those before it; its source never hears of it (I8). */
+  /** A live event that cannot be encoded ends this watch after the events before it; its source is not told (I8). */
   #pushLive(event: StorageEvent<UnstructuredObject>): void {
     try {
       this.#pushFrame(event);
@@ -146,21 +149,21 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.finish();
   }
 
-  /** Ends the stream after what waits: the time is up, or the store said so. */
+  /** Ends the stream after the queue is sent, when the time is up or the store said so. */
   finish(): void {
     this.#beginEnd();
     this.#schedule();
   }
 
-  /** Ends the stream after what is written: the peer is gone or the form asked for has no events. */
+  /** Ends the stream after the bytes already written, when the peer is gone or the form asked for has no events. */
   close(): void {
-    // The peer would take a part of a frame for the whole.
+    // The peer would take part of a frame for the whole.
     if (this.#pieces.length > 0) return this.abort();
     this.#drop();
     this.#end();
   }
 
-  /** Ends the stream at once, so that the peer sees it: it does not read. */
+  /** Cuts the stream at once, because the peer does not read; it sees that the stream is incomplete. */
   abort(): void {
     this.#drop();
     this.#stream?.abort();
@@ -222,14 +225,14 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     else if (!isEmpty) this.#schedule();
   }
 
-  /** A reader that is always a little behind never empties the queue. */
+  /** Drops the taken slots, because a reader that is always a little behind never empties the queue. */
   #shorten(): void {
     if (this.#head < maxTaken || this.#head * 2 < this.#queue.length) return;
     this.#queue.splice(0, this.#head);
     this.#head = 0;
   }
 
-  /** Not before half of it is free: asking for a few events each time costs more than sending them. */
+  /** Asks for more once half of the room is free: asking for a few events each time costs more than sending them. */
   #tellOfRoom(): void {
     const { onRoom } = this;
     if (onRoom === undefined || this.#isEnding) return;
@@ -238,7 +241,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     onRoom();
   }
 
-  /** Keeps `#isScheduled` set, so that events that come meanwhile only queue up. */
+  /** Keeps `#isScheduled` set, so that events that come meanwhile are only queued. */
   #resumeWhenDrained(stream: ResponseStream): void {
     this.#isScheduled = true;
     this.#pace.block();
@@ -250,7 +253,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#accountFor(stream);
   }
 
-  /** May end this watch. */
+  /** Updates the account, which may end this watch. */
   #accountFor(stream: ResponseStream): void {
     if (!this.#isAccounted) {
       this.#isAccounted = true;
@@ -276,7 +279,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     return hasRoom;
   }
 
-  /** Undefined unless the next event is an initial one whose frame other watches send too. */
+  /** Returns undefined unless the next event is an initial one whose frame other watches send too. */
   #takeInitialSlice({ takesPieces }: ResponseStream): Uint8Array | undefined {
     const first = addedObject(this.#queue[this.#head]);
     const form = first && takesPieces ? this.#options.frames.addedForm : undefined;
@@ -296,7 +299,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     return objects.every((object, index) => addedObject(this.#queue[this.#head + index]) === object);
   }
 
-  /** Undefined where the first frame is long or cannot be encoded. Takes nothing from the queue. */
+  /** Returns undefined when the first frame is long or cannot be encoded. Takes nothing from the queue. */
   #makeSlice(): InitialSlice | undefined {
     const objects: StoredObject[] = [];
     const frames: Uint8Array[] = [];
@@ -313,7 +316,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     return { objects, lengths: frames.map(({ length }) => length), bytes: Buffer.concat(frames, size) };
   }
 
-  /** Undefined: {@link WatchResponse.#takeFrame} has to look at it. */
+  /** Returns undefined when {@link WatchResponse.#takeFrame} has to handle the object. */
   #frameOfAdded(stored: StoredObject): Uint8Array | undefined {
     try {
       const frame = this.#options.frames.of({ type: 'ADDED', stored });
@@ -323,7 +326,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     }
   }
 
-  /** The next frame, or the first piece of one that is long. */
+  /** Returns the next frame, or the first piece of a long one. */
   #takeFrame({ takesPieces }: ResponseStream): Uint8Array | undefined {
     const frame = this.#take();
     if (frame === undefined) return undefined;
@@ -353,7 +356,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     return item;
   }
 
-  /** An initial event that cannot be encoded ends this watch with its error, and no other (I8). */
+  /** An initial event that cannot be encoded ends this watch with its error, and no other watch (I8). */
   #encode(item: WatchItem): Uint8Array | undefined {
     try {
       this.#tellOfEnd(item);

@@ -1,14 +1,14 @@
-// The origin of a WebSocket: every browser names one, and Go's server takes none without. For websocket-watch.ts.
-// Source: golang.org/x/net/websocket (checkOrigin), net/url (ParseRequestURI).
+// Checks the origin of a WebSocket: every browser sends one, and Go's server accepts none without. For
+// websocket-watch.ts. Source: golang.org/x/net/websocket (checkOrigin), net/url (ParseRequestURI).
 
 const badEscape = /%(?![0-9a-f]{2})/i;
 const control = /\p{Cc}/u;
-/** Scheme, and what follows it. */
+/** A scheme and the rest. */
 const absolute = /^[a-z][a-z0-9+.-]*:(.*)$/i;
 /** User, host or address in brackets, port. */
 const authority = /^(?:[^@]*@)?(?:\[[^\]]*\]|[^\s\\^`{|}#@[\]:%]*)(?::\d*)?$/;
 
-/** Whether it is a URL as a request may have it: absolute, or a path. Which one does not count. */
+/** True for a URL that a request may have: an absolute one or a path. Its value does not matter. */
 export function isOrigin(text: string): boolean {
   if (text === '*') return true;
   if (control.test(text) || badEscape.test(text.split('?', 1)[0] ?? '')) return false;

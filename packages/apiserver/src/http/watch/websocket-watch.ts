@@ -1,5 +1,6 @@
-// A watch over a WebSocket: each event is one message, text for JSON and binary for protobuf. Opened by watch-handler.ts, written
-// by watch-response.ts as any other stream. Source: apiserver handlers/watch.go (HandleWS), golang.org/x/net/websocket.
+// Serves a watch over a WebSocket: each event is one message, text for JSON and binary for protobuf. Opened by
+// watch-handler.ts; watch-response.ts writes to it as to any stream. Source: apiserver handlers/watch.go (HandleWS),
+// golang.org/x/net/websocket.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -11,12 +12,12 @@ import { type ResponseStream, waitForDrain } from '../exchange/response-stream.t
 import { sendText } from '../exchange/status-response.ts';
 import { isOrigin } from './websocket-origin.ts';
 
-/** What an offer of another protocol came with. */
+/** The request that carried an offer of another protocol. */
 export type UpgradeRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
-/** A client has nothing to say but control frames; what is larger ends its watch. */
+/** Clients need to send only control frames; a larger message ends their watch. */
 const maxMessageBytes = 64 * 1024;
-/** Length of a protobuf frame before it: messages have their own. */
+/** Bytes of the length before a protobuf frame, which is cut off because a message has its own length. */
 const lengthPrefixBytes = 4;
 
 const server = new WebSocketServer({
@@ -27,7 +28,7 @@ const server = new WebSocketServer({
   handleProtocols: (protocols) => [...protocols].find((protocol) => !isTokenProtocol(protocol)) ?? false,
 });
 
-/** Whether a request for a WebSocket is a watch, or shows its token as only WebSockets do. */
+/** True for a WebSocket request that is a watch, or sends its token as only WebSockets do. */
 export function isWebSocketRequest({ method, url = '/', headers }: UpgradeRequest): boolean {
   if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
   if (subprotocolsIn([headers['sec-websocket-protocol'] ?? '']).some(isTokenProtocol)) return true;
@@ -38,24 +39,24 @@ function isWatch(url: string): boolean {
   try {
     return parseRequestInfo({ method: 'GET', ...parseRequestUrl(url) }).verb === 'watch';
   } catch (error) {
-    // A path that is none is refused by who reads it next.
+    // Whoever reads a malformed path next refuses it.
     if (error instanceof Error) return false;
     throw error;
   }
 }
 
-/** The subprotocols of a WebSocket that is asked for; undefined for all other requests. */
+/** Returns the subprotocols of a WebSocket request; undefined for all other requests. */
 export function webSocketProtocolsOf(exchange: Exchange): readonly string[] | undefined {
   if (!exchange.isUpgrade || exchange.header('upgrade')?.toLowerCase() !== 'websocket') return undefined;
   return subprotocolsIn(exchange.headerValues('sec-websocket-protocol'));
 }
 
-/** Accepts the WebSocket. Undefined: it was refused, and that was answered. `content`: what messages are. */
+/** Accepts the WebSocket. Returns undefined after answering a refusal. `content`: the type of the messages. */
 export function openWebSocket(exchange: Exchange, content: 'text' | 'binary'): ResponseStream | undefined {
   const offer = offerOf(exchange);
   if (isRefused(exchange, offer)) return undefined;
   const { request, socket, head } = exchange.takeOver();
-  // As they were looked at: the first of several counts.
+  // Node joins repeated headers; as in the check, the first one counts.
   request.headers['sec-websocket-key'] = offer.key;
   request.headers['sec-websocket-version'] = offer.version;
   if (offer.protocols.length === 0) delete request.headers['sec-websocket-protocol'];
@@ -70,7 +71,7 @@ interface WebSocketOffer {
   readonly key: string;
   readonly version: string;
   readonly origin: string;
-  /** But for tokens. */
+  /** The offered protocols without tokens. */
   readonly protocols: readonly string[];
 }
 
@@ -85,10 +86,10 @@ function offerOf(exchange: Exchange): WebSocketOffer {
   };
 }
 
-/** Of 16 bytes. */
+/** 16 bytes in base64. */
 const keyPattern = /^[+/0-9A-Za-z]{22}==$/;
 
-/** In the words of Go's library. */
+/** Answers a refusal with the texts of Go's library. */
 function isRefused(exchange: Exchange, { key, version, origin, protocols }: WebSocketOffer): boolean {
   const refuse = (status: number, text: string): true => {
     sendText(exchange, status, text);
@@ -100,14 +101,14 @@ function isRefused(exchange: Exchange, { key, version, origin, protocols }: WebS
     return refuse(400, 'missing or bad WebSocket Version');
   }
   if (!isOrigin(origin)) return refuse(403, '');
-  // Nobody says which of several would be spoken.
+  // A client that offers several must be told which one is spoken, and nothing chooses one.
   return protocols.length > 1 && refuse(400, '');
 }
 
 function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' | 'binary'): ResponseStream {
   const isClosed = (): boolean => webSocket.readyState !== webSocket.OPEN || socket.destroyed;
   const isBinary = content === 'binary';
-  // Told by the end of the connection too; without a listener it would end the process.
+  // The end of the connection reports errors too; without a listener they would end the process.
   webSocket.on('error', () => undefined);
   const write = (bytes: Uint8Array): boolean => {
     if (isClosed()) return true;

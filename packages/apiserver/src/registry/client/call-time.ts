@@ -1,11 +1,11 @@
-// The time that a call in process may take: its own signal, and what `timeoutMs` says, as one signal. Used by
+// Limits the time of a call in process by its own signal and `timeoutMs`, joined into one signal. Used by
 // in-process-client.ts and in-process-lister-watcher.ts.
 import type { CallOptions, Clock } from '@kapstan/api';
 import { timeout } from '@kapstan/api/errors';
 
 /**
- * Rejects with 504 when the time of the call is over, and with the signal's reason when that aborts: at once, also where
- * the work goes on to its next look at the signal. As over HTTP, a write may have been done all the same.
+ * Rejects with 504 when the time is over, and with the signal's reason when that aborts. It does so at once, even if
+ * the work has not yet looked at the signal. As over HTTP, a write may still have happened.
  */
 export function withinTime<O extends CallOptions, R>(
   clock: Clock,

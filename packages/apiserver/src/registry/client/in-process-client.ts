@@ -1,5 +1,5 @@
-// InProcessClient: the ResourceClient port straight on the registry, without HTTP. Its watches are the storage's own
-// events: the same shared objects, no copies, no buffers. What single-object calls return is the caller's own.
+// InProcessClient implements the ResourceClient port directly on the registry, without HTTP. Its watches deliver the
+// storage's own events: shared objects, no copies, no buffers. Calls for single objects return the caller's own copy.
 
 import {
   type ApplyOptions,
@@ -55,22 +55,28 @@ import {
 
 export interface InProcessClientOptions {
   readonly catalog: ResourceCatalog;
-  /** On whose behalf; nothing is authorised here, but admission sees it. Default: system:admin in system:masters. */
+  /**
+   * The user of all calls. Nothing is authorised here, but admission sees the user. Default: system:admin in
+   * system:masters.
+   */
   readonly user?: UserInfo;
-  /** Manager of fields where a call names none. Default "kapstan". */
+  /** Field manager of calls that name none. Default "kapstan". */
   readonly fieldManager?: string;
-  /** Absent: patches and applies are refused with 501. */
+  /** Absent = patches and applies are refused with 501. */
   readonly patching?: ObjectPatching;
-  /** Told of every write. */
+  /** Called after every write. */
   readonly observer?: WriteObserver;
-  /** Told of every warning. Default: nobody. */
+  /** Called with every warning. Default: nothing. */
   readonly onWarning?: (text: string) => void;
   readonly clock?: Clock;
 }
 
 const defaultUser: UserInfo = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Reads and writes through the registry: same rules, same errors as over HTTP. All methods reject with `StatusError`, with TypeError for a wrong call. */
+/**
+ * Reads and writes through the registry, with the same rules and errors as over HTTP. All methods reject with
+ * `StatusError`, and with TypeError for a wrong call.
+ */
 export class InProcessClient implements ResourceClient {
   readonly #catalog: ResourceCatalog;
   readonly #options: InProcessClientOptions;
@@ -95,13 +101,13 @@ export class InProcessClient implements ResourceClient {
         if (part.get === undefined) throw methodNotAllowed();
         return (await part.get(served.store, context, target.name)) as T;
       }
-      if (part?.type === 'bytes') throw notImplemented(`the subresource ${part.name} is no object`);
+      if (part?.type === 'bytes') throw notImplemented(`the subresource ${part.name} is not an object`);
       const version = timed.resourceVersion === undefined ? {} : { resourceVersion: timed.resourceVersion };
       return ownCopy<T>((await served.store.get(context, target.name, version)).object);
     });
   }
 
-  /** One page, unless a `limit` is given: there is no wire to spare. */
+  /** Lists everything in one page unless a `limit` is given, because no data is sent over a network. */
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     return new ObjectList((page) => this.listPage(token, page), options);
   }
@@ -252,7 +258,7 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  /** Throws 404 and 405 for what HTTP has no path and method for. */
+  /** Throws 404 and 405 for calls that HTTP has no path or method for. */
   #item(
     token: Resource,
     target: ObjectTarget,
@@ -298,19 +304,24 @@ export class InProcessClient implements ResourceClient {
 
 const json = { mediaType: 'application/json' } as const;
 
-/** There is no connection here that could be led on. */
+/** A call in process has no connection that could be led on to a peer. */
 function leadsElsewhere(subresource: string): Error {
-  return notImplemented(`the subresource ${subresource} is served over HTTP alone`);
+  return notImplemented(`the subresource ${subresource} is served over HTTP only`);
 }
 
-/** An object says what it is, as over HTTP. The body of scale and its like is another kind, which its sender knows. */
+/**
+ * Requires the object's own type, as over HTTP. The body of scale and the like has another kind, which the sender
+ * knows.
+ */
 function typed(token: Resource, object: KubernetesObject, subresource?: string): KubernetesObject {
   const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
   if (!isOwnKind) return object;
   return { ...object, apiVersion: object.apiVersion || apiVersionOf(token), kind: object.kind || token.kind };
 }
 
-/** What is written goes through the decoder of the HTTP API, so that it is refused, pruned and warned about alike. */
+/**
+ * Objects go through the decoder of the HTTP API, so that they are refused, pruned and warned about in the same way.
+ */
 function jsonOf(value: unknown): Uint8Array {
   return Buffer.from(stringifyJson(value));
 }
@@ -333,7 +344,7 @@ function withOwner<T extends KubernetesObject>(object: T, owner: ApplyOptions['o
   return { ...object, metadata: { ...object.metadata, ownerReferences: [...others, owner] } };
 }
 
-/** Objects of the store are shared; what a call returns is the caller's to change. */
+/** Objects of the store are shared, so a call returns a copy that the caller may change. */
 function ownCopy<T extends KubernetesObject>(object: DeepReadonly<UnstructuredObject>): T {
   return deepCopy(object) as unknown as T;
 }

@@ -1,4 +1,5 @@
-// InProcessListerWatcher: lists and watches one resource straight on its store. Between in-process-client.ts and the reflector.
+// InProcessListerWatcher lists and watches one resource directly on its store. Between in-process-client.ts and the
+// reflector.
 
 import type {
   Clock,
@@ -23,7 +24,10 @@ import { requireValidListOptions } from './list-validation.ts';
 
 export interface InProcessScope {
   readonly resource: Resource;
-  /** Looked up at every call: the resource may come and go. Throws StatusError when it is not served, or not for that verb. */
+  /**
+   * Returns the store. It is called for every call, because the resource may come and go. Throws StatusError when the
+   * resource is not served, or not for that verb.
+   */
   readonly store: (verb: 'list' | 'watch', namespace: string) => ResourceStore<UnstructuredObject>;
   /** "" = all namespaces. */
   readonly namespace: string;
@@ -31,7 +35,7 @@ export interface InProcessScope {
   readonly clock: Clock;
 }
 
-/** The objects that it delivers are those of the cache: shared and frozen in spirit (I6). */
+/** Delivers objects of the cache, which are shared and must be treated as frozen (I6). */
 export class InProcessListerWatcher<T extends KubernetesObject> implements ListerWatcher<T> {
   readonly #scope: InProcessScope;
 
@@ -64,8 +68,8 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
   }
 
   /**
-   * Cold: one watch per subscription. No replay. Errors with `StatusError`. Completes when the store ends the watch or its
-   * time is over. Slow consumers: delivery is synchronous, nothing is buffered.
+   * Returns a cold observable: one watch per subscription, no replay. Errors with `StatusError`. Completes when the
+   * store ends the watch or its time is over. Delivery is synchronous and nothing is buffered.
    */
   watch(options: WatchOptions = {}): Observable<WatchEvent<T>> {
     callChecks.watch(this.resource, options);
@@ -94,7 +98,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
     };
   }
 
-  /** A scope cannot be left. */
+  /** A client that is limited to one namespace cannot leave it. */
   #namespace(asked: string | undefined): string {
     const { namespace } = this.#scope;
     if (namespace === '' || asked === undefined || asked === '' || asked === namespace)
@@ -103,7 +107,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
   }
 }
 
-/** Each may have to be parsed (decision 0013), so others get their turn in between. */
+/** Objects may have to be parsed (decision 0013), so the list is converted in slices. */
 async function objectsOf(
   items: readonly Stored<UnstructuredObject>[],
   signal: AbortSignal | undefined,
@@ -119,7 +123,7 @@ async function objectsOf(
   return objects;
 }
 
-/** Throws 422 for options that do not go together, as the HTTP API does. */
+/** Throws 422 for options that exclude each other, as the HTTP API does. */
 export function requireListOptions(options: WatchRequest, verb: 'list' | 'watch'): void {
   const { resourceVersion = '', resourceVersionMatch, sendInitialEvents } = options;
   const match = resourceVersionMatch ?? '';
@@ -127,7 +131,9 @@ export function requireListOptions(options: WatchRequest, verb: 'list' | 'watch'
   requireValidListOptions(texts, verb);
 }
 
-/** As the HTTP API: a watch from no version streams the present state. Source: metav1 SetListOptionsDefaults. */
+/**
+ * A watch that names no version streams the present state, as in the HTTP API. Source: metav1 SetListOptionsDefaults.
+ */
 function initialEvents(options: WatchOptions): Pick<WatchOptions, 'sendInitialEvents' | 'resourceVersionMatch'> {
   if (options.sendInitialEvents !== undefined) return { sendInitialEvents: options.sendInitialEvents };
   const version = options.resourceVersion ?? '';

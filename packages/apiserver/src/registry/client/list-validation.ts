@@ -1,13 +1,13 @@
-// What does not go together in the options of a list or a watch. Read from the query by http/, given by callers in process.
-// Source: apimachinery internalversion ValidateListOptions (WatchList on).
+// Validates the options of a list or watch, which http/ reads from the query and callers in process pass. Source:
+// apimachinery internalversion ValidateListOptions (WatchList on).
 import { type FieldError, forbiddenField, invalid, notSupportedField } from '@kapstan/api/errors';
 
-/** As they came; absent texts are "". A watch with its defaults filled in. */
+/** The options as they were given, with the defaults of a watch filled in; absent texts are "". */
 export interface ListOptionTexts {
   readonly resourceVersion: string;
   readonly match: string;
   readonly continue: string;
-  /** Undefined = not said. */
+  /** Undefined = not given. */
   readonly sendInitialEvents: boolean | undefined;
 }
 

@@ -1,5 +1,5 @@
-// ObjectReader: how the server itself looks at objects: from the cache, which may lag, or live. Between admission plug-ins,
-// authenticators and the catalog.
+// ObjectReader lets the server itself read objects, from the cache, which may lag, or live. Between the catalog and its
+// users, which are admission plug-ins and authenticators.
 
 import { type DeepReadonly, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
@@ -7,7 +7,7 @@ import type { ResourceCatalog } from '../definition/catalog.ts';
 import { serverContext } from '../definition/server-context.ts';
 import { pathSegmentErrors } from '../meta/names.ts';
 
-/** 'cached': any state that was true once. 'live': the state now. */
+/** 'cached': any state that was true once. 'live': the present state. */
 export type ReadFreshness = 'cached' | 'live';
 
 export class ObjectReader {
@@ -21,7 +21,10 @@ export class ObjectReader {
     return this.#catalog.find(group, version, resource) !== undefined;
   }
 
-  /** Undefined when there is no such object, as for a name that none can have. `namespace` is "" for cluster-scoped ones. */
+  /**
+   * Returns undefined when there is no such object, or the name is invalid. `namespace` is "" for cluster-scoped
+   * objects.
+   */
   async get(
     resource: GroupVersionResource,
     { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -32,7 +35,7 @@ export class ObjectReader {
     const version = freshness === 'cached' ? { resourceVersion: '0' } : {};
     const { store } = served;
     try {
-      // No error where there is none: its stack takes more CPU than the look.
+      // `find` makes no error for a missing object: the error's stack costs more CPU than the read.
       const found = await (store.find ?? store.get).call(store, serverContext(namespace), name, version);
       return found?.object;
     } catch (error) {
@@ -41,7 +44,10 @@ export class ObjectReader {
     }
   }
 
-  /** All objects of a cluster-scoped resource, from the cache: few, and looked at again and again, so they stay parsed. */
+  /**
+   * Returns all objects of a cluster-scoped resource from the cache. They are few and read again and again, so they
+   * stay parsed.
+   */
   async list(resource: GroupVersionResource): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
     const served = this.#catalog.find(resource.group, resource.version, resource.resource);
     if (served === undefined) return [];

@@ -1,5 +1,6 @@
-// ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
-// The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
+// ObjectWrites leads create, update, patch and apply of an object or its subresource from the decoded request to the
+// store. Shared by the handlers of http/ and in-process-client.ts. Source: apiserver handlers/create.go, update.go,
+// patch.go.
 
 import type { KubernetesObject, Patch, UnstructuredObject } from '@kapstan/api';
 import { conflict, notImplemented } from '@kapstan/api/errors';
@@ -19,7 +20,7 @@ import { copyFor } from '../store/create-flow.ts';
 import { type FieldsCall, partDefinition } from '../store/managed-fields-tracker.ts';
 import { dedupeOwners } from '../store/store-parts.ts';
 
-/** What is written, and as whom. Names come checked by the router. */
+/** What is written, and by whom. The router has checked the names. */
 export interface WriteTarget {
   readonly served: ServedResource;
   /** Absent = the object itself. */
@@ -29,7 +30,7 @@ export interface WriteTarget {
   readonly context: RequestContext;
 }
 
-/** stored: as it is kept; object: what a subresource with an object of its own answers. */
+/** stored: as it is kept; object: the answer of a subresource with an object of its own. */
 export type WriteAnswer =
   | { readonly type: 'stored'; readonly stored: Stored<UnstructuredObject>; readonly created: boolean }
   | { readonly type: 'object'; readonly object: KubernetesObject; readonly created: boolean };
@@ -38,25 +39,26 @@ export type WriteAnswer =
 export interface PatchBody {
   readonly type: Patch['type'] | 'apply';
   readonly body: Uint8Array;
-  /** Apply only: take fields over from other managers. */
+  /** Apply only: take over fields from other managers. */
   readonly force: boolean;
-  /** Apply only. Absent = the body is read when it is needed. */
+  /** Apply only. Absent = the body is parsed when needed. */
   readonly readYaml?: YamlReading;
 }
 
 interface PatchCall extends FieldsCall {
   /** Name of the object. */
   readonly name: string;
-  /** Kind and schema of what is patched: the resource's, or that of an object subresource (Scale). */
+  /** Kind whose schema the patch follows: the resource's, or that of an object subresource (Scale). */
   readonly kind: GroupVersionKind;
   readonly schema: SchemaNode;
 }
 
-/** How objects are patched and applied: implemented over patch/ and fieldmanager/, which the registry does not know. */
+/** Patches and applies objects. Implemented over patch/ and fieldmanager/, which the registry does not import. */
 export interface ObjectPatching {
   /**
-   * What makes the new object from the present one, which it does not change; it may be called several times. Large objects are
-   * made in slices. `undefined` = there is none: an apply makes one, all others throw 404. Throws StatusError.
+   * Returns a function that makes the new object from the present one without changing that. It may be called several
+   * times; large objects are made in slices. For `undefined`, meaning there is none, an apply makes one and all others
+   * throw 404. Throws StatusError.
    */
   prepare(
     patch: PatchBody,
@@ -64,14 +66,14 @@ export interface ObjectPatching {
   ): (present: UnstructuredObject | undefined) => SlicedWork<UnstructuredObject>;
 }
 
-/** Kind of the endpoint: the resource's, or that of an object subresource. */
+/** Returns the endpoint's kind: the resource's, or that of an object subresource. */
 export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): GroupVersionKind {
   if (part?.type === 'object') return part.kind;
   const { group, version, kind } = served.definition;
   return { group, version, kind };
 }
 
-/** The object in a body. Throws 400 and 422. */
+/** Decodes the object in a body. Throws 400 and 422. */
 export function decodeBody(
   target: Omit<WriteTarget, 'name'>,
   body: Uint8Array,
@@ -89,7 +91,7 @@ export function decodeBody(
   });
 }
 
-/** Takes the object over and changes it. */
+/** Creates the object, which it takes over and changes. */
 export async function createAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
   const { served, part, context, name } = target;
   checkNamespace(object, context.namespace);
@@ -103,11 +105,11 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
   return { type: 'stored', stored: await served.store.create(context, object), created: true };
 }
 
-/** Takes the object over and changes it. */
+/** Updates with the object, which it takes over and changes. */
 export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
   const { part, context, name } = target;
   checkObjectName(object, { name, namespace: context.namespace });
-  // What a patch repeats is told when admission is through. Source: handlers/update.go, patch.go.
+  // Duplicate owners in a patch are reported after admission. Source: handlers/update.go, patch.go.
   dedupeOwners(object, context, '');
   const uid = object.metadata?.uid ?? '';
   const preconditions = uid === '' ? {} : { preconditions: { uid } };
@@ -118,7 +120,7 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
   return updateStored(target, { transform: () => copyFor(context, object), ...preconditions });
 }
 
-/** In place; a large object in several turns. */
+/** Sets defaults in place; of a large object in several turns. */
 function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObject): void | Promise<void> {
   const { definition } = served;
   if (context.nextTurn === undefined || definition.applyDefaultsInSlices === undefined)
@@ -126,7 +128,7 @@ function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObj
   return runInTurns(definition.applyDefaultsInSlices(object), context.signal);
 }
 
-/** Throws 501 for an apply to a part that cannot be applied. */
+/** Patches the object. Throws 501 for an apply to a subresource that cannot be applied. */
 export async function patchAt(target: WriteTarget, patching: ObjectPatching, patch: PatchBody): Promise<WriteAnswer> {
   const { served, part, context, name } = target;
   const { definition } = served;
@@ -163,11 +165,11 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   const transform = (present: UnstructuredObject | undefined): Changed =>
     runInTurns(defaulted(present), context.signal);
   if (!isApply) return updateStored(target, { transform });
-  // Subresources never create. Source: the kinds' StatusREST.Update.
+  // Writes to subresources never create. Source: the kinds' StatusREST.Update.
   return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
 }
 
-/** A uid asks for an object that is there. Source: applyPatcher.createNewObject. */
+/** A uid requires that the object exists. Source: applyPatcher.createNewObject. */
 function refuseUid({ served, name }: WriteTarget, { metadata }: UnstructuredObject): void {
   if (!metadata?.uid) return;
   const { group, resource } = served.definition;
@@ -197,12 +199,12 @@ async function updateStored(
   return { type: 'stored', stored, created };
 }
 
-/** The new object, or a promise of one that is large. */
+/** The new object, or a promise of it if it is large. */
 type Changed = UnstructuredObject | Promise<UnstructuredObject>;
 
 interface PartUpdate {
   readonly next: (present: UnstructuredObject) => Changed;
-  /** 'given': an apply, which has written the managedFields. */
+  /** 'given': an apply, which has written the managedFields itself. */
   readonly fields: 'given' | 'tracked';
   readonly preconditions?: { readonly uid: string };
 }

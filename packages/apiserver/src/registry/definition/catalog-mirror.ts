@@ -1,9 +1,10 @@
-// A catalog that holds what another one holds, as far as it is wanted, and follows it. Between the resources that a server works
-// with and those that it serves: --runtime-config takes some away from clients, never from the server itself.
+// Copies the wanted resources of a catalog into another one and follows its changes. It stands between the resources
+// that a server works with and those that it serves: --runtime-config takes some away from clients, never from the
+// server itself.
 import { ResourceCatalog, type ServedResource } from './catalog.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
-/** Lives as long as `source`. */
+/** Returns the mirror, which lives as long as `source`. */
 export function mirrorCatalog(
   source: ResourceCatalog,
   isWanted: (definition: ResourceDefinition) => boolean,

@@ -1,11 +1,12 @@
-// ResourceCatalog: the resources that are served now. Built-in ones from the start, custom ones as their definitions come and go.
+// ResourceCatalog holds the resources served now: built-in ones from the start, custom ones as their definitions come
+// and go.
 
 import type { UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
 
-/** A resource that is served, with the store behind it. */
+/** A served resource, with its store. */
 export interface ServedResource {
   readonly definition: ResourceDefinition<UnstructuredObject>;
   readonly store: ResourceStore<UnstructuredObject>;
@@ -13,13 +14,13 @@ export interface ServedResource {
 
 type ChangeListener = () => void;
 
-/** Looked up on every request, changed when definitions change. Plain synchronous state. */
+/** Read on every request and changed when definitions change, so it is plain synchronous state. */
 export class ResourceCatalog {
   readonly #resources = new Map<string, ServedResource>();
   readonly #listeners = new Set<ChangeListener>();
   #generation = 0;
 
-  /** Rises with every change; discovery and OpenAPI documents are cached under it. */
+  /** Rises with every change; discovery and OpenAPI documents are cached by it. */
   get generation(): number {
     return this.#generation;
   }
@@ -28,7 +29,7 @@ export class ResourceCatalog {
     return this.#resources.get(keyOf(group, version, resource));
   }
 
-  /** Another version of the group in which the same objects are served. */
+  /** Returns another version of the group in which the same objects are served. */
   findVersion(
     { group, kind, storagePrefix }: ResourceDefinition,
     apiVersion: string,
@@ -41,7 +42,7 @@ export class ResourceCatalog {
     return undefined;
   }
 
-  /** Adds or replaces. */
+  /** Adds a resource or replaces it. */
   install(served: ServedResource): void {
     const { group, version, resource } = served.definition;
     this.#resources.set(keyOf(group, version, resource), served);
@@ -52,12 +53,12 @@ export class ResourceCatalog {
     if (this.#resources.delete(keyOf(group, version, resource))) this.#changed();
   }
 
-  /** In the order of installation. */
+  /** Returns all resources in the order of installation. */
   all(): readonly ServedResource[] {
     return [...this.#resources.values()];
   }
 
-  /** Calls back after each change, synchronously. Returns the function that ends it. */
+  /** Calls back after each change, synchronously. The returned function ends it. */
   onChange(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,5 +1,6 @@
-// What a store cannot do without, checked once, when it is made: a definition that comes from outside (crd/, a test, an embedder)
-// is wrong there and not at the first request. Source: registry.Store.CompleteWithOptions. Called by generic-store.ts.
+// Checks, when a store is made, that its definition has everything the store needs. A definition from outside
+// (apiextensions, a test, an embedding program) so fails there and not at the first request. Source:
+// registry.Store.CompleteWithOptions. Called by generic-store.ts.
 
 import type { KubernetesObject } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -16,7 +17,7 @@ export function requireComplete<T extends KubernetesObject>(definition: Resource
   }
   if (!/^\/?[^/]/.test(storagePrefix))
     throw new TypeError(`${name} has an invalid prefix ${JSON.stringify(storagePrefix)}`);
-  // An index is asked by selectors alone: a field that none can name would be kept up for nobody.
+  // An index is used through selectors only, so indexing a field that cannot be selected would be wasted.
   const idle = indexedFields.find((field) => !selectableFields.includes(field));
   if (idle !== undefined)
     throw new TypeError(`${name} cannot index ${JSON.stringify(idle)}: it is no selectable field`);

@@ -1,5 +1,5 @@
-// A strategy that knows nothing of its kind, and the usual steps of strategies that know more. Spread by kinds without
-// facts: custom resources, tests. Built-in kinds have typed-strategy.ts.
+// A strategy without rules of its own, and the steps that other strategies share. Spread by kinds without facts, which
+// are custom resources and those of tests. Built-in kinds use typed-strategy.ts.
 
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
@@ -7,7 +7,9 @@ import { jsonEqual } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
-/** Takes any object: no defaults, no rules beyond those for metadata. Updates must name a version and cannot create. */
+/**
+ * Accepts any object: no defaults, no rules beyond those for metadata. Updates must name a version and cannot create.
+ */
 export const defaultStrategy: ResourceStrategy<KubernetesObject> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
@@ -17,7 +19,7 @@ export const defaultStrategy: ResourceStrategy<KubernetesObject> = {
   validateUpdate: () => [],
 };
 
-/** The strategy of an object whose status has an endpoint of its own: this one neither sets nor changes `status`. */
+/** Wraps the strategy of an object whose status has an endpoint of its own: it neither sets nor changes `status`. */
 export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStrategy<T>): ResourceStrategy<T> {
   const { prepareForUpdateInSlices } = strategy;
   return {
@@ -40,10 +42,10 @@ export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStra
   };
 }
 
-/** Metadata that stays the same when a status is written: 'all' but managedFields, or none of it. */
+/** Which metadata stays the same when a status is written: 'all' except managedFields, or 'none' of it. */
 export type KeptMetadata = 'all' | 'none';
 
-/** The strategy of /status: everything but `status` stays as it was, and nothing is created. */
+/** Returns the strategy of /status: everything but `status` stays as it was, and nothing is created. */
 export function statusStrategy<T extends KubernetesObject>(
   strategy: ResourceStrategy<T>,
   options: { readonly keeps: KeptMetadata },
@@ -63,7 +65,7 @@ export function statusStrategy<T extends KubernetesObject>(
   };
 }
 
-/** The old metadata with what the write itself is about: managed fields and version. */
+/** Returns the old metadata with the managed fields and version of the write. */
 function* keptMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): SlicedWork<ObjectMeta> {
   const { managedFields: _, ...rest } = old;
   const kept = (yield* copyInSlices(rest)) as ObjectMeta;
@@ -79,7 +81,7 @@ function* keepField<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, f
   else setOwn(next as Record<string, unknown>, field, yield* copyInSlices(value));
 }
 
-/** metadata.generation of a new object of a kind that counts the changes of its spec. */
+/** Sets metadata.generation of a new object whose kind counts the changes of its spec. */
 export function startGeneration(object: KubernetesObject): void {
   metaOf(object).generation = 1;
 }

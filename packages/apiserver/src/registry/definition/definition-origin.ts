@@ -1,9 +1,10 @@
-// DefinitionOrigin: what a ResourceDefinition is made from, so that a thread can make the same. Read by large-validation.ts.
+// DefinitionOrigin says from what a ResourceDefinition was made, so that a thread can make the same one. Read by
+// large-validation.ts.
 
-/** As data: another thread can make the same definition. The same object for the same definition. */
+/** Plain data from which another thread makes the same definition. A definition always has the same origin object. */
 export interface DefinitionOrigin {
-  /** Which maker of the thread makes it: see validation-thread.ts. */
+  /** Name of the maker in the thread; see validation-thread.ts. */
   readonly maker: string;
-  /** What the maker is given, as JSON. */
+  /** Arguments of the maker, as JSON. */
   readonly parts: unknown;
 }

@@ -1,18 +1,18 @@
-// firstDecision: several are asked in turn, and the first that decides it counts. For authenticators and authorizers, which most
-// often know the answer at once: then nobody waits, as a promise for each costs every request microseconds.
+// firstDecision asks several parties in turn until one decides. Authenticators and authorizers use it: most know the
+// answer at once, and then no promise is made, which would cost every request microseconds.
 import { isPromiseLike } from '@kapstan/api/internal';
 
 export type MaybePromise<T> = T | Promise<T>;
 
 export interface InTurn<A, R, D> {
   readonly ask: (asked: A) => MaybePromise<R>;
-  /** Undefined: the next one is asked. */
+  /** Returns the decision; undefined = the next one is asked. */
   readonly decide: (answer: R) => D | undefined;
-  /** When nobody has decided it. */
+  /** Returns the decision when none of them has made one. */
   readonly otherwise: () => D;
 }
 
-/** In this turn as far as they answer in it. Throws or rejects with what one of them does. */
+/** Decides in this turn as far as they answer in it. Throws or rejects with the error of any of them. */
 export function firstDecision<A, R, D>(
   all: readonly A[],
   { ask, decide, otherwise }: InTurn<A, R, D>,

@@ -1,12 +1,12 @@
-// KindCatalogue: a set of kinds with Go types as data: what clients discover, where objects are stored, how they are selected, shown and
-// written. Whoever brings kinds makes one and asks it for the facts of each resource.
+// KindCatalogue reads a set of kinds with Go types from data: what clients discover, where objects are stored, how they
+// are selected, shown and written. A package with kinds makes one and asks it for the facts of each resource.
 import { formatApiVersion, type GroupVersionResource, parseApiVersion } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
 import type { ValidationPolicy } from '../meta/field.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
-/** What clients discover of a resource. */
+/** What clients discover about a resource. */
 interface DiscoveryEntry {
   readonly kind: string;
   readonly singular: string;
@@ -15,10 +15,10 @@ interface DiscoveryEntry {
   readonly verbs?: readonly string[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  /** storageVersionHash. */
+  /** Value of storageVersionHash in discovery. */
   readonly hash?: string;
   readonly sub?: Readonly<Record<string, SubresourceEntry>>;
-  /** Only served when asked for. */
+  /** True when the resource is served only on request. */
   readonly optIn?: boolean;
 }
 
@@ -30,23 +30,29 @@ interface SubresourceEntry {
 }
 
 interface StorageEntry {
-  /** "/registry/pods/{namespace}/{name}" */
+  /** For example "/registry/pods/{namespace}/{name}". */
   readonly key: string;
   readonly apiVersion: string;
   readonly media?: string;
 }
 
-/** Resources are named by their apiVersion and name: "apps/v1/deployments", "v1/pods". Each function may be called again and again. */
+/**
+ * Resources are named by their apiVersion and name: "apps/v1/deployments", "v1/pods". Each function may be called
+ * repeatedly.
+ */
 export interface KindData {
   readonly types: ApiTypes;
   discovery(): {
     readonly standardVerbs: readonly string[];
-    /** In the order served; versions in preferred order. */
+    /** The groups in the order served, their versions in order of preference. */
     readonly groups: Readonly<Record<string, { readonly versions: readonly string[] }>>;
     readonly resources: Readonly<Record<string, DiscoveryEntry>>;
   };
   storage(): { readonly resources: Readonly<Record<string, StorageEntry>>; readonly notStored: readonly string[] };
-  /** Keys that a list takes; "default" stands for those that all resources have. By resource what others are refused with. */
+  /**
+   * Selectable keys by resource, "default" for those of all resources, and by resource the text that refuses other
+   * keys.
+   */
   selection(): {
     readonly resources: Readonly<Record<string, 'default' | readonly string[]>>;
     readonly refused: Readonly<Record<string, readonly [code: number, reason: string, message: string]>>;
@@ -57,7 +63,7 @@ export interface KindData {
 
 const defaultBehaviour: ResourceBehaviour = { createOnUpdate: false, updateWithoutVersion: true, generation: false };
 
-/** A resource of the data, its id taken apart. */
+/** A resource of the data, with its id split up. */
 interface Identity extends GroupVersionResource {
   readonly apiVersion: string;
   readonly entry: DiscoveryEntry;
@@ -66,18 +72,18 @@ interface Identity extends GroupVersionResource {
 export class KindCatalogue {
   readonly #data: KindData;
 
-  /** Reads nothing yet. */
+  /** Reads nothing until asked. */
   constructor(data: KindData) {
     this.#data = data;
   }
 
-  /** All resources that are served unless somebody says otherwise, in the order of discovery. */
+  /** Returns all resources that are served by default, in the order of discovery. */
   ids(): readonly string[] {
     const { resources } = this.#data.discovery();
     return Object.keys(resources).filter((id) => resources[id]?.optIn !== true);
   }
 
-  /** What is known of the kind of a resource. Throws TypeError for an unknown one. */
+  /** Returns the facts of a resource's kind. Throws TypeError for an unknown resource. */
   kindFacts(id: string, policy?: ValidationPolicy): KindFacts {
     const { types } = this.#data;
     const { apiVersion, entry } = this.#identityOf(id);
@@ -92,7 +98,7 @@ export class KindCatalogue {
     };
   }
 
-  /** All that is known of a resource. Throws TypeError for an unknown one. */
+  /** Returns all facts of a resource. Throws TypeError for an unknown one. */
   facts(id: string, policy?: ValidationPolicy): ResourceFacts {
     const { group, version, resource, entry } = this.#identityOf(id);
     const identity = { group, version, resource };

@@ -1,37 +1,38 @@
-// KindFacts: what is known of a kind with Go types as data. Handed to typed-resource.ts by whoever brings the kind.
+// KindFacts: the facts of a kind with Go types, as data. The package that brings the kind hands them to
+// typed-resource.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ApiTypes } from '../../schema/schema-node.ts';
 import type { ValidationPolicy } from '../meta/field.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
-/** How the server treats one resource's writes. */
+/** How the server treats writes of one resource. */
 export interface ResourceBehaviour {
-  /** PUT on a missing name creates. */
+  /** True when a PUT on a missing name creates the object. */
   readonly createOnUpdate: boolean;
-  /** PUT without resourceVersion is taken. */
+  /** True when a PUT without resourceVersion is accepted. */
   readonly updateWithoutVersion: boolean;
-  /** The server keeps metadata.generation. */
+  /** True when the server maintains metadata.generation. */
   readonly generation: boolean;
-  /** A change of labels raises the generation too. */
+  /** True when a change of labels raises the generation too. */
   readonly labelsRaiseGeneration?: boolean;
-  /** Finalizers set on create. */
+  /** Finalizers that every new object gets. */
   readonly finalizers?: readonly string[];
 }
 
-/** What is known of the kind behind a strategy. */
+/** The facts of a kind that its strategy needs. */
 export interface KindFacts {
   readonly types: ApiTypes;
-  /** Definition in the types: "apps.v1.Deployment". */
+  /** Name of the definition in the types, for example "apps.v1.Deployment". */
   readonly definition: string;
   readonly hasStatus: boolean;
   readonly behaviour: ResourceBehaviour;
-  /** Absent = what servers allow by default. */
+  /** Absent = the defaults of a server. */
   readonly policy?: ValidationPolicy;
 }
 
-/** What is known of a resource. */
+/** The facts of a resource. */
 export interface ResourceFacts extends KindFacts {
-  /** What its definition takes over as it is. */
+  /** Members that its definition takes over unchanged. */
   readonly resource: Pick<
     ResourceDefinition,
     | 'group'
@@ -54,7 +55,7 @@ export interface ResourceFacts extends KindFacts {
     | 'table'
     | 'origin'
   >;
-  /** Those that clients know of; what the kind does not serve is refused with 501. */
+  /** Subresources known to clients; those that the kind does not serve answer 501. */
   readonly subresources: readonly SubresourceFacts[];
 }
 

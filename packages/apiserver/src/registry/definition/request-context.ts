@@ -1,4 +1,4 @@
-// RequestContext: who asks for what, made once at the edge (HTTP or in process) and passed down.
+// RequestContext says who asks for what. Made once at the edge (HTTP or in process) and passed down.
 import type { CallSignal } from '@kapstan/api/internal';
 
 /** An authenticated user. Source: authentication/user.Info. */
@@ -11,24 +11,27 @@ export interface UserInfo {
 
 export interface RequestContext {
   readonly user: UserInfo;
-  /** Namespace of the request; "" for cluster-scoped resources and for all namespaces. */
+  /** The request's namespace; "" for cluster-scoped resources and for all namespaces. */
   readonly namespace: string;
-  /** dryRun=All: everything but the write. */
+  /** dryRun=All: everything is done except the write. */
   readonly dryRun: boolean;
-  /** Name under which fields are owned. */
+  /** Name of the owner of the written fields. */
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
   readonly signal?: CallSignal;
-  /** Names the request in traces of storage. */
+  /** Identifies the request in traces of storage. */
   readonly auditId?: string;
   /**
-   * Between the long steps of a write: others get a turn of the event loop. Absent: the object is small enough for all in one.
-   * Nothing that is read before may be relied on after it.
+   * Called between the long steps of a write, so that other work gets a turn of the event loop. State that was read
+   * before it may have changed after it. Absent = the object is small enough for one turn.
    */
   readonly nextTurn?: () => Promise<void>;
-  /** Rejects with 403 when the user of an update may not create what turns out not to be there. Absent: everybody may. */
+  /** Rejects with 403 when an update would create the object and its user may not. Absent = everybody may. */
   authorizeCreate?(): Promise<void>;
-  /** Adds a note to what is recorded of the request; the first value of a key counts. Absent: nothing is recorded. */
+  /**
+   * Adds an annotation to the audit events of the request; the first value of a key counts. Absent = nothing is
+   * recorded.
+   */
   annotate?(key: string, value: string): void;
   /** Adds a Warning header to the answer. Equal texts are sent once. */
   warn(text: string): void;

@@ -1,4 +1,4 @@
-// ResourceStore: the verbs of one resource as the HTTP layer and the in-process client call them. Implemented by
+// ResourceStore: the verbs of one resource, called by the HTTP layer and the in-process client. Implemented by
 // generic-store.ts (registry.Store of the Go library) over a Storage.
 
 import type { DeepReadonly, KubernetesObject, ListOptions, UnstructuredObject } from '@kapstan/api';
@@ -8,7 +8,7 @@ import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
-/** Options of a delete as they came in a DeleteOptions body or in the query. Source: meta/v1 DeleteOptions. */
+/** Options of a delete from a DeleteOptions body or the query. Source: meta/v1 DeleteOptions. */
 export interface DeleteRequest {
   readonly gracePeriodSeconds?: number;
   readonly preconditions?: Preconditions;
@@ -18,7 +18,7 @@ export interface DeleteRequest {
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
 }
 
-/** A list or watch as asked, selectors still as text; checked by the HTTP layer. */
+/** The options of a list or watch, checked by the HTTP layer; selectors are still text. */
 export type SelectRequest = Pick<
   ListOptions,
   'labelSelector' | 'fieldSelector' | 'resourceVersion' | 'resourceVersionMatch' | 'limit' | 'continue'
@@ -29,11 +29,11 @@ export interface WatchRequest extends SelectRequest {
   readonly allowWatchBookmarks?: boolean;
   /** As in StorageWatchOptions. */
   readonly marksInitialEventsEnd?: boolean;
-  /** Monotonic clock, milliseconds. */
+  /** Monotonic time in milliseconds. */
   readonly deadlineMs?: number;
 }
 
-/** Writes the managedFields of `next`, a part of the request's object that is an object of its own kind. */
+/** Writes the managedFields of `next`, the object of a subresource that has a kind of its own. */
 export type TrackFields = (
   next: KubernetesObject,
   old: DeepReadonly<KubernetesObject>,
@@ -41,28 +41,28 @@ export type TrackFields = (
 ) => void | Promise<void>;
 
 /**
- * Makes the new object from the present one (`undefined` when absent). The argument is a private copy; the function
- * may run several times and throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike. `track`: for
- * one that writes managedFields itself; absent where the store keeps none.
+ * Makes the new object from the present one (`undefined` when absent), which is a private copy. May run several times;
+ * throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike. `track` is for functions that write
+ * managedFields themselves; absent if the store keeps none.
  */
 type Transform<T extends KubernetesObject> = (present: T | undefined, track: TrackFields | undefined) => Promise<T> | T;
 
 export interface UpdateRequest<T extends KubernetesObject> {
   readonly name: string;
   readonly transform: Transform<T>;
-  /** The strategy of a subresource; absent = the resource's own. */
+  /** The strategy of a subresource. Absent = the resource's own. */
   readonly strategy?: ResourceStrategy<T>;
-  /** Name of that subresource, for admission and managed fields. Absent or "" = the object itself. */
+  /** Name of the subresource, for admission and managed fields. Absent or "" = the object itself. */
   readonly subresource?: string;
   /** 'given': the transform has written metadata.managedFields itself (server-side apply, scale). Default 'tracked'. */
   readonly managedFields?: 'tracked' | 'given';
-  /** Create when absent whatever the strategy says: server-side apply. */
+  /** True = create a missing object whatever the strategy says, for server-side apply. */
   readonly forceAllowCreate?: boolean;
-  /** Checked against the stored object. A PUT passes the uid of its body, a patch nothing. */
+  /** Checked against the stored object. A PUT passes the uid of its body, a patch none. */
   readonly preconditions?: Preconditions;
 }
 
-/** An object of its own kind, sent to the subresource of an object. */
+/** The object of a subresource with a kind of its own, as sent by a client. */
 export interface CreatedPart {
   readonly name: string;
   readonly subresource: string;
@@ -72,24 +72,27 @@ export interface CreatedPart {
 
 export interface UpdateAnswer<T extends KubernetesObject> {
   readonly stored: Stored<T>;
-  /** True: it did not exist before (HTTP 201). */
+  /** True when the object did not exist before (HTTP 201). */
   readonly created: boolean;
 }
 
 /**
- * `deleted` false: it still exists, waiting for finalizers or for its grace period (HTTP 200 with the object; else as
- * `returnsDeletedObject` says). `stored` is absent when what was deleted could not be read.
+ * `deleted` is false when the object still exists, waiting for finalizers or its grace period (HTTP 200 with the
+ * object; otherwise `returnsDeletedObject` decides). `stored` is absent when the deleted value could not be read.
  */
 export type DeleteAnswer<T extends KubernetesObject> =
   | { readonly stored: Stored<T>; readonly deleted: boolean }
   | { readonly stored?: undefined; readonly deleted: true };
 
-/** Verbs of one resource. All reject with StatusError. `context.namespace` selects the namespace. */
+/** The verbs of one resource. All reject with StatusError. `context.namespace` selects the namespace. */
 export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> {
-  /** Takes the object over and changes it. Wipes its system metadata, generates its name, tracks its fields, admits it. */
+  /**
+   * Creates the object, which it takes over and changes: wipes system metadata, generates the name, tracks fields, runs
+   * admission.
+   */
   create(context: RequestContext, object: T): Promise<Stored<T>>;
   get(context: RequestContext, name: string, options?: { readonly resourceVersion?: string }): Promise<Stored<T>>;
-  /** The same, and undefined where there is none: for looks at what is often absent. Absent: {@link get} tells. */
+  /** Returns undefined when there is no such object, for objects that are often absent. Absent = use {@link get}. */
   find?(
     context: RequestContext,
     name: string,
@@ -98,9 +101,9 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch;
   update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>>;
-  /** Asks admission for what is created through a part of an object: evictions, bindings, tokens. Absent: nothing is asked. */
+  /** Runs admission for the object of a subresource: evictions, bindings, tokens. Absent = there is no admission. */
   admitPart?(context: RequestContext, part: CreatedPart): Promise<void>;
   delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>>;
-  /** Deletes what the selection matches; the deleted objects, in key order. */
+  /** Deletes the selected objects and returns them in key order. */
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>>;
 }

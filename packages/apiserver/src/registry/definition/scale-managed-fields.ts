@@ -1,5 +1,6 @@
-// managedFields of a Scale, which owns nothing of its own: they are those of the scaled object's replicas, and go back there.
-// For scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery util/managedfields/scalehandler.go.
+// Converts managedFields between a scaled object and its Scale. A Scale owns nothing itself: its owners are those of
+// the object's replicas. For scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery
+// util/managedfields/scalehandler.go.
 import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { isJsonObject, type ManagedFieldsEntry, parseApiVersion } from '@kapstan/api/internal';
 import { scaleApiVersion } from '../../schema/meta-types.ts';
@@ -9,16 +10,16 @@ import type { TrackFields } from './resource-store.ts';
 type Entry = DeepReadonly<ManagedFieldsEntry>;
 type Fields = Record<string, unknown>;
 
-/** Where the replicas stand in the scaled object, and in which version it is asked for. */
+/** Where the replicas are in the scaled object, and in which version the object is requested. */
 export interface ScaledField {
   readonly apiVersion: string;
-  /** Names from the root: ["spec", "replicas"]. */
+  /** Member names from the root, for example ["spec", "replicas"]. */
   readonly path: readonly string[];
 }
 
 const scalePath = ['spec', 'replicas'];
 
-/** Who owns the replicas of the object, as owners of those of its Scale. */
+/** Returns the owners of the object's replicas as the owners of its Scale. */
 function scaleEntries(ofObject: readonly Entry[] | undefined, { path }: ScaledField): ManagedFieldsEntry[] {
   return [...byOwner(ofObject).values()]
     .filter((entry) => hasPath(entry, path))
@@ -26,8 +27,8 @@ function scaleEntries(ofObject: readonly Entry[] | undefined, { path }: ScaledFi
 }
 
 /**
- * The entries of the object after its Scale was written: who owns the replicas no longer loses them, who came by the Scale has an
- * entry without a time. Entries of versions that the object does not have go.
+ * Returns the object's entries after its Scale was written: former owners lose the replicas, and those who came through
+ * the Scale get an entry without a time. Entries of versions that the object does not have are dropped.
  */
 function objectEntries(
   ofObject: readonly Entry[] | undefined,
@@ -48,7 +49,7 @@ function objectEntries(
   return [...added, ...kept];
 }
 
-/** Writes a Scale that was changed into its object, with the managedFields that follow; nobody tracks them = they stay. */
+/** Writes a changed Scale into its object with the resulting managedFields. Without tracking they stay as they are. */
 export async function changeScaled<T extends KubernetesObject>(
   present: T,
   changed: {
@@ -69,12 +70,12 @@ export async function changeScaled<T extends KubernetesObject>(
   return object;
 }
 
-/** Of several entries of one owner, only the last counts. */
+/** If an owner has several entries, the last one counts. */
 function byOwner(entries: readonly Entry[] = []): Map<string, Entry> {
   return new Map(entries.map((entry) => [ownerOf(entry), entry]));
 }
 
-/** An applier is the same in all versions. */
+/** An applier is the same owner in all versions. */
 function ownerOf({ manager = '', operation, apiVersion = '', subresource = '' }: Entry): string {
   return JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource]);
 }
@@ -102,7 +103,7 @@ function withoutPath(entry: Entry, path: readonly string[]): ManagedFieldsEntry 
   return next;
 }
 
-/** With what holds nothing then. */
+/** Removes the field and every parent that is empty then. */
 function remove(fields: Fields, [name, ...rest]: readonly string[]): void {
   const key = `f:${name}`;
   const within = fields[key];

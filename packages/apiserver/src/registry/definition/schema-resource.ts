@@ -1,4 +1,4 @@
-// SchemaResource: the definition of a resource whose kind is said by a structural schema, as those of custom resources are: for programs
+// SchemaResource makes the definition of a resource from a structural schema, as for custom resources. For programs
 // that serve kinds of their own.
 import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
@@ -20,37 +20,40 @@ import {
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
-/** One kind in one version, as a program says it. */
+/** One kind in one version, as the program describes it. */
 export interface SchemaKind<T extends KubernetesObject = UnstructuredObject> {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** "books" */
+  /** For example "books". */
   readonly plural: string;
-  /** Default: the kind in small letters. */
+  /** Default: the kind in lower case. */
   readonly singular?: string;
   readonly shortNames?: readonly string[];
-  /** "all", for `kubectl get all`. */
+  /** For example "all", for `kubectl get all`. */
   readonly categories?: readonly string[];
   /** Default true. */
   readonly namespaced?: boolean;
-  /** OpenAPI v3 as in a CustomResourceDefinition, without apiVersion, kind and metadata. What it does not name is dropped. */
+  /**
+   * OpenAPI v3 as in a CustomResourceDefinition, without apiVersion, kind and metadata. Fields that it does not name
+   * are dropped.
+   */
   readonly schema: JsonSchema;
-  /** The status has an endpoint of its own; the object's does not change it. Default false. */
+  /** True = the status has an endpoint of its own, and writes of the object do not change it. Default false. */
   readonly hasStatus?: boolean;
-  /** Default: name and time of creation. */
+  /** Default: name and age. */
   readonly table?: TableConvertor<T>;
   /** Rules beyond the schema's. */
   validate?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly FieldError[];
 }
 
-/** Throws Error for a schema that cannot be compiled. */
+/** Returns the definition. Throws Error for a schema that cannot be compiled. */
 export function schemaResource<T extends KubernetesObject>(
   kind: SchemaKind<T>,
 ): ResourceDefinition<UnstructuredObject> {
   const { group, version, plural, namespaced = true } = kind;
   const schema = structuralSchema(kind.schema);
-  // The static type of the objects is given up here: the server handles all resources alike.
+  // The static type of the objects ends here, because the server handles all resources alike.
   const strategy = strategyOf(kind) as unknown as ResourceStrategy<UnstructuredObject>;
   return {
     group,

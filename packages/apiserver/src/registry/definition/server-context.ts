@@ -1,7 +1,7 @@
-// The context of what the server does for itself, between the stores: no user asked for it, nobody waits for its warnings.
+// The context of the server's own work between the stores: it has no user, and its warnings go to nobody.
 import type { RequestContext } from './request-context.ts';
 
-/** `namespace` is "" for cluster-scoped objects. */
+/** Returns a context. `namespace` is "" for cluster-scoped objects. */
 export function serverContext(namespace: string): RequestContext {
   return {
     user: { name: 'system:apiserver', groups: ['system:masters'] },

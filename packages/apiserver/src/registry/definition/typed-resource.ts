@@ -1,4 +1,4 @@
-// From a TypedKind and its facts to the ResourceDefinition of one resource.
+// Makes the ResourceDefinition of one resource from a TypedKind and its facts.
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { notImplemented } from '@kapstan/api/errors';
 import type { GetAttributes } from '@kapstan/storage';
@@ -8,7 +8,7 @@ import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { TypedKind } from './typed-kind.ts';
 import { typedStatusStrategy, typedStrategy } from './typed-strategy.ts';
 
-/** Throws TypeError when its types do not know the kind. */
+/** Returns the definition. Throws TypeError when the types do not know the kind. */
 export function typedResource<T extends KubernetesObject>(
   kind: TypedKind<T>,
   facts: ResourceFacts,
@@ -23,12 +23,12 @@ export function typedResource<T extends KubernetesObject>(
     getAttributes: attributesOf(kind, facts.resource.namespaced),
     applyDefaults: (object) => {
       const isReset = object.metadata?.managedFields?.length === 0;
-      // Structs that are not there have defaults too: a missing pod template gets its restartPolicy.
+      // Missing structs get defaults too: a missing pod template gets its restartPolicy.
       types.normalize(facts.definition, object as Record<string, unknown>);
       applySchemaDefaults(schema, object);
       kind.setDefaults?.(object);
       types.normalize(facts.definition, object as Record<string, unknown>);
-      // The one empty list that says something: whoever sends it gives up all ownership.
+      // This empty list has a meaning: its sender gives up all ownership.
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },
     applyDefaultsInSlices: function* (object) {
@@ -52,7 +52,7 @@ export function typedResource<T extends KubernetesObject>(
     ...(kind.hasGroupRoute === undefined ? {} : { hasGroupRoute: kind.hasGroupRoute }),
     ...(kind.deprecationWarning === undefined ? {} : { deprecationWarning: kind.deprecationWarning }),
   };
-  // The one place where the static type of a kind's objects is given up: the server handles all resources alike.
+  // Only here is the static type of a kind's objects given up, because the server handles all resources alike.
   return definition as unknown as ResourceDefinition<UnstructuredObject>;
 }
 
@@ -69,7 +69,7 @@ function subresourcesOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: R
   });
 }
 
-/** A subresource that clients know of and this server has not: every verb answers 501. */
+/** Returns a subresource that clients know but this server does not serve: every verb answers 501. */
 function refusedSubresource<T extends KubernetesObject>(
   resource: string,
   { name, kind, verbs }: SubresourceFacts,

@@ -1,5 +1,5 @@
-// The strategies of a kind with Go types and of its /status endpoint, from its facts and what its TypedKind adds.
-// Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
+// Makes the strategies of a kind with Go types and of its /status endpoint from its facts and its TypedKind. Source:
+// pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork } from '@kapstan/api/internal';
@@ -82,7 +82,7 @@ function preparationOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: Ki
   };
 }
 
-/** Strategy of /status: everything but metadata and status stays as it was. */
+/** Returns the strategy of /status: everything but metadata and status stays as it was. */
 export function typedStatusStrategy<T extends KubernetesObject>(
   kind: TypedKind<T>,
   facts: KindFacts,
@@ -105,18 +105,18 @@ export function typedStatusStrategy<T extends KubernetesObject>(
 }
 
 interface SubresourceRules<T extends KubernetesObject> {
-  /** Everything but metadata and status stays as it was. Default false. */
+  /** True = everything but metadata and status stays as it was. Default false. */
   readonly keepsContent?: boolean;
-  /** After {@link keepsContent} and {@link keepsMetadata}. */
+  /** Called after {@link keepsContent} and {@link keepsMetadata}. */
   prepare(next: T, old: DeepReadonly<T>): void;
   validate(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
-  /** Raise the generation when the content changes. Default false. */
+  /** True = a change of the content raises the generation. Default false. */
   readonly raisesGeneration?: boolean;
-  /** Labels, annotations, finalizers and owners stay as they were. Default false. */
+  /** True = labels, annotations, finalizers and owners stay as they were. Default false. */
   readonly keepsMetadata?: boolean;
 }
 
-/** A strategy that only updates: /status, /finalize, /ephemeralcontainers. */
+/** Returns a strategy that only updates, for /status, /finalize, /ephemeralcontainers. */
 export function subresourceStrategy<T extends KubernetesObject>(
   facts: KindFacts,
   rules: SubresourceRules<T>,
@@ -142,7 +142,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
   };
 }
 
-/** Source: metav1.ResetObjectMetaForStatus; generation and deletion stay in every update. */
+/** Source: metav1.ResetObjectMetaForStatus. Generation and deletion stay as they are in every update. */
 const statusMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'];
 
 /** Copies members of the old object over those of the new one; absent ones become absent. */
@@ -162,7 +162,7 @@ function contentKeys(next: object, old: object): string[] {
   return [...new Set([...Object.keys(next), ...Object.keys(old)])].filter((key) => !notContent.has(key));
 }
 
-/** What raises the generation of the object when it changes, with what it was. */
+/** Returns the members whose change raises the generation, with their old values. */
 function countedPairs<T extends KubernetesObject>(
   kind: TypedKind<T>,
   behaviour: ResourceBehaviour,

@@ -1,4 +1,5 @@
-// The stored form of a resource and the form in which one of its versions serves it. Between a media type's codec and ObjectStore.
+// Converts between the stored form of a resource and one of its served versions. Stands between a media type's codec
+// and ObjectStore.
 
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion, formatRevision } from '@kapstan/api/internal';
@@ -6,8 +7,8 @@ import type { Codec } from '@kapstan/storage';
 import type { ResourceDefinition } from './resource-definition.ts';
 
 /**
- * Reads objects into the version of the definition, whatever version they are stored in, and writes them in its storage
- * version. `base` knows the media type only.
+ * Reads objects of any stored version into the definition's version and writes them in its storage version. `base`
+ * knows the media type only.
  */
 export function versionedCodec(
   definition: ResourceDefinition<UnstructuredObject>,
@@ -16,7 +17,7 @@ export function versionedCodec(
   const served = formatApiVersion(definition);
   const stored = formatApiVersion(definition.storageVersion);
   const { convert } = definition;
-  // Bytes that were read and needed no conversion: their wire form can be taken from them.
+  // Bytes that needed no conversion, so that their wire form can be taken from them.
   const plain = new WeakSet<Uint8Array>();
   const storedForm = (object: UnstructuredObject): UnstructuredObject =>
     convert === undefined ? { ...object, apiVersion: stored } : convert.toStored(object);

@@ -1,5 +1,5 @@
-// The options of create, update and patch, and what is wrong with them. Read from the query by http/, given by callers in
-// process. Source: apimachinery meta/v1 validation (1.36).
+// Validates the options of create, update and patch, which http/ reads from the query and callers in process pass.
+// Source: apimachinery meta/v1 validation (1.36).
 import {
   type FieldError,
   forbiddenField,
@@ -14,16 +14,16 @@ export const maxManagerBytes = 128;
 
 export type WriteKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions';
 
-/** As they came; absent texts are "". */
+/** The options as they were given; absent texts are "". */
 export interface WriteOptionTexts {
   readonly fieldManager: string;
   readonly fieldValidation: string;
   readonly dryRun: readonly string[];
-  /** Undefined = not said. */
+  /** Undefined = not given. */
   readonly force: boolean | undefined;
 }
 
-/** Throws 422 with every error. `patch` tells which rules of a patch hold. */
+/** Throws 422 with every error. `patch` says which rules for patches apply. */
 export function requireValidWriteOptions(
   { fieldManager, fieldValidation, dryRun, force }: WriteOptionTexts,
   kind: WriteKind,
@@ -40,7 +40,7 @@ export function requireValidWriteOptions(
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors);
 }
 
-/** Only "All" is known. Also used for the options of a delete. */
+/** Returns errors unless each value is "All". Also used for the options of a delete. */
 export function validateDryRun(values: readonly string[]): readonly FieldError[] {
   if (values.every((value) => value === 'All')) return [];
   return [{ type: 'FieldValueNotSupported', field: 'dryRun', badValue: values, detail: 'supported values: "All"' }];
@@ -66,12 +66,12 @@ function validateValidation(value: string): readonly FieldError[] {
   return [{ type: 'FieldValueNotSupported', field: 'fieldValidation', badValue: value, detail }];
 }
 
-/** Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. */
+/** True for what Go's unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols and the ASCII space. */
 export function isPrintable(character: string): boolean {
   return character === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(character);
 }
 
-/** Go's %#U: U+000A, and the character itself where it can be shown. */
+/** Formats like Go's %#U: U+000A, with the character itself if it is printable. */
 function describe(character: string): string {
   const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return isPrintable(character) ? `U+${code} '${character}'` : `U+${code}`;

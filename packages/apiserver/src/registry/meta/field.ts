@@ -1,5 +1,5 @@
-// Field: one place in an object under validation. Validators take the place and what stands there, and report into it.
-// Above: every strategy. Below: the texts of @kapstan/api's field errors.
+// Field: one place in an object under validation. Validators get the place with its value and report errors to it.
+// Every strategy uses it; it uses the texts of @kapstan/api's field errors.
 
 import {
   duplicateField,
@@ -18,18 +18,18 @@ import { maxToldErrors, omittedErrors } from '@kapstan/api/internal';
 
 /** What a server allows its users. Source: pkg/capabilities. */
 export interface ValidationPolicy {
-  /** Privileged containers and processes of a Windows host. */
+  /** True = privileged containers and Windows host processes are allowed. */
   readonly allowsPrivileged: boolean;
 }
 
 const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
 
-/** The errors of a run: those that an answer tells, and the number of all. */
+/** The errors of a run: those that the answer shows, and the number of all. */
 class FoundErrors {
   readonly #told: FieldError[] = [];
   count = 0;
 
-  /** The error is made only when it is kept: a list of a client may have hundreds of thousands. */
+  /** Makes the error only if it is kept: a client's list may have hundreds of thousands. */
   add(make: () => FieldError): void {
     this.count += 1;
     if (this.count <= maxToldErrors) this.#told.push(make());
@@ -41,7 +41,7 @@ class FoundErrors {
   }
 }
 
-/** How a place is reached from the one above it. */
+/** The step that leads to a place from the one above it. */
 interface Step {
   readonly above: Field;
   readonly join: (path: string, name: string) => string;
@@ -49,8 +49,8 @@ interface Step {
 }
 
 /**
- * A field's path and the list its errors go to. Cheap: children are made on the way down, and a path is written when somebody
- * asks for it, which is where an error is. Source: field.Path.
+ * A field's path and the list for its errors. Cheap: children are made on the way down, and the path becomes text only
+ * when asked for, which is where an error is. Source: field.Path.
  */
 export class Field {
   readonly policy: ValidationPolicy;
@@ -63,12 +63,12 @@ export class Field {
     this.#step = step;
   }
 
-  /** "" is the object itself. */
+  /** The path as text; "" is the object itself. */
   get path(): string {
     return this.#step === undefined ? '' : this.#step.join(this.#step.above.path, String(this.#step.name));
   }
 
-  /** `spec.ports`: names may hold several steps. */
+  /** Returns the place of a member. Several names are several steps, as in `spec.ports`. */
   child(...names: readonly string[]): Field {
     let field: Field = this;
     for (const name of names) field = field.#at(fieldChild, name);
@@ -87,14 +87,14 @@ export class Field {
     return new Field(this.#errors, this.policy, { above: this, join, name });
   }
 
-  /** Calls back for every item, with its place. */
+  /** Calls back for every item with its place. */
   each<T>(items: readonly T[] | undefined, validate: (item: T, at: Field, index: number) => void): void {
     items?.forEach((item, index) => {
       validate(item, this.index(index), index);
     });
   }
 
-  /** Calls back for every value of a map, with its place, keys in order. */
+  /** Calls back for every value of a map with its place, in key order. */
   eachKey<T>(map: Readonly<Record<string, T>> | undefined, validate: (key: string, value: T, at: Field) => void): void {
     for (const [key, value] of Object.entries(map ?? {})) validate(key, value, this.key(key));
   }
@@ -107,7 +107,7 @@ export class Field {
     this.#errors.add(() => invalidField(this.path, value, detail));
   }
 
-  /** One error per message: what the name and number checks return. */
+  /** Reports one error per message, as name and number checks return them. */
   invalidAll(value: unknown, messages: readonly string[]): void {
     for (const message of messages) this.invalid(value, message);
   }
@@ -128,7 +128,7 @@ export class Field {
     this.#errors.add(() => ({ ...notFoundField(this.path, value), detail }));
   }
 
-  /** The server could not look at the value. */
+  /** Reports that the server could not check the value. */
   internal(detail: string): void {
     this.#errors.add(() => ({ type: 'InternalError', field: this.path, detail }));
   }
@@ -141,48 +141,53 @@ export class Field {
     this.#errors.add(() => tooManyField(this.path, actual, max));
   }
 
-  /** The value must be one of these; `undefined` counts as "". */
+  /** Requires one of these values; `undefined` counts as "". */
   oneOf(value: string | undefined, supported: readonly string[]): void {
     if (!supported.includes(value ?? '')) this.notSupported(value ?? '', supported);
   }
 
-  /** Source: ValidateNonnegativeField. Absent is fine. */
+  /** Requires a number of at least 0; absent is valid. Source: ValidateNonnegativeField. */
   nonNegative(value: number | undefined): void {
     if (value !== undefined && value < 0) this.invalid(value, 'must be greater than or equal to 0');
   }
 
-  /** Required, where "" counts as absent. True when there is one. */
+  /** Requires a value, where "" counts as absent. Returns true when there is one. */
   present(value: unknown): boolean {
     if (value !== undefined && value !== null && value !== '') return true;
     this.required();
     return false;
   }
 
-  /** Source: ValidateImmutableField. */
+  /** Requires an unchanged value. Source: ValidateImmutableField. */
   immutable(value: unknown, isUnchanged: boolean): void {
     if (!isUnchanged) this.invalid(value ?? null, 'field is immutable');
   }
 
-  /** An error of a value that stands here, whose path begins at the value: "" or "<nil>" is the value itself. */
+  /**
+   * Adds an error found in a value that stands here; its path starts at the value: "" or "<nil>" is the value itself.
+   */
   below(error: FieldError): void {
     const isHere = error.field === '' || error.field === '<nil>';
     this.#errors.add(() => ({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) }));
   }
 
-  /** The same errors so many times: those that are told, and the number of the others. */
+  /** Reports the same errors `count` times: those that are shown, and the number of the others. */
   times(count: number, tell: (at: Field) => void): void {
     const told = Math.min(count, maxToldErrors);
     for (let time = 0; time < told; time++) tell(this);
     this.#errors.count += count - told;
   }
 
-  /** Number of errors so far, anywhere in the object: to see whether a step added some. */
+  /** Number of errors so far in the whole object, which shows whether a step added some. */
   get errorCount(): number {
     return this.#errors.count;
   }
 }
 
-/** Runs a validation from the root of an object ("" path) and returns what it found: of many errors the first, and how many more. */
+/**
+ * Validates an object from its root ("" path) and returns what was found: the first errors, and how many more there
+ * are.
+ */
 export function collectFieldErrors(validate: (root: Field) => void, policy?: ValidationPolicy): FieldError[] {
   const errors = new FoundErrors();
   validate(new Field(errors, policy));

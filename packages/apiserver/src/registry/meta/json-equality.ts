@@ -1,9 +1,12 @@
-// Equality of JSON data whatever the order of keys: what decides that an update changes nothing.
+// Equality of JSON data regardless of the order of keys. It decides whether an update changes anything.
 
 import { ExactNumber } from '@kapstan/api';
 import { fitsOneSlice, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 
-/** Own enumerable keys only; a member that is undefined counts as absent. Numbers too long for doubles compare by their digits. */
+/**
+ * Compares own enumerable keys; a member that is undefined counts as absent. Numbers too long for doubles compare by
+ * digits.
+ */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -22,7 +25,7 @@ function objectsEqual(a: Record<string, unknown>, b: Record<string, unknown>): b
   return membersEqual(a, b, undefined);
 }
 
-/** Whether all members but one are equal. That of an object is asked for in every write: no list of the keys is made. */
+/** True when all members but one are equal. Every write calls it for its object, so it makes no list of the keys. */
 export function membersEqual(
   a: Readonly<Record<string, unknown>>,
   b: Readonly<Record<string, unknown>>,
@@ -38,21 +41,21 @@ export function membersEqual(
   return surplus === 0;
 }
 
-/** {@link jsonEqual} of values of any size. */
+/** Does what {@link jsonEqual} does, for values of any size. */
 export function* jsonEqualInSlices(a: unknown, b: unknown): SlicedWork<boolean> {
   if (fitsOneSlice(a) || fitsOneSlice(b)) return jsonEqual(a, b);
   return yield* findDifferences(a, b, { found: new Map(), pace: new SlicePace() });
 }
 
 interface DifferenceSearch {
-  /** Gets each map and list of the second value that differs from its counterpart in the first, by which it is found. */
+  /** Receives each map and list of the second value that differs, with its counterpart in the first as key. */
   readonly found: Map<unknown, unknown>;
   readonly pace: SlicePace;
 }
 
 /**
- * {@link jsonEqual} of all parts of two values at once: looks at each part once, however deep the differences lie. Calls itself
- * once a level: values may be a thousand levels deep.
+ * Compares all parts of two values, each once, however deep the differences are. It calls itself once per level; values
+ * may be a thousand levels deep.
  */
 export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearch): SlicedWork<boolean> {
   if (a === b || typeof b !== 'object' || b === null) return jsonEqual(a, b);
@@ -78,7 +81,7 @@ function areAlike(a: unknown, b: unknown): boolean {
   return (Array.isArray(a) && Array.isArray(b)) || (isJsonObject(a) && isJsonObject(b));
 }
 
-/** Whether the first has all members of the second. Lists have to be as long. */
+/** True when the first has all members of the second. Lists must have the same length. */
 function hasNamesOf(a: Members, b: Members): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length;
   for (const name in b) if (b[name] !== undefined && !Object.hasOwn(a, name)) return false;

@@ -1,6 +1,10 @@
-// Names from metadata.generateName: the base and five random characters. Source: apiserver names.SimpleNameGenerator.
+// Makes names from metadata.generateName: the base and five random characters. Source: apiserver
+// names.SimpleNameGenerator.
 
-/** Without vowels and look-alikes, so that no word and no doubt comes out. Source: apimachinery util/rand. */
+/**
+ * Has no vowels and no look-alikes, so that names form no words and are read without doubt. Source: apimachinery
+ * util/rand.
+ */
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 const suffixLength = 5;
 const maxBaseLength = 63 - suffixLength;
@@ -8,7 +12,7 @@ const maxBaseLength = 63 - suffixLength;
 /** How often a create with a generated name is tried. Source: registry.maxNameGenerationCreateAttempts. */
 export const maxNameAttempts = 8;
 
-/** `random` gives numbers in [0, 1). */
+/** `random` returns numbers in [0, 1). */
 export function generateName(base: string, random: () => number): string {
   let name = base.slice(0, maxBaseLength);
   for (let i = 0; i < suffixLength; i++) name += alphabet[Math.floor(random() * alphabet.length)] ?? '';

@@ -1,23 +1,26 @@
-// What names of objects may look like: the rules that strategies choose from for `validateName`. Texts of apimachinery's validation.
+// Rules for names of objects, from which strategies choose their `validateName`. The texts are those of apimachinery's
+// validation.
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 
-/** Messages, empty when the name is valid. `isPrefix`: the text is a generateName, to which a suffix comes. */
+/**
+ * Returns messages, empty when the name is valid. `isPrefix`: the text is a generateName, to which a suffix is added.
+ */
 export type NameRule = (name: string, isPrefix: boolean) => readonly string[];
 
-/** "example.com": most kinds. Source: NameIsDNSSubdomain. */
+/** For most kinds: "example.com". Source: NameIsDNSSubdomain. */
 export const nameIsDnsSubdomain: NameRule = (name, isPrefix) => dnsSubdomainErrors(unlessPrefix(name, isPrefix));
 
-/** "my-name": namespaces, services of 1.34 and later. Source: NameIsDNSLabel. */
+/** For namespaces, and services since 1.34: "my-name". Source: NameIsDNSLabel. */
 export const nameIsDnsLabel: NameRule = (name, isPrefix) => dnsLabelErrors(unlessPrefix(name, isPrefix));
 
-/** "my-name", not beginning with a digit. Source: NameIsDNS1035Label. */
+/** Like a DNS label, but not beginning with a digit: "my-name". Source: NameIsDNS1035Label. */
 export const nameIsDns1035Label: NameRule = (name, isPrefix) => dns1035LabelErrors(unlessPrefix(name, isPrefix));
 
-/** Anything that can stand in a path: events. Source: path.ValidatePathSegmentName. */
+/** For events: anything that may be a path segment. Source: path.ValidatePathSegmentName. */
 export const nameIsPathSegment: NameRule = (name, isPrefix) =>
   isPrefix ? pathSegmentCharacterErrors(name) : pathSegmentErrors(name);
 
-/** As {@link nameIsPathSegment}, and a prefix is held to be a name. Source: ValidateRBACName. */
+/** Like {@link nameIsPathSegment}, but a prefix is checked as a name. Source: ValidateRBACName. */
 export const nameIsWholePathSegment: NameRule = (name) => pathSegmentErrors(name);
 
 const dns1035LabelFormat = '[a-z]([-a-z0-9]*[a-z0-9])?';
@@ -32,7 +35,7 @@ export function dns1035LabelErrors(text: string): string[] {
   return [...errors, `${rule} (e.g. 'my-name',  or 'abc-123', regex used for validation is '${dns1035LabelFormat}')`];
 }
 
-/** What keeps a text from being one segment of a URL path. Source: path.IsValidPathSegmentName. */
+/** Returns why a text cannot be a segment of a URL path. Source: path.IsValidPathSegmentName. */
 export function pathSegmentErrors(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`];
   return pathSegmentCharacterErrors(name);
@@ -47,5 +50,5 @@ function unlessPrefix(name: string, isPrefix: boolean): string {
   return isPrefix && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
 }
 
-/** What stands before the name of a namespace in the path of an object. */
+/** Segment before the namespace's name in an object's path. */
 export const namespacesSegment = 'namespaces';

@@ -1,4 +1,5 @@
-// Rules for metadata that hold for every kind. Texts and order of apimachinery's api/validation; used by create-flow.ts and update-flow.ts.
+// Rules for metadata of every kind, with the texts and order of apimachinery's api/validation. Used by create-flow.ts
+// and update-flow.ts.
 
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '@kapstan/api';
 import {
@@ -36,7 +37,10 @@ const maxAnnotationBytes = 256 * 1024;
 const maxManagerBytes = 128;
 const maxSubresourceBytes = 256;
 
-/** All that is wrong with metadata as such. `common`: what {@link commonErrors} says. Source: ValidateObjectMetaAccessor. */
+/**
+ * Returns all errors of metadata itself. `common`: the result of {@link commonErrors}. Source:
+ * ValidateObjectMetaAccessor.
+ */
 export function validateObjectMeta(
   meta: DeepReadonly<ObjectMeta>,
   rules: MetadataRules,
@@ -52,7 +56,10 @@ export function validateObjectMeta(
   ];
 }
 
-/** All that an update may not do to metadata. `common`: of the new one. Source: ValidateObjectMetaAccessorUpdate. */
+/**
+ * Returns all forbidden changes of metadata. `common`: the errors of the new one. Source:
+ * ValidateObjectMetaAccessorUpdate.
+ */
 export function validateObjectMetaUpdate(
   next: DeepReadonly<ObjectMeta>,
   old: DeepReadonly<ObjectMeta>,
@@ -111,10 +118,13 @@ function generationErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   return [invalidField(fieldChild(root, 'generation'), generation, 'must be greater than or equal to 0')];
 }
 
-/** What is wrong with labels, annotations, owners and managed fields: told by creates and, several times, by updates. */
+/**
+ * Returns the errors of labels, annotations, owners and managed fields. Creates report them once, updates several
+ * times.
+ */
 export function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   const { labels, annotations, ownerReferences, managedFields } = meta;
-  // No push(...list): its arguments lie on the stack, and clients decide how many there are.
+  // push(...list) would put its arguments on the stack, and clients decide how many there are.
   return [
     ...(labels === undefined ? [] : validateLabels(labels, fieldChild(root, 'labels'))),
     ...(annotations === undefined ? [] : annotationErrors(annotations, fieldChild(root, 'annotations'))),
@@ -123,7 +133,7 @@ export function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   ];
 }
 
-/** Labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
+/** Checks the labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
 function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
@@ -133,7 +143,10 @@ function validateLabels(labels: Readonly<Record<string, string>>, path: string):
   return errors;
 }
 
-/** Annotations of an object or of a template in it. Case of keys does not matter. Source: ValidateAnnotations. */
+/**
+ * Checks the annotations of an object or of a template in it. Keys are checked in lower case. Source:
+ * ValidateAnnotations.
+ */
 export function annotationErrors(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
   let bytes = 0;
   const errors: FieldError[] = [];
@@ -145,8 +158,8 @@ export function annotationErrors(annotations: Readonly<Record<string, string>>, 
 }
 
 /**
- * Each error shows the whole list: without a bound, a list of 3 MiB would be told in terabytes, as kube-apiserver tells it. A list
- * that is longer is shown once.
+ * Each error shows the whole list, so kube-apiserver answers a list of 3 MiB with terabytes. Beyond this number the
+ * list is shown once.
  */
 const mostControllersTold = 10;
 
@@ -197,7 +210,9 @@ function finalizerErrors(finalizers: readonly string[]): FieldError[] {
   return errors;
 }
 
-/** Finalizers without a domain that are no standard ones. Source: core validation's validateKubeFinalizerName. */
+/**
+ * Rejects finalizers without a domain that are not standard ones. Source: core validation's validateKubeFinalizerName.
+ */
 export function finalizerNameErrors(
   finalizers: readonly string[],
   names: MetadataRules['finalizerNames'],
@@ -243,8 +258,8 @@ function managedFieldErrors(entry: DeepReadonly<ManagedFieldsEntry>, path: strin
 }
 
 /**
- * A manager's name: at most 128 bytes, printable. "" is fine: it is defaulted. Source: ValidateFieldManager, which names the
- * characters of a name that is too long as well: each error shows the name, so that one of 3 MiB would take terabytes.
+ * Checks a manager's name: at most 128 bytes, printable; "" is valid and defaulted. ValidateFieldManager also reports
+ * the characters of a name that is too long; each such error shows the name, so one of 3 MiB would take terabytes.
  */
 export function fieldManagerErrors(manager: string, path: string): FieldError[] {
   if (manager.length <= maxManagerBytes && printableAscii.test(manager)) return [];
@@ -258,15 +273,15 @@ export function fieldManagerErrors(manager: string, path: string): FieldError[] 
   return errors;
 }
 
-/** What nearly all managers' names are, told in one look. */
+/** Matches nearly all managers' names with one cheap test. */
 const printableAscii = /^[ -~]*$/;
 
-/** Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII blank. */
+/** True for what Go's unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols and the ASCII space. */
 function isPrintable(char: string): boolean {
   return char === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(char);
 }
 
-/** Go's %#U: "U+0041 'A'", without the character when it cannot be printed. */
+/** Formats like Go's %#U: "U+0041 'A'", without the character when it is not printable. */
 function invalidCharacter(char: string, position: number): string {
   const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return `invalid character U+${code} (at position ${position})`;

@@ -1,5 +1,5 @@
-// System metadata of objects: what the server wipes, fills and carries over on creates and updates.
-// Source: apiserver registry/rest/meta.go, create.go (BeforeCreate) and update.go (BeforeUpdate).
+// System metadata of objects: what the server wipes, fills in and carries over in creates and updates. Source:
+// apiserver registry/rest/meta.go, create.go (BeforeCreate) and update.go (BeforeUpdate).
 
 import {
   type DeepReadonly,
@@ -11,13 +11,13 @@ import {
 import { badRequest } from '@kapstan/api/errors';
 import { knownSize } from '@kapstan/api/internal';
 
-/** The object's metadata, made when absent. */
+/** Returns the object's metadata; makes it when absent. */
 export function metaOf(object: KubernetesObject): ObjectMeta {
   object.metadata ??= {};
   return object.metadata;
 }
 
-/** Takes away what only the server may set. Source: rest.WipeObjectMetaSystemFields. */
+/** Removes what only the server may set. Source: rest.WipeObjectMetaSystemFields. */
 export function wipeSystemMetadata(meta: ObjectMeta): void {
   delete meta.uid;
   delete meta.creationTimestamp;
@@ -33,8 +33,8 @@ export function fillSystemMetadata(meta: ObjectMeta, values: { readonly uid: str
 }
 
 /**
- * Drops what Go's JSON leaves out of metadata: empty lists, maps and texts, nulls. Without it, `finalizers: []` would be
- * a change where Kubernetes sees none.
+ * Drops what Go's JSON omits from metadata: empty lists, maps and texts, nulls. Otherwise `finalizers: []` would be a
+ * change, which it is not for Kubernetes.
  */
 export function dropEmptyMetadata(meta: ObjectMeta): void {
   const fields = meta as Record<string, unknown>;
@@ -49,8 +49,8 @@ function isEmpty(value: unknown, key: string): boolean {
 }
 
 /**
- * Gives the object the namespace of the request (`""` = cluster-scoped). Throws 400 when it names another one.
- * Source: rest.EnsureObjectNamespaceMatchesRequestNamespace.
+ * Sets the object's namespace to the request's (`""` = cluster-scoped). Throws 400 when it names another one. Source:
+ * rest.EnsureObjectNamespaceMatchesRequestNamespace.
  */
 export function ensureNamespace(meta: ObjectMeta, requested: string): void {
   const present = meta.namespace ?? '';
@@ -61,7 +61,7 @@ export function ensureNamespace(meta: ObjectMeta, requested: string): void {
   else meta.namespace = requested;
 }
 
-/** Carries over what an update cannot change or take back. Source: rest.BeforeUpdate. */
+/** Carries over what an update cannot change. Source: rest.BeforeUpdate. */
 export function keepSystemMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): void {
   if (old.generation === undefined) delete next.generation;
   else next.generation = old.generation;
@@ -74,11 +74,14 @@ export function keepSystemMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMet
   delete next.selfLink;
 }
 
-/** Removes owner references that equal an earlier one; the uids that were there more than once, sorted. Source: dedupOwnerReferences. */
+/**
+ * Removes owner references equal to an earlier one; returns the uids that occurred twice, sorted. Source:
+ * dedupOwnerReferences.
+ */
 export function dedupeOwnerReferences(meta: ObjectMeta): readonly string[] {
   const references = meta.ownerReferences;
   if (references === undefined || references.length < 2) return [];
-  // Those that are equal have the same uid: only they are written out.
+  // Equal references have the same uid, so only references that share one are compared as texts.
   const uids = new Map<string, number>();
   for (const { uid } of references) uids.set(uid, (uids.get(uid) ?? 0) + 1);
   if (uids.size === references.length) return [];
@@ -96,7 +99,7 @@ export function dedupeOwnerReferences(meta: ObjectMeta): readonly string[] {
   return [...duplicates].sort();
 }
 
-/** The same text for references that are equal, and for no others. */
+/** Returns the same text for equal references and for no others. */
 function identityOf({
   apiVersion = '',
   kind = '',
@@ -109,7 +112,7 @@ function identityOf({
   return `${lengths} ${apiVersion}${kind}${name}${uid}`;
 }
 
-/** The reference with its members in the order of the Go struct, for messages that show it. */
+/** Returns the reference with its members in the order of the Go struct, for messages that show it. */
 export function goOwnerReference(reference: DeepReadonly<OwnerReference>): OwnerReference {
   const { apiVersion = '', kind = '', name = '', uid = '', controller, blockOwnerDeletion } = reference;
   return {

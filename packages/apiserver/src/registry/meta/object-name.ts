@@ -1,9 +1,9 @@
-// The name and namespace of an object in a body against those in the path. Source: handlers.checkName,
+// Compares the name and namespace in a body with those in the path. Source: handlers.checkName,
 // rest.EnsureObjectNamespaceMatchesRequestNamespace (1.36).
 import type { UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 
-/** Throws 400 when they differ. Fills in a missing namespace. */
+/** Throws 400 when they differ. Sets a missing namespace. */
 export function checkObjectName(
   object: UnstructuredObject,
   path: { readonly name: string; readonly namespace: string },
@@ -18,7 +18,7 @@ export function checkObjectName(
   }
 }
 
-/** A cluster-scoped object loses the namespace that it came with. */
+/** Drops the namespace of a cluster-scoped object. */
 export function checkNamespace(object: UnstructuredObject, namespace: string): void {
   const own = object.metadata?.namespace ?? '';
   if (own === namespace) return;

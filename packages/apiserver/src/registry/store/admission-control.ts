@@ -14,26 +14,32 @@ export interface AdmissionAttributes {
   /** "" = the object itself. */
   readonly subresource: string;
   readonly kind: GroupVersionKind;
-  /** "" when it is to be generated. */
+  /** "" when the name is to be generated. */
   readonly name: string;
-  /** "" for cluster-scoped resources. A namespace itself has its own name here. */
+  /** "" for cluster-scoped resources. A Namespace object has its own name here. */
   readonly namespace: string;
-  /** The new object; undefined in a deletion. Changed in place by `admit`, read only in `validate`. */
+  /** The new object; undefined in a deletion. `admit` changes it in place; `validate` only reads it. */
   readonly object: KubernetesObject | undefined;
   /** The present object of an update or a deletion. */
   readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
-  /** User, dry run, warnings. */
+  /** The user, dry run and warnings. */
   readonly context: RequestContext;
 }
 
-/** `admit` and `validate` reject with StatusError to refuse. May be called several times for one request: writes are retried. */
+/**
+ * `admit` and `validate` reject with StatusError to refuse. One request may call them several times, because writes are
+ * retried.
+ */
 export interface AdmissionControl {
-  /** Changes `attributes.object` in place. Before validation by the strategy. */
+  /** Changes `attributes.object` in place, before the strategy validates it. */
   admit(attributes: AdmissionAttributes): Promise<void>;
-  /** Looks again at what may have gone since `admit`, such as the namespace of an object whose validation took long. Changes nothing. */
+  /**
+   * Checks again what may have changed since `admit`, such as the namespace of an object whose validation took long.
+   * Changes nothing.
+   */
   recheck?(attributes: AdmissionAttributes): Promise<void>;
-  /** False: nothing is interested in validating that resource. */
+  /** Returns false when no validating admission concerns that resource. */
   validates(resource: GroupResource): boolean;
-  /** Looks at what is going to be written, and changes nothing. After validation by the strategy. */
+  /** Checks the object that will be written, after the strategy has validated it. Changes nothing. */
   validate(attributes: AdmissionAttributes): Promise<void>;
 }

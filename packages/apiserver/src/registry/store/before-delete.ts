@@ -1,5 +1,4 @@
-// BeforeDelete: preconditions and the arithmetic of grace periods.
-// Source: apiserver registry/rest/delete.go.
+// BeforeDelete checks preconditions and computes grace periods. Source: apiserver registry/rest/delete.go.
 import {
   type DeepReadonly,
   formatTime,
@@ -14,8 +13,8 @@ import type { ResourceStrategy } from '../definition/strategy.ts';
 import { metaOf } from '../meta/object-meta.ts';
 
 /**
- * now: nothing gracious about this kind or this state; graceful: the object was given (less) time, `graceSeconds` of it;
- * pending: it is being deleted already and this request changes nothing.
+ * now: this kind or state has no grace; graceful: the object has `graceSeconds` (or less than before) to go; pending:
+ * it is being deleted already and this request changes nothing.
  */
 export type GraceDecision =
   | { readonly type: 'now' }
@@ -25,12 +24,12 @@ export type GraceDecision =
 export interface BeforeDeleteCall<T extends KubernetesObject> {
   readonly strategy: ResourceStrategy<T>;
   readonly request: DeleteRequest;
-  /** Group and kind (!) of the object: that is how Kubernetes names it in these conflicts. */
+  /** Group and kind (not resource) of the object, as Kubernetes names it in these conflicts. */
   readonly groupKind: GroupResource;
   readonly nowMs: number;
 }
 
-/** Decides, and changes the object in place when it is to be deleted gracefully. Throws 409 when a precondition fails. */
+/** Decides, and changes the object in place when it is deleted gracefully. Throws 409 when a precondition fails. */
 export function beforeDelete<T extends KubernetesObject>(object: T, call: BeforeDeleteCall<T>): GraceDecision {
   const meta = metaOf(object);
   requirePreconditions(meta, call);
@@ -44,28 +43,28 @@ export function beforeDelete<T extends KubernetesObject>(object: T, call: Before
   if (graceSeconds === undefined) return { type: 'now' };
   meta.deletionTimestamp = formatTime(call.nowMs + graceSeconds * 1000);
   meta.deletionGracePeriodSeconds = graceSeconds;
-  // Controllers see a change of what they have to do, as with a change of the spec.
+  // A raised generation tells controllers that they have work, as after a change of the spec.
   if (meta.generation !== undefined && meta.generation > 0) meta.generation++;
   return { type: 'graceful', graceSeconds };
 }
 
-/** An object that is being deleted can only be given less time. */
+/** The grace of an object that is being deleted can only be shortened. */
 function shorten(meta: ObjectMeta, asked: number | undefined, nowMs: number): GraceDecision {
   const present = meta.deletionGracePeriodSeconds ?? 0;
-  // A crash between the update to no grace and the removal leaves this state: go on where it stopped.
+  // A crash between the update to no grace and the removal leaves this state; the removal goes on.
   if (present === 0) return { type: 'now' };
   if (asked === undefined || asked >= present) return { type: 'pending' };
   const startedMs = parseTime(meta.deletionTimestamp ?? '') - present * 1000;
   const wantedMs = startedMs + asked * 1000;
   const isPast = wantedMs < nowMs;
-  // The new time lies in the past: now, and one second of grace that are as good as over.
+  // The new deadline is in the past: the object gets one second of grace, which is over.
   const graceSeconds = isPast && asked !== 0 ? 1 : asked;
   meta.deletionTimestamp = formatTime(isPast ? nowMs : wantedMs);
   meta.deletionGracePeriodSeconds = graceSeconds;
   return { type: 'graceful', graceSeconds };
 }
 
-/** Throws 409. */
+/** Throws 409 when a precondition does not match the object. */
 export function requirePreconditions(
   meta: DeepReadonly<ObjectMeta>,
   call: Pick<BeforeDeleteCall<KubernetesObject>, 'request' | 'groupKind'>,
@@ -86,7 +85,9 @@ function atLeastOneWhenNegative(seconds: number | undefined): number | undefined
   return seconds !== undefined && seconds < 0 ? 1 : seconds;
 }
 
-/** Marks an object that stays because of its finalizers: no grace, deleted from now on. Source: registry.markAsDeleting. */
+/**
+ * Marks an object that stays because of its finalizers as deleted now, without grace. Source: registry.markAsDeleting.
+ */
 export function markAsDeleting(meta: ObjectMeta, nowMs: number): void {
   if (meta.deletionTimestamp === undefined && meta.generation !== undefined && meta.generation > 0) meta.generation++;
   if (meta.deletionTimestamp === undefined || parseTime(meta.deletionTimestamp) > nowMs) {

@@ -70,7 +70,7 @@ export class CreateFlow<T extends KubernetesObject> {
     try {
       return await this.#createNamed();
     } catch (error) {
-      // Managed fields can be what makes an object too large. Source: the create handler.
+      // Managed fields may be what makes the object too large, so it is tried without them. Source: the create handler.
       if (!isTooLarge(error) || metaOf(object).managedFields === undefined) throw this.#answer(error);
       delete metaOf(object).managedFields;
       return await this.#createNamed().catch((again: unknown) => {
@@ -97,7 +97,7 @@ export class CreateFlow<T extends KubernetesObject> {
     dedupeOwners(object, context, afterAdmission);
   }
 
-  /** Tries up to eight names when the name is to be generated. */
+  /** Tries up to eight names if the name is generated. */
   async #createNamed(): Promise<Stored<T>> {
     const meta = metaOf(this.#object);
     if (meta.name || !meta.generateName) return this.#createOnce(this.#object);
@@ -123,7 +123,7 @@ export class CreateFlow<T extends KubernetesObject> {
     }
   }
 
-  /** Source: registry.Store BeginCreate: the first thing that happens to the named object. */
+  /** Reserves values for the named object, before anything else happens to it. Source: registry.Store BeginCreate. */
   async reserve(object: T): Promise<FinishReservation | undefined> {
     this.#fillNames(object);
     return this.#parts.definition.allocation?.create(this.#parts.store, this.#context, object);
@@ -136,7 +136,7 @@ export class CreateFlow<T extends KubernetesObject> {
     if (!meta.name && meta.generateName) meta.name = generateName(meta.generateName, random);
   }
 
-  /** Strategy, validation, warnings, canonical form, validating admission. Source: rest.BeforeCreate. */
+  /** Runs strategy, validation, warnings, canonical form and validating admission. Source: rest.BeforeCreate. */
   async prepare(object: T): Promise<void> {
     const [parts, context] = [this.#parts, this.#context];
     const { strategy } = parts.definition;
@@ -159,7 +159,9 @@ export class CreateFlow<T extends KubernetesObject> {
     if (validator !== undefined) await validator.validate(this.#attributes(object));
   }
 
-  /** Seconds may lie between admission and the end of a large object's validation: its namespace or definition may have gone meanwhile. */
+  /**
+   * Validating a large object may take seconds after its admission: its namespace or definition may have gone meanwhile.
+   */
   async #requireCreatable(object: T): Promise<void> {
     this.#parts.definition.strategy.requireCreatable?.(object as DeepReadonly<T>);
     await this.#parts.admission?.recheck?.(this.#attributes(object));
@@ -192,26 +194,26 @@ export class CreateFlow<T extends KubernetesObject> {
   }
 }
 
-/** A copy to be changed; of a large object in several turns. */
+/** Returns a copy that may be changed; a large object is copied in several turns. */
 export async function copyFor<T extends object>(context: RequestContext, object: T): Promise<T> {
   return (
     context.nextTurn === undefined ? deepCopy(object) : await runInTurns(copyInSlices(object), context.signal)
   ) as T;
 }
 
-/** Namespace that an object of this request lies in. Source: rest.ExpectedNamespaceForResource. */
+/** Returns the namespace of the object of this request. Source: rest.ExpectedNamespaceForResource. */
 export function requestNamespace<T extends KubernetesObject>(parts: StoreParts<T>, context: RequestContext): string {
   return parts.definition.namespaced ? context.namespace : '';
 }
 
-/** Kubernetes takes no offence at a version that is no number, nor at any in a dry run: they are dropped. */
+/** Kubernetes accepts a version that is no number, and any version in a dry run, so both are dropped. */
 function forgiveVersion(object: KubernetesObject, context: RequestContext): void {
   const { metadata } = object;
   if (metadata?.resourceVersion === undefined) return;
   if (context.dryRun || !parseRevision(metadata.resourceVersion)) delete metadata.resourceVersion;
 }
 
-/** The 409 with what Kubernetes adds: for a generated name, and for an object that is on its way out. */
+/** Returns the 409 with Kubernetes' additions for a generated name and for an object that is being deleted. */
 async function existsAnswer<T extends KubernetesObject>(
   parts: StoreParts<T>,
   failure: { readonly key: string; readonly object: T; readonly status: StatusError },
@@ -220,7 +222,7 @@ async function existsAnswer<T extends KubernetesObject>(
   const isGenerated = Boolean(failure.object.metadata?.generateName);
   let message = status.message ?? '';
   if (isGenerated) message += ', the server was not able to generate a unique name for the object';
-  // Only the words depend on it: a read that fails leaves them as they are. Source: registry.Store.Create.
+  // The read affects only the text, so the text stays as it is when the read fails. Source: registry.Store.Create.
   const existing = await parts.storage.get(failure.key).catch(() => undefined);
   if (existing?.object.metadata?.deletionTimestamp !== undefined) message = `object is being deleted: ${message}`;
   const details = { ...status.details, ...(isGenerated ? { retryAfterSeconds: 1 } : {}) };

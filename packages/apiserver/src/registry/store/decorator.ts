@@ -1,14 +1,14 @@
-// Decorator: fills in what a kind computes on read, once for each stored object. registry.Store.Decorator of the Go library.
+// Decorator fills in what a kind computes on read, once per stored object. Source: registry.Store.Decorator.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
 import { TurnSlice } from '@kapstan/api/internal';
 import { type ChangeEvent, Stored } from '@kapstan/storage';
 
-/** Gives each Stored its decorated twin, always the same one, so that its bytes are shared by all readers and watchers. */
+/** Returns for each Stored always the same decorated twin, so that all readers and watchers share its bytes. */
 export class Decorator<T extends KubernetesObject> {
   readonly #decorate: ((object: T) => void) | undefined;
   readonly #twins = new WeakMap<Stored<T>, Stored<T>>();
 
-  /** `decorate` changes the object in place. Absent: everything is its own twin. */
+  /** `decorate` changes the object in place. Absent = every object is its own twin. */
   constructor(decorate: ((object: T) => void) | undefined) {
     this.#decorate = decorate;
   }
@@ -30,7 +30,7 @@ export class Decorator<T extends KubernetesObject> {
     return stored === event.stored ? event : { type: event.type, stored };
   }
 
-  /** The twins of a list, which may be long: others get their turn in between. */
+  /** Returns the twins of a list in slices, because the list may be long. */
   async ofAll(items: readonly Stored<T>[]): Promise<readonly Stored<T>[]> {
     if (this.#decorate === undefined) return items;
     const twins: Stored<T>[] = [];

@@ -1,5 +1,5 @@
-// DeleteCollection: lists and deletes page by page with a few workers.
-// Source: apiserver registry/generic/registry/store.go (DeleteCollection).
+// DeleteCollection lists and deletes page by page with a few workers. Source: apiserver
+// registry/generic/registry/store.go (DeleteCollection).
 import { isNotFound, type KubernetesObject } from '@kapstan/api';
 import type { Stored, StoredList } from '@kapstan/storage';
 import PQueue from 'p-queue';
@@ -12,11 +12,14 @@ const pageSize = 10_000;
 export interface CollectionDeletion {
   readonly request: DeleteRequest;
   readonly select: SelectRequest;
-  /** Deletions at the same time. At least 1. */
+  /** Number of concurrent deletions, at least 1. */
   readonly workers: number;
 }
 
-/** Not atomic: what was deleted before a failure stays deleted. Answers with the objects as they were listed. */
+/**
+ * Deletes the selected objects and returns them as they were listed. Not atomic: objects deleted before a failure stay
+ * deleted.
+ */
 export async function deleteCollection<T extends KubernetesObject>(
   store: ResourceStore<T>,
   context: RequestContext,
@@ -47,8 +50,8 @@ interface PageDeletion<T extends KubernetesObject> {
 }
 
 /**
- * A failure ends the worker that met it; the others go on until none is left. The first failure in time is the answer.
- * Objects that are gone already are none. Source: registry.Store.DeleteCollection.
+ * A failure ends the worker that met it; the others continue to the end. The first failure in time is the answer.
+ * Objects that are gone already are no failure. Source: registry.Store.DeleteCollection.
  */
 async function deletePage<T extends KubernetesObject>(
   page: PageDeletion<T>,

@@ -20,7 +20,7 @@ export interface DeleteCall {
 
 type NextStep = 'delete' | 'pending' | 'again';
 
-/** What a pass over the live object asks for instead of what it was made for, thrown out of the loop of the storage. */
+/** Thrown out of the storage's update loop when the live object needs another action than the loop's update. */
 class LeaveLoop extends Error {
   readonly next: NextStep;
 
@@ -106,7 +106,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     return next.length === 0 && present.length === 0 ? present : next;
   }
 
-  /** Marks the live object; then it stays (finalizers, grace) or goes. */
+  /** Marks the live object, which then stays (finalizers, grace) or goes. */
   async #begin(first: Stored<T>): Promise<DeleteAnswer<T>> {
     let graceSeconds = 0;
     let isHeld = false;
@@ -124,7 +124,7 @@ export class DeleteFlow<T extends KubernetesObject> {
       });
       if (isHeld || graceSeconds > 0) return { stored, deleted: false };
       if (this.#context.dryRun) return { stored, deleted: true };
-      // The update has moved the version that the caller asked for.
+      // The update has changed the version in the caller's preconditions.
       const { resourceVersion, ...rest } = this.#request.preconditions ?? {};
       const moved = stored.object.metadata?.resourceVersion;
       const preconditions =
@@ -158,13 +158,13 @@ export class DeleteFlow<T extends KubernetesObject> {
     }
   }
 
-  /** A finalizer that was added since the object was read holds it: it is to be marked then, not removed. */
+  /** A finalizer that was added since the object was read holds it, so the object must be marked and not removed. */
   async #validateRemoval(latest: DeepReadonly<T> | undefined): Promise<void> {
     if (latest !== undefined && this.#finalizers(latest as T).length > 0) throw new LeaveLoop('again');
     await this.#admit(latest);
   }
 
-  /** `last`: the state that was written just before; someone else may remove the object now, which is as well. */
+  /** Removes the object. `last` is the state just written; if somebody else removes the object now, that is fine. */
   async #remove(preconditions: Preconditions | undefined, last: Stored<T> | undefined): Promise<DeleteAnswer<T>> {
     try {
       const stored = await storageFor(this.#parts, this.#context).delete(this.#key, {
@@ -196,8 +196,8 @@ export class DeleteFlow<T extends KubernetesObject> {
   }
 
   /**
-   * A kind that stays until what belongs to it is gone: the first deletion marks it, later ones change nothing.
-   * Source: the Delete of namespaces and of custom resource definitions.
+   * Deletes an object that stays until what belongs to it is gone: the first deletion marks it, later ones change
+   * nothing. Source: the Delete of namespaces and of custom resource definitions.
    */
   async #hold(stored: Stored<T>): Promise<DeleteAnswer<T>> {
     this.#requireHeldPreconditions(stored);
@@ -230,7 +230,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     }
   }
 
-  /** Removes what nobody can decode any more; refused for an object that can be read. Skips all hooks. */
+  /** Removes a value that cannot be decoded, without any hooks; refused for an object that can be read. */
   async #removeUnreadable(): Promise<DeleteAnswer<T>> {
     try {
       await storageFor(this.#parts, this.#context).deleteUnreadable(this.#key, signalOf(this.#context));

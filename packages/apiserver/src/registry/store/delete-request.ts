@@ -1,5 +1,5 @@
-// What a delete asks for: its validation and its effect on the collector's finalizers.
-// Source: apiserver registry/generic/registry/store.go (deletionFinalizersForGarbageCollection).
+// Validates a delete's options and applies them to the garbage collector's finalizers. Source: apiserver
+// registry/generic/registry/store.go (deletionFinalizersForGarbageCollection).
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { type FieldError, invalid, invalidField, notSupportedField } from '@kapstan/api/errors';
 import type { DeleteRequest } from '../definition/resource-store.ts';
@@ -10,7 +10,7 @@ import { foregroundFinalizer, orphanFinalizer } from '../meta/object-meta-valida
 const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 
 /**
- * Throws 422 of kind DeleteOptions.meta.k8s.io. `dryRun`: as it was asked for, where nobody has looked at it yet. Source:
+ * Throws 422 of kind DeleteOptions.meta.k8s.io. `dryRun`: the values asked for, if nobody has checked them yet. Source:
  * metav1/validation.ValidateDeleteOptions.
  */
 export function requireValidDeleteRequest(request: DeleteRequest, dryRun: readonly string[] = []): void {
@@ -27,7 +27,9 @@ export function requireValidDeleteRequest(request: DeleteRequest, dryRun: readon
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
 }
 
-/** An unsafe deletion skips everything, so nothing may be asked of it. Source: ValidateIgnoreStoreReadError. */
+/**
+ * An unsafe deletion skips everything, so other options make no sense with it. Source: ValidateIgnoreStoreReadError.
+ */
 function unsafeDeletionErrors(request: DeleteRequest): FieldError[] {
   if (request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return [];
   const path = 'ignoreStoreReadErrorWithClusterBreakingPotential';
@@ -43,8 +45,8 @@ function unsafeDeletionErrors(request: DeleteRequest): FieldError[] {
 }
 
 /**
- * The finalizers that the object has to have: those that it has, with the collector's two taken off and the one asked
- * for put back. The same array when nothing changes. Source: registry.deletionFinalizersForGarbageCollection.
+ * Returns the finalizers that the object must have: its own, without the collector's two, plus the requested one.
+ * Returns the same array when nothing changes. Source: registry.deletionFinalizersForGarbageCollection.
  */
 export function finalizersForDeletion<T extends KubernetesObject>(
   object: DeepReadonly<T>,
@@ -59,7 +61,7 @@ export function finalizersForDeletion<T extends KubernetesObject>(
   return isSame ? present : next;
 }
 
-/** Order of precedence: the request, the finalizer that the object has, the kind's default. */
+/** The request decides first, then the object's own finalizer, then the kind's default. */
 function collectorFinalizer(
   present: readonly string[],
   request: DeleteRequest,

@@ -1,5 +1,6 @@
-// GenericStore: the verbs of one resource over a Storage, with the kind's strategy in between. registry.Store of the Go
-// library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; above it stand http/ and the in-process client.
+// GenericStore implements the verbs of one resource over a Storage with the strategy of its kind, like registry.Store
+// of the Go library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; http/ and the in-process
+// client call it.
 import { randomUUID } from 'node:crypto';
 import { type Clock, type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
@@ -39,11 +40,11 @@ import { selectionKeys, selectionPredicate } from './selection.ts';
 import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
 import { UpdateFlow } from './update-flow.ts';
 
-/** Where the request goes through besides the store; the same for all resources of a server. */
+/** What requests pass through besides the store; the same for all resources of a server. */
 export interface StoreHooks {
-  /** Absent = everything is admitted as it is. */
+  /** Absent = every object is admitted as it is. */
   readonly admission?: AdmissionControl;
-  /** Where large objects are validated. Absent = in the turn of the request, however long that takes. */
+  /** Validates large objects. Absent = they are validated in the turn of the request, however long that takes. */
   readonly largeValidation?: LargeValidation;
   /** Absent = metadata.managedFields of stored objects are left alone. */
   readonly managedFields?: ManagedFieldsTracker;
@@ -51,28 +52,28 @@ export interface StoreHooks {
   readonly clock?: Clock;
   /** Random numbers in [0, 1), for generated names. Default Math.random. */
   readonly random?: () => number;
-  /** Makes uids. Default: UUIDs of version 4. */
+  /** Makes uids. Default: version 4 UUIDs. */
   readonly newUid?: () => string;
-  /** Orphan and Foreground leave a finalizer for the collector (`--enable-garbage-collector`). Default true. */
+  /** True = Orphan and Foreground leave a finalizer for the collector (`--enable-garbage-collector`). Default true. */
   readonly collectsGarbage?: boolean;
-  /** Deletions at the same time in a deletecollection (`--delete-collection-workers`). Below 1 counts as 1. Default 1. */
+  /** Concurrent deletions of a deletecollection (`--delete-collection-workers`). Below 1 counts as 1. Default 1. */
   readonly deleteCollectionWorkers?: number;
 }
 
 export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHooks {
   readonly definition: ResourceDefinition<T>;
-  /** Objects in the version of the definition. Stays open when the store is dropped: its owner closes it. */
+  /** Holds objects in the definition's version. The store does not close it; its owner does. */
   readonly storage: Storage<T>;
-  /** What all keys begin with. Default "/registry". */
+  /** Prefix of all keys. Default "/registry". */
   readonly keyPrefix?: string;
 }
 
-/** Verbs of one resource. Stateless but for its storage: any number may share one. */
+/** The verbs of one resource. Its only state is the storage, which several stores may share. */
 export class GenericStore<T extends KubernetesObject = UnstructuredObject> implements ResourceStore<T> {
   readonly #parts: StoreParts<T>;
   readonly #decorator: Decorator<T>;
 
-  /** Throws TypeError for a definition that lacks something. */
+  /** Throws TypeError when the definition is incomplete. */
   constructor(options: GenericStoreOptions<T>) {
     const { definition, storage, keyPrefix = '/registry' } = options;
     requireComplete(definition);
@@ -150,7 +151,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     return items === list.items ? list : { ...list, items };
   }
 
-  /** Throws StatusError for a selection that makes no sense; what the store says comes through `sink.onEnd`. */
+  /** Starts a watch. Throws StatusError for an invalid selection; later errors come through `sink.onEnd`. */
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch {
     const predicate = selectionPredicate(this.#parts.definition, request);
     const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);

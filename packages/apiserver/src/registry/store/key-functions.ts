@@ -1,20 +1,22 @@
-// Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web".
-// Source: apiserver registry/generic/registry/store.go (NamespaceKeyFunc).
+// Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web". Source:
+// apiserver registry/generic/registry/store.go (NamespaceKeyFunc).
 import { badRequest } from '@kapstan/api/errors';
 import { pathSegmentErrors } from '../meta/names.ts';
 
 export interface KeyScope {
-  /** etcd prefix and resource prefix, without a slash at the end: "/registry/pods". */
+  /** The etcd prefix and resource prefix without a slash at the end, for example "/registry/pods". */
   readonly root: string;
   readonly namespaced: boolean;
 }
 
-/** Key of all objects, or of those in a namespace when one is given. */
+/** Returns the key of all objects, or of those in a namespace if one is given. */
 export function collectionKey(scope: KeyScope, namespace: string): string {
   return scope.namespaced && namespace !== '' ? `${scope.root}/${namespace}` : scope.root;
 }
 
-/** Key of one object. Throws a 400 StatusError for a missing namespace and for a name that no key can hold. */
+/**
+ * Returns the key of one object. Throws a 400 StatusError for a missing namespace and for a name that no key can hold.
+ */
 export function objectKeyOf(scope: KeyScope, namespace: string, name: string): string {
   if (scope.namespaced && namespace === '') throw badRequest('Namespace parameter required.');
   requireKeyName(name);

@@ -1,5 +1,5 @@
-// LargeValidation: where large objects are validated, so that others are served meanwhile. The port of the flows; made by
-// validation/large-object-validation.ts.
+// LargeValidation validates large objects elsewhere, so that other requests are served meanwhile. The port of the
+// flows; implemented by validation/large-object-validation.ts.
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { type CallSignal, knownSize, type ToldErrors } from '@kapstan/api/internal';
@@ -16,7 +16,7 @@ export interface LargeValidationCall {
   readonly old: DeepReadonly<KubernetesObject> | undefined;
 }
 
-/** What is found, in words: values that errors show do not travel. */
+/** The findings as texts, because the values in errors are not sent between threads. */
 export interface ToldFindings {
   /** Undefined = valid. */
   readonly errors: ToldErrors | undefined;
@@ -24,18 +24,21 @@ export interface ToldFindings {
 }
 
 export interface LargeValidation {
-  /** Rejects with StatusError when it takes too long, and when the signal aborts. */
+  /** Validates an object. Rejects with StatusError when that takes too long, and when the signal aborts. */
   validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings>;
 }
 
-/** Values of objects: to validate so many takes some 10 ms at most. */
+/** Most values in an object validated in one turn, which takes 10 ms at most. */
 const mostNodes = 10_000;
-/** Characters of an object with a structural schema: patterns look at each of them, some of them many times. */
+/**
+ * Most characters in an object with a structural schema validated in one turn: patterns look at each, some of them many
+ * times.
+ */
 const mostCharacters = 64 * 1024;
 
 /**
- * The call for an object that is too large for one turn. Undefined for all others, and for strategies that an embedding program
- * handed in: a thread cannot make these.
+ * Returns the call for an object too large for one turn. Undefined for all others, and for strategies of an embedding
+ * program, which a thread cannot make.
  */
 export function largeCallOf<T extends KubernetesObject>(
   { definition, strategy, context, object, old, isLarge = true }: ValidationCall<T>,
@@ -60,7 +63,7 @@ function isOwnStrategy<T extends KubernetesObject>(
   return subresources.find(isIt)?.strategy === strategy;
 }
 
-/** Counts no further than it has to: most objects have some hundred values. */
+/** Counts values and characters only up to the limits: most objects have some hundred values. */
 class Measure {
   #nodes = mostNodes;
   #characters = mostCharacters;
@@ -78,7 +81,7 @@ class Measure {
       return this.#characters >= 0;
     }
     if (typeof value !== 'object' || value === null) return true;
-    // Not by for…in, which makes a text of each index first.
+    // for…in would make a text of each index first.
     if (Array.isArray(value)) return value.length <= this.#nodes && value.every((item) => this.fits(item));
     if (knownSize(value) > this.#nodes) return false;
     for (const key in value) if (!this.fits((value as Record<string, unknown>)[key])) return false;

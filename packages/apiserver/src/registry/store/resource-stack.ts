@@ -1,5 +1,5 @@
-// ResourceStack: a definition with all that is below it: engine → ObjectStore → Cacher (or not) → GenericStore. What the
-// REST options of the Go library choose: cached or undecorated storage, by flag and by resource.
+// ResourceStack connects a definition with everything below it: engine → ObjectStore → Cacher (or not) → GenericStore.
+// The REST options of the Go library choose the same: cached or undecorated storage, by flag and by resource.
 
 import { type Clock, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { formatGroupResource } from '@kapstan/api/internal';
@@ -19,38 +19,38 @@ import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import { versionedCodec } from '../definition/versioned-codec.ts';
 import { GenericStore, type StoreHooks } from './generic-store.ts';
 
-/** What all resources of a server have in common. */
+/** Options that all resources of a server share. */
 export interface ResourceStackOptions extends StoreHooks {
   readonly engine: Engine;
-  /** What all keys begin with (`--etcd-prefix`). Default "/registry". */
+  /** Prefix of all keys (`--etcd-prefix`). Default "/registry". */
   readonly keyPrefix?: string;
   /** `--watch-cache`: false = every resource is served straight from storage. Default true. */
   readonly watchCache?: boolean;
   /**
-   * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): how many events the history of its cache has room
-   * for at first, 100 to 102 400; then it follows the load. 0 = this one without a cache. Default: `defaultWatchCacheSize`, and none
-   * for definitions that say `uncachedByDefault`.
+   * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): initial capacity of the cache's event
+   * history, 100 to 102 400; it then follows the load. 0 = this resource has no cache. Default:
+   * `defaultWatchCacheSize`, or no cache for definitions with `uncachedByDefault`.
    */
   readonly watchCacheSizes?: ReadonlyMap<string, number>;
-  /** `--default-watch-cache-size`: the same for the resources that `watchCacheSizes` does not name. Default 100. */
+  /** `--default-watch-cache-size`: capacity for resources that `watchCacheSizes` does not name. Default 100. */
   readonly defaultWatchCacheSize?: number;
   /** `--lease-reuse-duration-seconds`. Default 60. */
   readonly leaseReuseSeconds?: number;
-  /** Codec of the stored form; conversion between versions comes on top. Default: JSON. */
+  /** Returns the codec of the stored form; conversion between versions is added to it. Default: JSON. */
   readonly codecFor?: (definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>;
-  /** Encryption at rest. Default: none. */
+  /** Returns the encryption at rest. Default: none. */
   readonly transformerFor?: (definition: ResourceDefinition<UnstructuredObject>) => Transformer | undefined;
   /**
-   * How long {@link ResourceStack.waitUntilReady} waits, in milliseconds: `--storage-initialization-timeout`. One object that
-   * cannot be read keeps a cache empty, and only a server that runs can remove it. Default 60 000.
+   * How long {@link ResourceStack.waitUntilReady} waits, in milliseconds (`--storage-initialization-timeout`). A single
+   * unreadable object keeps a cache empty, and only a running server can remove that object. Default 60 000.
    */
   readonly initializationTimeoutMs?: number;
   /**
-   * True: lists that meet unreadable objects name them, so that somebody can delete these by force. Default false: the first
-   * such object refuses the list, as while the feature gate AllowUnsafeMalformedObjectDeletion is off.
+   * True = lists that meet unreadable objects name them, so that they can be deleted by force. False = the first such
+   * object refuses the list, as while the feature gate AllowUnsafeMalformedObjectDeletion is off. Default false.
    */
   readonly namesUnreadable?: boolean;
-  /** Freezes everything that is handed out, for tests of I6. Default false. */
+  /** Freezes every object that is handed out, to test I6. Default false. */
   readonly freeze?: boolean;
   readonly logger?: Logger;
   /** Called when a stack has been closed. Default: nothing. */
@@ -61,7 +61,7 @@ const defaultCacheSize = 100;
 
 const defaultInitializationTimeoutMs = 60_000;
 
-/** One resource, ready to be installed in the catalog. */
+/** The stack of one resource, ready for the catalog. */
 export class ResourceStack {
   readonly served: ServedResource;
   /** Absent when the resource is served straight from storage. */
@@ -69,7 +69,7 @@ export class ResourceStack {
   readonly #objects: ObjectStore<UnstructuredObject>;
   readonly #options: ResourceStackOptions;
 
-  /** Opens nothing but the cache's feed, when there is one. */
+  /** Opens only the cache's feed, if there is a cache. */
   constructor(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions) {
     this.#options = options;
     this.#objects = objectStore(definition, options);
@@ -80,42 +80,42 @@ export class ResourceStack {
   }
 
   /**
-   * Another definition on the same storage, whose watches go on: one that differs in nothing that storage knows of
-   * (prefix, stored version, conversion, scope, selectable fields).
+   * Serves another definition from the same storage, without ending watches. The definition may not differ in anything
+   * that the storage uses (prefix, stored version, conversion, scope, selectable fields).
    */
   servedAs(definition: ResourceDefinition<UnstructuredObject>): ServedResource {
     const storage: Storage<UnstructuredObject> = this.cacher ?? this.#objects;
     return { definition, store: new GenericStore<UnstructuredObject>({ ...this.#options, definition, storage }) };
   }
 
-  /** Resolves when reads and watches are answered, or when the time for that is over; {@link readiness} tells which. */
+  /** Resolves when reads and watches work, or when the time is over; {@link readiness} says which. */
   async waitUntilReady(): Promise<void> {
     const { clock = systemClock, initializationTimeoutMs = defaultInitializationTimeoutMs } = this.#options;
     const late = new AbortController();
-    // Keeps the process alive: at the start nothing else may.
+    // This timer keeps the process alive, because during the start nothing else may.
     const cancel = clock.setTimer(() => late.abort(), initializationTimeoutMs);
     try {
       await this.cacher?.waitUntilReady(late.signal);
     } catch (error) {
       if (!late.signal.aborted) throw error;
       const resource = formatGroupResource(this.served.definition);
-      this.#options.logger?.error('Objects cannot be read; their resource is served without a cache', { resource });
+      this.#options.logger?.error('objects cannot be read; their resource is served without a cache', { resource });
     } finally {
       cancel();
     }
   }
 
-  /** Undefined when ready, else why not. */
+  /** Returns undefined when ready, otherwise the reason. */
   readiness(): Error | undefined {
     return (this.cacher ?? this.#objects).readiness();
   }
 
-  /** What the store below the cache has counted so far, for metrics. */
+  /** Returns the counts of the store below the cache, for metrics. */
   inspectStore(): StoreInspection {
     return this.#objects.inspect();
   }
 
-  /** Counts the stored objects; with a cache, their sizes too. */
+  /** Counts the stored objects and, with a cache, their sizes. */
   stats(): Promise<StorageStats> {
     return (this.cacher ?? this.#objects).stats();
   }
@@ -128,7 +128,7 @@ export class ResourceStack {
   }
 }
 
-/** 0 = no cache. */
+/** Returns the configured size; 0 = no cache. */
 function cacheSizeOf(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions): number {
   if (options.watchCache === false) return 0;
   const name = formatGroupResource(definition);

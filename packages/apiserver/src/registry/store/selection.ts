@@ -1,5 +1,5 @@
-// What a list or watch selects, parsed and checked, and the keys that it has to look at.
-// Source: apiserver registry/generic/registry/store.go (ListPredicate).
+// Parses and checks what a list or watch selects and finds the keys to look at. Source: apiserver
+// registry/generic/registry/store.go (ListPredicate).
 import {
   everyField,
   everyLabel,
@@ -15,7 +15,7 @@ import type { SelectRequest } from '../definition/resource-store.ts';
 import { pathSegmentErrors } from '../meta/names.ts';
 import { collectionKey, type KeyScope, objectKeyOf } from './key-functions.ts';
 
-/** Throws 400 for selectors that cannot be parsed and for fields that this resource cannot be selected by. */
+/** Returns the predicate. Throws 400 for selectors that cannot be parsed and for fields that cannot be selected. */
 export function selectionPredicate<T extends KubernetesObject>(
   definition: ResourceDefinition<T>,
   request: SelectRequest & { readonly allowWatchBookmarks?: boolean },
@@ -47,7 +47,7 @@ function requireSelectable<T extends KubernetesObject>(definition: ResourceDefin
   const hasOwn = selectableFields.length > 0;
   for (const { field } of fields.requirements) {
     if (field === 'metadata.name' || selectableFields.includes(field)) continue;
-    // Kinds without fields of their own take metadata.namespace even when they have no namespace.
+    // Kinds without fields of their own accept metadata.namespace even if they have no namespace.
     if (field === 'metadata.namespace' && (namespaced || !hasOwn)) continue;
     throw badRequest(definition.unsupportedFieldMessage?.(field) ?? defaultText(field, hasOwn));
   }
@@ -64,7 +64,10 @@ export interface SelectionKeys {
   readonly recursive: boolean;
 }
 
-/** One key for an exact metadata.name, one namespace for an exact metadata.namespace, else all of the request's scope. */
+/**
+ * Returns one key for an exact metadata.name, a namespace's prefix for an exact metadata.namespace, else the prefix of
+ * the request's scope.
+ */
 export function selectionKeys<T extends KubernetesObject>(
   scope: KeyScope,
   namespace: string,
@@ -83,7 +86,7 @@ function singleNamespace<T extends KubernetesObject>(predicate: SelectionPredica
   return dnsLabelErrors(namespace).length === 0 ? namespace : '';
 }
 
-/** Undefined where no key can be made: all namespaces, or a text that is no name. Then the predicate decides. */
+/** Returns undefined when no key can be made: all namespaces, or a text that is no name. The predicate then decides. */
 function keyOrNone(scope: KeyScope, namespace: string, name: string): string | undefined {
   const isImpossible = name === '' || (scope.namespaced && namespace === '') || pathSegmentErrors(name).length > 0;
   return isImpossible ? undefined : objectKeyOf(scope, namespace, name);

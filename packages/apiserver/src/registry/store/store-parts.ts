@@ -1,4 +1,4 @@
-// StoreParts: what the flows of one GenericStore share, and the small things that all of them do with it.
+// StoreParts: the parts that the flows of one GenericStore share, and their small common steps.
 
 import {
   type Clock,
@@ -34,21 +34,21 @@ export interface StoreParts<T extends KubernetesObject> {
   readonly managedFields: ManagedFieldsTracker | undefined;
   readonly collectsGarbage: boolean;
   readonly deleteCollectionWorkers: number;
-  /** The store itself, handed to allocations. */
+  /** The store itself, for allocations. */
   readonly store: ResourceStore<T>;
 }
 
-/** The storage that a request writes to: the real one, or the one that only checks. */
+/** Returns the storage that a request writes to: the real one, or for a dry run the one that only checks. */
 export function storageFor<T extends KubernetesObject>(parts: StoreParts<T>, context: RequestContext): Storage<T> {
   return context.dryRun ? parts.dryRunStorage : parts.storage;
 }
 
-/** What each call to storage gets of the request that it is for. */
+/** Returns the call options that pass a request's signal and id to storage. */
 export function signalOf({ signal, auditId }: RequestContext): StorageCallOptions {
   return { ...(signal !== undefined && { signal }), ...(auditId !== undefined && { auditId }) };
 }
 
-/** What a failed call to storage is answered with: StatusErrors pass, StorageErrors are translated. */
+/** Returns the answer to a failed storage call: StatusErrors pass, StorageErrors are translated. */
 export function statusOf<T extends KubernetesObject>(
   parts: StoreParts<T>,
   error: unknown,
@@ -58,12 +58,12 @@ export function statusOf<T extends KubernetesObject>(
   return status instanceof Error ? status : new Error(String(status));
 }
 
-/** An error that the Go library leaves untyped: 500 with its own text and no reason. */
+/** Returns an error that the Go library leaves untyped: 500 with its own text and no reason. */
 function plainError(message: string): StatusError {
   return new StatusError({ code: 500, reason: '', message });
 }
 
-/** Version of an object that a client sent; 0 when it has none. Throws the 500 that kube-apiserver answers for other text. */
+/** Returns the version in a client's object; 0 when it has none. Throws kube-apiserver's 500 for other text. */
 export function sentRevision(object: KubernetesObject): Revision {
   const text = object.metadata?.resourceVersion ?? '';
   const revision = parseRevision(text);
@@ -73,8 +73,8 @@ export function sentRevision(object: KubernetesObject): Revision {
 }
 
 /**
- * Throws 422 when there are errors, and tells the request's warnings. Undefined when that is done, which it is for all but large
- * objects. Source: errors.NewInvalid with the kind of the object.
+ * Throws 422 when there are errors, and sends the warnings. Returns undefined when it is done at once, as for all but
+ * large objects. Source: errors.NewInvalid with the kind of the object.
  */
 export function requireValid<T extends KubernetesObject>(
   parts: StoreParts<T>,
@@ -108,7 +108,7 @@ function invalid<T extends KubernetesObject>(
   return invalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
 }
 
-/** The admission that validates objects of this resource, if any does. */
+/** Returns the admission if it validates objects of this resource. */
 export function validatorOf<T extends KubernetesObject>(parts: StoreParts<T>): AdmissionControl | undefined {
   return parts.admission?.validates(parts.definition) === true ? parts.admission : undefined;
 }
@@ -140,7 +140,10 @@ export function admissionAttributes<T extends KubernetesObject>(
   };
 }
 
-/** Source: handlers.dedupOwnerReferencesAndAddWarning. `when` is "" or " after mutating admission happens". */
+/**
+ * Removes duplicate owner references with a warning. `when` is "" or " after mutating admission happens". Source:
+ * handlers.dedupOwnerReferencesAndAddWarning.
+ */
 export function dedupeOwners(object: KubernetesObject, context: RequestContext, when: string): void {
   const uids = dedupeOwnerReferences(metaOf(object));
   if (uids.length === 0) return;

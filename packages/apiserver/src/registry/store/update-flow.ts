@@ -51,7 +51,10 @@ import {
 const optimisticLockText =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-/** The last finalizer of an object that is being deleted was removed: it goes away instead of being written. */
+/**
+ * Thrown when the last finalizer of an object that is being deleted was removed: the object is deleted instead of
+ * written.
+ */
 class EmptiedFinalizers<T extends KubernetesObject> extends Error {
   readonly object: T;
   readonly revision: Revision;
@@ -63,7 +66,7 @@ class EmptiedFinalizers<T extends KubernetesObject> extends Error {
   }
 }
 
-/** One update, over all attempts of its compare-and-set loop. */
+/** One update with all attempts of its compare-and-set loop. */
 export class UpdateFlow<T extends KubernetesObject> {
   readonly #parts: StoreParts<T>;
   readonly #context: RequestContext;
@@ -119,7 +122,7 @@ export class UpdateFlow<T extends KubernetesObject> {
     this.#created = false;
     if (existing === undefined) {
       if (!this.#mayCreate) throw notFound(this.#parts.resource, this.#request.name);
-      // An object that is not there has neither uid nor version. Source: etcd3, which checks its zero object.
+      // A missing object has neither uid nor version. Source: etcd3, which checks its zero object.
       checkPreconditions(this.#key, this.#request.preconditions, {});
       this.#created = true;
       return this.#createInstead();
@@ -151,13 +154,13 @@ export class UpdateFlow<T extends KubernetesObject> {
     return isLarge ? runInTurns(copyInSlices(managedFields)) : deepCopy(managedFields);
   }
 
-  /** A subresource changes nothing that has to be reserved. Source: the status stores, which have no BeginUpdate. */
+  /** Updates of a subresource reserve nothing. Source: the status stores, which have no BeginUpdate. */
   async #reserve(next: T, old: DeepReadonly<T>): Promise<FinishReservation | undefined> {
     if (this.#subresource !== '') return undefined;
     return this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
   }
 
-  /** Fields tracked, then mutating admission, as the handlers' transformers do it. */
+  /** Tracks fields, then runs mutating admission, as the handlers' transformers do. */
   async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
     const { managedFields, admission } = this.#parts;
     if (this.#request.managedFields !== 'given') {
@@ -199,7 +202,9 @@ export class UpdateFlow<T extends KubernetesObject> {
     return admissionAttributes(this.#parts, { ...call, object, oldObject });
   }
 
-  /** An update is of a version: the one it names, or the present one where the kind allows to name none. */
+  /**
+   * Sets the version that is updated: the one in the object, or the present one if the kind allows that none is given.
+   */
   #takeVersion(next: T, present: Revision): void {
     const { resource } = this.#parts;
     const { name } = this.#request;
@@ -212,7 +217,10 @@ export class UpdateFlow<T extends KubernetesObject> {
     metaOf(next).resourceVersion = formatRevision(present);
   }
 
-  /** Undefined when the object is known to be valid. Source: rest.BeforeUpdate. */
+  /**
+   * Prepares and validates the object. Returns undefined when it is known to be valid at once. Source:
+   * rest.BeforeUpdate.
+   */
   #prepare(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
     const oldMeta = old.metadata ?? {};
     ensureNamespace(metaOf(next), requestNamespace(this.#parts, this.#context));
@@ -243,7 +251,10 @@ export class UpdateFlow<T extends KubernetesObject> {
     return this.#parts.definition.strategy.holdsDeletion?.(next as DeepReadonly<T>) !== true;
   }
 
-  /** The answer is the object of the request; one that is gone already is a success, too. No admission for the deletion. */
+  /**
+   * Deletes the object without admission and answers with the object of the request. If it is gone already, that is a
+   * success.
+   */
   async #deleteInstead({ object, revision }: EmptiedFinalizers<T>): Promise<UpdateAnswer<T>> {
     const uid = object.metadata?.uid;
     const preconditions: Preconditions = { ...(uid === undefined ? {} : { uid }), ...this.#request.preconditions };
@@ -283,13 +294,16 @@ export class UpdateFlow<T extends KubernetesObject> {
   }
 }
 
-/** Without a tracker a client's update neither sets nor drops managed fields. */
+/** Without a tracker, an update by a client neither sets nor drops managed fields. */
 function* keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): SlicedWork<void> {
   if (old?.managedFields === undefined) delete meta.managedFields;
   else meta.managedFields = (yield* copyInSlices(old.managedFields)) as ManagedFieldsEntry[];
 }
 
-/** Managed fields carry the time of the last change; a change of nothing else is none. Source: IgnoreManagedFieldsTimestampsTransformer. */
+/**
+ * True when only times in the managed fields differ, which does not count as a change. Source:
+ * IgnoreManagedFieldsTimestampsTransformer.
+ */
 function changesOnlyTimes<T extends KubernetesObject>(next: T, existing: T): boolean {
   const [nextMeta, meta] = [next.metadata ?? {}, existing.metadata ?? {}];
   const { managedFields: nextEntries = [] } = nextMeta;
@@ -302,7 +316,7 @@ function changesOnlyTimes<T extends KubernetesObject>(next: T, existing: T): boo
   );
 }
 
-/** {@link changesOnlyTimes} of objects of any size. */
+/** Does what {@link changesOnlyTimes} does, for objects of any size. */
 function* timesOnlyInSlices<T extends KubernetesObject>(next: T, existing: T): SlicedWork<boolean> {
   const [{ managedFields: nextEntries = [], ...nextMeta }, { managedFields: entries = [], ...meta }] = [
     next.metadata ?? {},

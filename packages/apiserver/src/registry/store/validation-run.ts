@@ -1,5 +1,5 @@
-// What is wrong with an object that is written, and what its writer is warned of: one function, called in the turn of the flow
-// (create-flow.ts, update-flow.ts), and for large objects in a thread (validation/validation-thread.ts).
+// Finds the errors of a written object and the warnings for its writer. Called in the turn of the flow (create-flow.ts,
+// update-flow.ts) and, for large objects, in a thread (validation/validation-thread.ts).
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';
 import type { RequestContext } from '../definition/request-context.ts';
@@ -16,19 +16,22 @@ import {
 
 export interface ValidationCall<T extends KubernetesObject> {
   readonly definition: ResourceDefinition<T>;
-  /** That of the endpoint. */
+  /** The endpoint's strategy. */
   readonly strategy: ResourceStrategy<T>;
   readonly context: RequestContext;
   readonly object: DeepReadonly<T>;
   /** Absent for a create. */
   readonly old?: DeepReadonly<T>;
-  /** False when the old object is known to be small as it is stored: its values need not be counted. Default true. */
+  /**
+   * False when the stored size shows that the old object is small, so that its values need not be counted. Default
+   * true.
+   */
   readonly isLarge?: boolean;
 }
 
 export interface Findings {
   readonly errors: readonly FieldError[];
-  /** None where there are errors. */
+  /** Empty when there are errors. */
   readonly warnings: Iterable<string>;
 }
 
@@ -47,7 +50,7 @@ export function findingsOf<T extends KubernetesObject>(call: ValidationCall<T>):
 function createErrors<T extends KubernetesObject>(call: ValidationCall<T>): readonly FieldError[] {
   const { definition, context, object } = call;
   const ofKind = definition.strategy.validateCreate(object, context);
-  // A kind that looks at no metadata is through with its rules before the generic ones come.
+  // A kind that does not check metadata reports its own errors before the generic checks run.
   if (definition.strategy.updateMetadata === 'none' && ofKind.length > 0) return ofKind;
   return [...validateObjectMeta(object.metadata ?? {}, metadataRules(definition)), ...ofKind];
 }
@@ -65,8 +68,8 @@ function updateErrors<T extends KubernetesObject>(
 }
 
 /**
- * Kubernetes checks metadata in its generic code and again in the kind's, so that most errors are told two to four
- * times in `causes` (once in the message). Source: rest.validateCommonFields and the kinds' ValidateUpdate.
+ * Kubernetes checks metadata in its generic code and again in the kind's, so most errors appear two to four times in
+ * `causes` (once in the message). Source: rest.validateCommonFields and the kinds' ValidateUpdate.
  */
 function metadataErrors<T extends KubernetesObject>(
   { definition, strategy }: ValidationCall<T>,

@@ -1,5 +1,5 @@
-// VirtualStore: the store of a resource that keeps nothing: what is created is answered, and that is all, as with reviews, or what is
-// read is found out right then. Installed in the catalog beside the stored ones.
+// VirtualStore: the store of a resource that keeps nothing. Its creates only compute an answer, as for reviews; its
+// reads are computed too. Installed in the catalog beside the stored ones.
 
 import type {
   DeepReadonly,
@@ -20,17 +20,17 @@ import type { AdmissionAttributes, AdmissionControl } from './admission-control.
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { selectionPredicate } from './selection.ts';
 
-/** What is created through it and what that is answered with, or what can be read. What is absent is refused with 405. */
+/** How creates are answered, or what can be read. Verbs without a function answer 405. */
 export interface VirtualRules<T extends KubernetesObject = UnstructuredObject> {
-  /** Throws StatusError for what the server does not even pass on to validating admission. */
+  /** Throws StatusError for objects that do not reach validating admission. */
   validate?(object: DeepReadonly<T>, context: RequestContext): void;
-  /** The answer: often the object itself with its status filled in, which may be done in place. */
+  /** Returns the answer: often the object itself with its status filled in, which may be done in place. */
   answer?(object: T, context: RequestContext): Promise<KubernetesObject> | KubernetesObject;
-  /** Of all that can be read, in the order of a list. */
+  /** Returns the names of all objects in the order of a list. */
   names?(): readonly string[];
-  /** Undefined when there is none of the name. */
+  /** Returns undefined when there is no object of that name. */
   read?(name: string): Promise<T | undefined>;
-  /** What its 404 calls it. Default: the resource. */
+  /** Resource that its 404 names. Default: the resource itself. */
   readonly notFoundAs?: string;
 }
 
@@ -84,7 +84,7 @@ export class VirtualStore implements ResourceStore {
     const predicate = selectionPredicate(this.#definition, request);
     const objects = await Promise.all(names().map((name) => read(name)));
     const items = objects.filter((object) => object !== undefined && matches(predicate, object));
-    // It is of no version, and never cut.
+    // Computed objects have no version, and their lists have one page.
     const resourceVersion = '' as ResourceVersion;
     return { resourceVersion, continue: '', items: items.map((object) => unstored(this.#definition, object ?? {})) };
   }

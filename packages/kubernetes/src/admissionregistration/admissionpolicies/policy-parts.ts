@@ -1,5 +1,5 @@
-// Parts of a validating admission policy: the kind of its parameters, variables, validations, audit annotations. What
-// expressions say is not looked at. Source: pkg/apis/admissionregistration/validation.
+// Parts of a validating admission policy: the kind of its parameters, variables, validations, audit annotations.
+// Expressions are not checked. Source: pkg/apis/admissionregistration/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';

@@ -1,4 +1,4 @@
-// Where a webhook is called: a URL or a service. Source: apiserver util/webhook/validation.go.
+// Checks where a webhook is called: a URL or a service. Source: apiserver util/webhook/validation.go.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -32,7 +32,7 @@ interface UrlParts {
   readonly fragment: string;
 }
 
-/** As Go's net/url takes a URL apart, which is no stricter than it has to be; a text says what is wrong. */
+/** Parses a URL as leniently as Go's net/url; returns a text that says what is wrong. */
 function parseUrl(text: string): UrlParts | string {
   const [beforeFragment, fragment] = cut(text, '#');
   if (beforeFragment.startsWith(':')) return 'missing protocol scheme';
@@ -54,7 +54,7 @@ function cut(text: string, separator: string): readonly [before: string, after: 
   return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)];
 }
 
-/** Kubernetes' own slip: what is missing is told under the other one's name. */
+/** Kubernetes reports the missing field under the other field's name; we keep its mistake. */
 function validateService(at: Field, { name, namespace, path = '', port = 0 }: DeepReadonly<ServiceReference>): void {
   at.child('name').present(namespace);
   at.child('namespace').present(name);

@@ -1,4 +1,5 @@
-// API services. Nothing is aggregated here: they are kept and answered, not acted on. Source: kube-aggregator apiregistration/validation.
+// API services. They are stored and returned, but nothing is aggregated. Source: kube-aggregator
+// apiregistration/validation.
 
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -17,7 +18,7 @@ export const apiServices = ({ clock }: Pick<BuiltinServer, 'clock'>): BuiltinKin
     if (spec?.service !== undefined) spec.service.port ??= 443;
   },
   prepareForCreate: (object) => {
-    // Nobody has to look whether this server is there.
+    // A local service is always available, so its condition is set here.
     if (object.spec?.service === undefined) object.status = { conditions: [localCondition(formatTime(clock.now()))] };
   },
   validate,
@@ -33,7 +34,7 @@ export const apiServices = ({ clock }: Pick<BuiltinServer, 'clock'>): BuiltinKin
 function validate(root: Field, { metadata, spec }: DeepReadonly<APIService>): void {
   const at = root.child('spec');
   const { group = '', version = '' } = spec ?? {};
-  // What a name is made from has to be the name, too.
+  // The name must be derived from the spec; generateName is checked in the same way.
   for (const name of ['generateName', 'name'] as const)
     validateName(root.child('metadata', name), metadata?.[name] ?? '', `${version}.${group}`);
   if (group === '' && version !== 'v1')
@@ -62,7 +63,7 @@ function localCondition(lastTransitionTime: string): APIServiceCondition {
 
 const priorities = { groupPriorityMinimum: 20_000, versionPriority: 1000 } as const;
 
-/** A name that could not stand in a path, or is not there, is told by the generic rules alone. */
+/** The generic rules alone report a name that is missing or cannot be in a path. */
 function validateName(at: Field, name: string, required: string): void {
   if (name !== '' && pathSegmentErrors(name).length === 0 && name !== required)
     at.invalid(name, `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(required)}`);
@@ -70,7 +71,7 @@ function validateName(at: Field, name: string, required: string): void {
 
 type Spec = DeepReadonly<NonNullable<APIService['spec']>>;
 
-/** Served by this server itself. */
+/** Checks a service that this server itself serves. */
 function validateLocal(at: Field, { caBundle = '', insecureSkipTLSVerify }: Partial<Spec>): void {
   const bytes = Buffer.byteLength(caBundle, 'base64');
   if (bytes > 0) at.child('caBundle').invalid(`${bytes} bytes`, 'local APIServices may not have a caBundle');

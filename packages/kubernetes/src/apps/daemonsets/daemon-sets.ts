@@ -15,7 +15,7 @@ import {
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { goLabelSelector, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 
-/** The removed field spec.templateGeneration lives on as an annotation. */
+/** The removed field spec.templateGeneration is kept as an annotation. */
 const templateGeneration = 'deprecated.daemonset.template.generation';
 
 export const daemonSets: BuiltinKind<DaemonSet> = {
@@ -23,7 +23,7 @@ export const daemonSets: BuiltinKind<DaemonSet> = {
   warnings: (next, old) => templateWarnings('spec.template', next.spec?.template, { next, old }),
   setDefaults: (object) => {
     const { spec } = object;
-    // As the conversion leaves it: whoever sends a daemon set without it owns it all the same.
+    // Go's conversion leaves it there, so even a client that sends a daemon set without it owns it.
     if (object.metadata?.annotations?.[templateGeneration] === undefined) setTemplateGeneration(object, '0');
     if (spec === undefined) return;
     setPodTemplateDefaults(spec.template);

@@ -1,5 +1,6 @@
-// POST deployments/{name}/rollback of extensions/v1beta1: notes down on the deployment that its controller is to roll it back.
-// Historic: clients of today set the template themselves. Source: pkg/registry/apps/deployment/storage RollbackREST.
+// POST deployments/{name}/rollback of extensions/v1beta1 records on the deployment that its controller shall roll it
+// back. Historic: today's clients set the template themselves. Source: pkg/registry/apps/deployment/storage
+// RollbackREST.
 
 import type { UnstructuredObject } from '@kapstan/api';
 import { badRequest, invalid } from '@kapstan/api/errors';
@@ -9,7 +10,7 @@ import type { ObjectSubresource, SchemaNode } from '@kapstan/apiserver/internal'
 import { annotationErrors, collectFieldErrors, metaOf } from '@kapstan/apiserver/internal';
 import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';
 
-/** Where deployment controllers look for the revision. Source: apps/v1 DeprecatedRollbackTo. */
+/** Annotation in which deployment controllers find the revision. Source: apps/v1 DeprecatedRollbackTo. */
 const rollbackAnnotation = 'deprecated.deployment.rollback.to';
 
 const text: SchemaNode = { type: 'string' };
@@ -33,7 +34,7 @@ const schema: SchemaNode = {
   ]),
 };
 
-/** deployments of extensions/v1beta1 with that one subresource, on the deployments of apps/v1. */
+/** Returns deployments of extensions/v1beta1, with only that subresource, on the deployments of apps/v1. */
 export function deploymentRollbacks({ definition, store }: ServedResource): ServedResource {
   const { storageVersionHash: _hash, discoveryPlace: _place, ...rest } = definition;
   return {
@@ -51,7 +52,8 @@ export function deploymentRollbacks({ definition, store }: ServedResource): Serv
 }
 
 function rollbackSubresource(strategy: ResourceStrategy): ObjectSubresource<UnstructuredObject> {
-  // The note is no change of what is wanted: no generation, no rules of deployments, no owner of its field.
+  // The record does not change the desired state: the generation stays, deployments' rules do not run and nobody owns
+  // the field.
   const noting = {
     ...{ ...strategy, prepareForUpdate: () => undefined, prepareForUpdateInSlices: undefined },
     validateUpdate: () => [],
@@ -88,7 +90,7 @@ function rollbackSubresource(strategy: ResourceStrategy): ObjectSubresource<Unst
 
 interface Rollback {
   readonly annotations: Readonly<Record<string, string>>;
-  /** Digits; "0" = the last one before the present. */
+  /** Digits; "0" = the previous revision. */
   readonly revision: string;
 }
 

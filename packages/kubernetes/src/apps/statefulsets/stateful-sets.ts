@@ -28,7 +28,7 @@ export const statefulSets: BuiltinKind<StatefulSet> = {
     ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
     ...templateWarnings('spec.template', next.spec?.template, { next, old }),
     ...(next.spec?.volumeClaimTemplates ?? []).flatMap(({ spec }, index) =>
-      // As Kubernetes shows the place.
+      // Kubernetes shows the path so.
       claimSpecWarnings(spec, `spec.volumeClaimTemplates[${index}]${old === undefined ? '' : '.Spec'}`),
     ),
     ...((next.spec?.revisionHistoryLimit ?? 0) < 0 ? [keepsAll] : []),
@@ -40,7 +40,7 @@ export const statefulSets: BuiltinKind<StatefulSet> = {
   validate: (root, { spec }, old) => {
     const at = root.child('spec');
     validatePolicies(at, spec ?? {});
-    // What cannot change is not looked at again.
+    // Fields that cannot change are not checked again.
     if (old === undefined) validateFixed(at, spec ?? {});
     at.child('replicas').nonNegative(spec?.replicas);
     at.child('minReadySeconds').nonNegative(spec?.minReadySeconds);
@@ -109,7 +109,7 @@ function validateFixed(at: Field, spec: ReadonlySpec): void {
   if (spec.serviceName) at.child('serviceName').invalidAll(spec.serviceName, dnsLabelErrors(spec.serviceName));
 }
 
-/** The pods have a volume of each claim, and names of their own. */
+/** The pods have a volume for each claim. */
 function withClaims(spec: ReadonlySpec): ReadonlySpec {
   const { template, volumeClaimTemplates: claims = [] } = spec;
   if (template?.spec === undefined) return spec;

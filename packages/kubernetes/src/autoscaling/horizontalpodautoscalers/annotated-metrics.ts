@@ -1,5 +1,5 @@
-// What autoscaling/v1 has no fields for, in the forms that its annotations hold: metrics as v1 spells them, behaviour under
-// the names of Go's fields. conversion.ts puts them there. Source: pkg/apis/autoscaling/v1/conversion.go.
+// Converts what autoscaling/v1 has no fields for to the forms in its annotations: metrics as v1 spells them, behaviour
+// with the names of Go's fields. conversion.ts puts them there. Source: pkg/apis/autoscaling/v1/conversion.go.
 import { isJsonObject } from '@kapstan/api/internal';
 
 type Fields = Record<string, unknown>;
@@ -9,12 +9,12 @@ type Side = 'target' | 'current';
 const kinds = ['object', 'pods', 'resource', 'containerResource', 'external'] as const;
 type Kind = (typeof kinds)[number];
 
-/** A metric of v2, or its status, as v1 spells it. */
+/** Returns a metric of v2, or its status, as v1 spells it. */
 export function toAnnotatedMetric(side: Side, metric: Fields): Fields {
   return withSources(metric, (kind, source) => annotated(side, kind, source));
 }
 
-/** The inverse. */
+/** Does the inverse of {@link toAnnotatedMetric}. */
 export function fromAnnotatedMetric(side: Side, metric: Fields): Fields {
   return withSources(metric, (kind, source) => unannotated(side, kind, source));
 }
@@ -32,7 +32,7 @@ function withSources(metric: Fields, convert: (kind: Kind, source: Fields) => Fi
 function annotated(side: Side, kind: Kind, source: Fields): Fields {
   const { value, averageValue, averageUtilization } = fieldsOf(source[side]);
   const { name, selector } = fieldsOf(source.metric);
-  // These are no pointers in Go.
+  // These are no pointers in Go, so they always have a value.
   const always = (quantity: unknown): unknown => quantity ?? '0';
   switch (kind) {
     case 'object': {
@@ -81,13 +81,13 @@ function amountsOf(side: Side, kind: Kind, amounts: Amounts): Fields {
   const { value, averageValue, averageUtilization } = amounts;
   if (side === 'current') return { ...amounts };
   if (averageUtilization !== undefined) return { type: 'Utilization', ...amounts };
-  // v1 cannot leave the value of an object's metric out: nought beside an average is none.
+  // v1 cannot omit the value of an object's metric: zero beside an average means none.
   if (kind === 'object' && averageValue !== undefined)
     return { type: 'AverageValue', value: value === '0' ? undefined : value, averageValue };
   return { type: value === undefined ? 'AverageValue' : 'Value', value, averageValue };
 }
 
-/** Absent = null, as Go writes pointers without tags. */
+/** Absent members become null, as Go writes pointers without tags. */
 export function toAnnotatedBehavior(behavior: Fields): Fields {
   return { ScaleUp: annotatedRules(behavior.scaleUp), ScaleDown: annotatedRules(behavior.scaleDown) };
 }
@@ -108,7 +108,7 @@ function annotatedPolicy(policy: unknown): Fields {
   return { Type: type, Value: value, PeriodSeconds: periodSeconds };
 }
 
-/** Go reads names in any case, so what older servers wrote is understood too. Nulls go. */
+/** Go reads names in any case, so values of older servers are understood too. Nulls are dropped. */
 export function fromAnnotatedBehavior(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromAnnotatedBehavior);
   if (!isJsonObject(value)) return value;

@@ -1,4 +1,4 @@
-// Between autoscaling/v2, the stored form, and v1, which keeps what it has no fields for in annotations.
+// Converts between autoscaling/v2, the stored form, and v1, which keeps what it has no fields for in annotations.
 // Source: pkg/apis/autoscaling/v1/conversion.go.
 
 import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
@@ -34,7 +34,7 @@ export function fromAutoscalerV2(stored: DeepReadonly<UnstructuredObject>): Unst
   const others = spec?.metrics?.filter((metric) => !isCpu(metric));
   const kept = {
     [annotations.metrics]: textOf(others?.map((metric) => toAnnotatedMetric('target', { ...metric }))),
-    // With that of the CPU, whose plain value has no field of its own.
+    // Includes the CPU metric, whose plain value has no field of its own.
     [annotations.currentMetrics]: textOf(
       status?.currentMetrics?.map((metric) => toAnnotatedMetric('current', { ...metric })),
     ),
@@ -121,7 +121,7 @@ function listOf(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** An annotation that somebody broke is left out. */
+/** A malformed annotation is ignored. */
 function parsed(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {

@@ -15,7 +15,7 @@ import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
 import { validateMetrics } from './metric-validation.ts';
 import { type AllowedVersions, validateTarget } from './target-validation.ts';
 
-/** Until Kubernetes 1.23 the first version was the one that is stored. */
+/** Kubernetes stored v1 before 1.23. */
 const upgrades = new Map([['autoscaling/v1', toAutoscalerV2]]);
 
 export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
@@ -48,7 +48,7 @@ export const autoscalersV1: BuiltinKind<HorizontalPodAutoscalerV1> = {
     if (object.spec === undefined) return;
     object.spec.minReplicas ??= 1;
     object.spec.targetCPUUtilizationPercentage ??= 80;
-    // What the stored form cannot hold is gone before anyone sees it: annotations that somebody broke.
+    // Malformed annotations, which the stored form cannot hold, are dropped before anyone sees them.
     Object.assign(object, fromAutoscalerV2(toAutoscalerV2(object as never)));
   },
   validate: (root, object, old) => {
@@ -107,7 +107,7 @@ function validateSpec(at: Field, spec: ReadonlySpec | undefined, old: ReadonlySp
   }
 }
 
-/** A version that was taken stays; of the core group only replication controllers can be scaled. */
+/** A version accepted earlier stays valid. In the core group only replication controllers can be scaled. */
 function targetVersions(spec: ReadonlySpec | undefined, old: ReadonlySpec | undefined): AllowedVersions {
   const [next, before] = [spec?.scaleTargetRef, old?.scaleTargetRef];
   if (old !== undefined && before?.apiVersion === next?.apiVersion && before?.kind === next?.kind) return 'any';

@@ -9,7 +9,7 @@ import { type AllowedVersions, validateTarget as validateObjectReference, versio
 
 type Metric = DeepReadonly<MetricSpec>;
 
-/** Type → member that holds its source, in the order in which Kubernetes looks at them. */
+/** The member with the source of each type, in the order in which Kubernetes checks them. */
 const memberOf: ReadonlyMap<string, Exclude<keyof MetricSpec, 'type'>> = new Map([
   ['Object', 'object'],
   ['External', 'external'],
@@ -38,7 +38,7 @@ function validateMetric(at: Field, metric: Metric, versions: AllowedVersions): v
   const type = metric.type ?? '';
   const expected = memberOf.get(type);
   if (type === '') at.child('type').required('must specify a metric source type');
-  // Kubernetes tells an unknown type twice: where it is read and where its source is looked for.
+  // Kubernetes reports an unknown type twice: where it is read and where its source is looked up.
   if (expected === undefined) for (const _ of ['read', 'looked for']) at.child('type').notSupported(type, types);
   const present = [...memberOf.values()].filter((member) => metric[member] !== undefined);
   const [first] = present;
@@ -104,7 +104,7 @@ function validateTarget(at: Field, target: DeepReadonly<MetricTarget>, member: M
 
 type Amount = 'value' | 'averageValue' | 'averageUtilization';
 
-/** What a target of a source may be given as; one of two, or both where they do not say the same. */
+/** Checks the forms that a source's target may have: one of two, or both if they do not mean the same. */
 function validateChoice(at: Field, target: DeepReadonly<MetricTarget>, member: Member): void {
   const has = (name: Amount): boolean => target[name] !== undefined;
   const either = (name: Amount, what: string): void => at.child(name).required(`must set either ${what}`);

@@ -1,5 +1,5 @@
-// References of autoscalers: to what they scale and to what a metric is about.
-// Source: pkg/apis/autoscaling/validation ValidateCrossVersionObjectReference.
+// Validates references of autoscalers to the object that they scale and to the object of a metric. Source:
+// pkg/apis/autoscaling/validation ValidateCrossVersionObjectReference.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { pathSegmentErrors } from '@kapstan/apiserver/internal';

@@ -10,10 +10,10 @@ import { validateJobSpec } from '../job-spec.ts';
 import { jobSpecWarnings } from '../job-warnings.ts';
 import { cronScheduleError } from './cron-schedule.ts';
 
-/** Jobs get the name and eleven more characters, and must stay a label. */
+/** Longest name: jobs get it with eleven more characters, and theirs must be a valid label. */
 const maxNameLength = 52;
 
-// The path is Kubernetes' own slip.
+// The path is wrong in Kubernetes, too.
 const zoneWarning =
   'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details';
 
@@ -66,11 +66,11 @@ function validateSchedule(at: Field, spec: ReadonlySpec, old: ReadonlySpec): voi
   if (spec?.timeZone !== undefined && spec.timeZone !== old?.timeZone)
     validateTimeZone(at.child('timeZone'), spec.timeZone);
   if (schedule === '') return place.required();
-  // A zone before the schedule is a matter of its own.
+  // A time zone before the schedule is checked separately.
   const error = cronScheduleError(schedule.replace(/^(CRON_)?TZ=\S* /, ''));
   if (error !== undefined) place.invalid(schedule, error);
   if (!schedule.includes('TZ')) return;
-  // Only those that had it from before the field may keep it.
+  // Only cron jobs that had it before the field existed may keep it.
   if (old?.schedule.includes('TZ') !== true)
     place.invalid(schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead');
   else if (spec?.timeZone !== undefined)
@@ -89,7 +89,7 @@ function validateTimeZone(at: Field, zone: string): void {
 }
 
 function isKnownZone(zone: string): boolean {
-  // Offsets are no names of zones.
+  // Offsets are not names of zones.
   if (/^[+-]?\d/.test(zone)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone });

@@ -1,4 +1,4 @@
-// Schedules of cron jobs: five fields, or "@every 1h" and its like. Source: robfig/cron ParseStandard.
+// Parses schedules of cron jobs: five fields, or "@every 1h" and the like. Source: robfig/cron ParseStandard.
 
 interface Bounds {
   readonly min: number;
@@ -17,7 +17,7 @@ const fields: readonly Bounds[] = [
 ];
 const descriptors = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
-/** What is wrong with a schedule, in the words of the parser; undefined = nothing. */
+/** Returns what is wrong with a schedule, in the parser's words; undefined = nothing. */
 export function cronScheduleError(schedule: string): string | undefined {
   if (schedule === '') return 'empty spec string';
   if (schedule.startsWith('@')) return descriptorError(schedule);
@@ -42,7 +42,7 @@ function descriptorError(schedule: string): string | undefined {
   return `failed to parse duration ${schedule}: time: invalid duration ${JSON.stringify(duration)}`;
 }
 
-/** One of "*", "?", "n", "n-m", "any/step". Source: getRange. */
+/** Checks one of "*", "?", "n", "n-m", "any/step". Source: getRange. */
 function rangeError(expression: string, bounds: Bounds): string | undefined {
   const [range = '', step, ...moreSteps] = expression.split('/');
   const [low = '', high, ...moreEnds] = range.split('-');
@@ -73,7 +73,7 @@ function endsError(
   return start > end ? `beginning of range (${start}) beyond end of range (${end}): ${expression}` : undefined;
 }
 
-/** A number or a name; a text is what is wrong with it. */
+/** Returns the value of a number or name, or a text that says what is wrong. */
 function numberOf(text: string, bounds?: Bounds): number | string {
   const named = bounds?.names?.indexOf(text.toLowerCase()) ?? -1;
   if (named >= 0) return named + (bounds?.min ?? 0);

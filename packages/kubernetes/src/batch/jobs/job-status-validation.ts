@@ -1,5 +1,6 @@
-// What the status of a job may say, and what it may say next. Source: pkg/apis/batch/validation validateJobStatus,
-// ValidateJobStatusUpdate, and pkg/registry/batch/job getStatusValidationOptions: a rule counts when its fields changed.
+// Rules for the status of a job and its changes. A rule applies only when its fields have changed. Source:
+// pkg/apis/batch/validation validateJobStatus, ValidateJobStatusUpdate, and pkg/registry/batch/job
+// getStatusValidationOptions.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -9,7 +10,7 @@ import { commonIndex, countIndexes } from '../index-list.ts';
 type ReadonlyJob = DeepReadonly<Job>;
 type Status = NonNullable<ReadonlyJob['status']>;
 
-/** A condition of this type is there and True. */
+/** True when the job has a condition of this type that is True. */
 export function isTrue(job: ReadonlyJob, type: string): boolean {
   return job.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true;
 }
@@ -20,9 +21,9 @@ interface Change {
   readonly old: ReadonlyJob;
   readonly status: Status;
   readonly before: Status;
-  /** The member differs. */
+  /** Returns whether one of the members differs. */
   changed(...names: readonly (keyof Status)[]): boolean;
-  /** The condition of this type became true or stopped to be. */
+  /** Returns whether a condition of these types became or ceased to be true. */
   turned(...types: readonly string[]): boolean;
 }
 
@@ -129,7 +130,7 @@ function validateCompletionTime(at: Field, { next, status, before, changed, turn
 
 const isFinished = (job: ReadonlyJob): boolean => isTrue(job, 'Complete') || isTrue(job, 'Failed');
 
-/** A job that is over has no pods that count. */
+/** A finished job has no active pods. */
 function validateFinished(at: Field, { next, old, status, changed }: Change): void {
   if (!isFinished(next)) return;
   const isNew = !isFinished(old);
@@ -177,7 +178,7 @@ function validateFailed(at: Field, text: string, { next }: Change): void {
   if (typeof count === 'string') at.invalid(text, `error parsing failedIndexes: ${count}`);
 }
 
-/** Counters go one way. */
+/** Counters never decrease. */
 function validateProgress(at: Field, { next, status, before, changed }: Change): void {
   const { ready, active = 0, failed = 0, succeeded = 0 } = status;
   if (changed('ready', 'active') && ready !== undefined && ready > active)

@@ -58,14 +58,14 @@ export const jobs: BuiltinKind<Job> = {
   fields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
 };
 
-/** A job without labels has those of its pods. Kubernetes defaults them when it reads the job back, after the validation. */
+/** A job without labels gets those of its pods. Kubernetes sets them when it reads the job back, after validation. */
 function takePodLabels(job: Job): void {
   const labels = job.spec?.template.metadata?.labels;
   if (labels === undefined || Object.keys(job.metadata?.labels ?? {}).length > 0) return;
   job.metadata = { ...job.metadata, labels: { ...labels } };
 }
 
-/** Labels that tie the pods to this job alone. Source: generateSelector. */
+/** Adds labels that tie the pods to this job alone. Source: generateSelector. */
 function generateSelector(job: Job): void {
   const spec = job.spec;
   if (spec === undefined) return;
@@ -73,12 +73,12 @@ function generateSelector(job: Job): void {
   const name = job.metadata?.name ?? '';
   const labels = { [uidLabel]: uid, [nameLabel]: name, 'controller-uid': uid, 'job-name': name };
   const metadata = spec.template.metadata ?? {};
-  // What the client wrote stays, for the validation to judge.
+  // The client's labels stay, for validation to judge.
   spec.template.metadata = { ...metadata, labels: { ...labels, ...metadata.labels } };
   spec.selector = { ...spec.selector, matchLabels: { [uidLabel]: uid, ...spec.selector?.matchLabels } };
 }
 
-/** What a job must be besides its spec. Source: ValidateJob. */
+/** Checks a job besides its spec. Source: ValidateJob. */
 function validateMade(root: Field, job: DeepReadonly<Job>): void {
   validateGenerated(root.child('spec'), job);
   const { completions, completionMode } = job.spec ?? {};
@@ -134,7 +134,10 @@ function validateCompletions(at: Field, { spec: next }: DeepReadonly<Job>, { spe
   at.invalid(next.completions, 'can only be modified in tandem with spec.parallelism');
 }
 
-/** A suspended job without pods may be given other places and amounts. Source: shouldAllowMutablePodTemplate, validatePodTemplateUpdate. */
+/**
+ * A suspended job without pods may get other nodes and amounts. Source: shouldAllowMutablePodTemplate,
+ * validatePodTemplateUpdate.
+ */
 function validateTemplateChange(at: Field, next: DeepReadonly<Job>, old: DeepReadonly<Job>): void {
   const isSuspended = old.spec?.suspend === true;
   const wasStopped = old.status?.startTime === undefined || isTrue(old, 'Suspended');
@@ -147,7 +150,7 @@ function validateTemplateChange(at: Field, next: DeepReadonly<Job>, old: DeepRea
 
 type ReadonlyPod = DeepReadonly<PodSpec> | undefined;
 
-/** The old pod with what may change taken from the new one. */
+/** Returns the old pod with the changeable fields taken from the new one. */
 function withChangeable(old: ReadonlyPod, next: ReadonlyPod): ReadonlyPod {
   if (old === undefined || next === undefined) return old;
   const { nodeSelector: _selector, tolerations: _tolerations, schedulingGates: _gates, affinity, ...rest } = old;

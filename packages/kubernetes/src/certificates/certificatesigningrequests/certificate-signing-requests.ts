@@ -1,5 +1,5 @@
-// Requests for certificates. Who asks is what the server knows, never what the request says: signers rely on it.
-// Source: pkg/registry/certificates/certificates.
+// Certificate signing requests. The server itself records the requester, because signers rely on it. Source:
+// pkg/registry/certificates/certificates.
 import { type DeepReadonly, deepCopy, formatTime } from '@kapstan/api';
 import type { Field, StrategySubresource } from '@kapstan/apiserver/internal';
 import { subresourceStrategy } from '@kapstan/apiserver/internal';
@@ -46,7 +46,7 @@ export function certificateSigningRequests(server: Server): BuiltinKind<Request>
   };
 }
 
-/** /approval: the conditions alone. */
+/** /approval changes only the conditions. */
 function approvalSubresource(server: Server): StrategySubresource<Request> {
   const strategy = subresourceStrategy<Request>(kindFactsOf(id), {
     prepare: (next, old) => {
@@ -86,7 +86,7 @@ function keepSpec(next: Request, old: DeepReadonly<Request>): void {
   next.spec = deepCopy(old.spec) as Request['spec'];
 }
 
-/** Who signs does not decide: as long as there are as many, Approved and Denied stay as they were. */
+/** A signer does not approve: as long as their number is the same, Approved and Denied stay as they were. */
 function keepWords(next: Request, old: DeepReadonly<Request>): void {
   for (const word of ['Approved', 'Denied']) {
     const before = (old.status?.conditions ?? []).filter(({ type }) => type === word);

@@ -1,24 +1,24 @@
-// The values of a DER text, as far as a request for a certificate needs them. Read by signed-request.ts and request-subject.ts.
+// Reads the values of DER as far as certificate requests need it. Used by signed-request.ts and request-subject.ts.
 // Source: encoding/asn1 of Go.
 
 export interface DerValue {
   readonly tag: number;
   readonly content: Buffer;
-  /** With tag and length. */
+  /** The bytes with tag and length. */
   readonly whole: Buffer;
 }
 
 export const sequence = 0x30;
 export const objectId = 0x06;
 
-/** What is in a value that must be there and of that kind. Throws TypeError. */
+/** Returns the content of a value that must be there and have that tag. Throws TypeError. */
 export function contentOf(value: DerValue | undefined, tag: number): Buffer {
   if (value === undefined) throw new TypeError('sequence truncated');
   if (value.tag !== tag) throw new TypeError("tags don't match");
   return value.content;
 }
 
-/** The values that stand one after the other. Throws TypeError. */
+/** Returns values that follow each other. Throws TypeError. */
 export function readAll(bytes: Buffer): readonly DerValue[] {
   const values: DerValue[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -1,5 +1,5 @@
-// The blocks of a PEM text, exactly as Go's encoding/pem (1.26) finds them: who signs reads the text with that, and must not find
-// another request in it than the one that was admitted. In one pass, as the text is a client's: no part of it is looked through twice.
+// Finds the blocks of a PEM text exactly as Go's encoding/pem (1.26) does: signers use that, and must not find another
+// request in the text than the one admitted. It works in one pass, because clients write the text.
 
 export interface PemBlock {
   /** "CERTIFICATE REQUEST" */
@@ -10,7 +10,7 @@ export interface PemBlock {
 
 interface Place {
   readonly at: number;
-  /** Of the line's end before the END line. */
+  /** Index of the end of the line before the END line. */
   readonly endAt: number;
 }
 
@@ -18,13 +18,13 @@ const begin = '-----BEGIN ';
 const end = '\n-----END ';
 const dashes = '-----';
 
-/** Of a text of bytes (latin1). What is malformed is passed over. */
+/** Finds blocks in a text of bytes (latin1). Malformed ones are skipped. */
 export function pemBlocks(text: string): readonly PemBlock[] {
   const blocks: PemBlock[] = [];
   let at = 0;
   for (let endAt = text.indexOf(end); endAt >= 0; endAt = text.indexOf(end, at)) {
     const place = contentPlace(text, { at, endAt });
-    // Headers that take the END line in as well end the search.
+    // Headers that include the END line end the search, too.
     if (place !== undefined && place.at > endAt + 1) break;
     const block = place === undefined ? undefined : blockAt(text, place);
     if (block !== undefined) blocks.push(block);
@@ -38,7 +38,7 @@ interface ContentPlace extends Place {
   readonly hasHeaders: boolean;
 }
 
-/** Where the content starts that belongs to the last BEGIN line before the END line. */
+/** Returns where the content after the last BEGIN line before this END line starts. */
 function contentPlace(text: string, { at, endAt }: Place): ContentPlace | undefined {
   const offset = text.slice(at, endAt).lastIndexOf(begin);
   const beginAt = at + offset;
@@ -60,12 +60,12 @@ function blockAt(text: string, { at, endAt, type, hasHeaders }: ContentPlace): P
   const trailerAt = endAt + end.length;
   if (!text.startsWith(trailer, trailerAt) || lineAt(text, trailerAt + trailer.length).line !== '') return undefined;
   const content = text.slice(at, Math.max(at, endAt)).replaceAll(/[ \t\r\n]/g, '');
-  // Node takes what is no base64 as well.
+  // Node would also accept text that is no base64.
   if (content.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(content)) return undefined;
   return { type, hasHeaders, der: Buffer.from(content, 'base64') };
 }
 
-/** Without the blanks at its end; a carriage return is one of them only before a line feed. */
+/** Returns a line without blanks at its end; a carriage return counts as one only before a line feed. */
 function lineAt(text: string, at: number): { readonly line: string; readonly next: number } {
   const feed = text.indexOf('\n', at);
   const next = feed < 0 ? text.length : feed + 1;

@@ -1,16 +1,16 @@
-// For whom a PKCS#10 request asks: the organizations, which become a user's groups. Read by admission.
-// Source: crypto/x509 ParseCertificateRequest, crypto/x509/pkix FillFromRDNSequence of Go.
+// Reads the organizations from a PKCS#10 request, which become a user's groups. Used by admission. Source: crypto/x509
+// ParseCertificateRequest, crypto/x509/pkix FillFromRDNSequence of Go.
 import { contentOf, type DerValue, objectId, readAll, sequence } from './der-values.ts';
 import { pemBlocks } from './pem-blocks.ts';
 
 const set = 0x31;
-/** 2.5.4.10 */
+/** Object identifier 2.5.4.10. */
 const organization = '55040a';
 const bmpString = 0x1e;
-/** UTF8String, NumericString, PrintableString, T61String, IA5String. */
+/** Tags of UTF8String, NumericString, PrintableString, T61String, IA5String. */
 const otherStrings: ReadonlySet<number> = new Set([0x0c, 0x12, 0x13, 0x14, 0x16]);
 
-/** Of the request in `spec.request`, which is base64 of PEM. Throws TypeError when it is none. */
+/** Reads a `spec.request`, which is base64 of PEM. Throws TypeError when it is malformed. */
 export function requestedOrganizations(request: string): readonly string[] {
   const [first] = pemBlocks(Buffer.from(request, 'base64').toString('latin1'));
   if (first?.type !== 'CERTIFICATE REQUEST') throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
@@ -24,12 +24,12 @@ export function requestedOrganizations(request: string): readonly string[] {
   });
 }
 
-/** None where it is no text. */
+/** Returns nothing for a value that is no text. */
 function textOf(value: DerValue | undefined): string[] {
   if (value === undefined) return [];
   if (otherStrings.has(value.tag)) return [value.content.toString('utf8')];
   if (value.tag !== bmpString) return [];
-  // Two bytes a letter, the higher first; a last zero is no letter.
+  // Each letter has two bytes, the higher first; a final zero is no letter.
   const letters = Buffer.from(value.content.subarray(0, value.content.length & ~1)).swap16();
   return [letters.toString('utf16le').replace(/\0$/, '')];
 }

@@ -1,4 +1,5 @@
-// What a request for a certificate may ask for. Source: pkg/apis/certificates/validation, names.go ValidateSignerName.
+// Rules for what a certificate request may ask for. Source: pkg/apis/certificates/validation, names.go
+// ValidateSignerName.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -8,7 +9,7 @@ import { requestFault } from './signed-request.ts';
 
 type Request = DeepReadonly<CertificateSigningRequest>;
 
-/** Sorted, as they are told. */
+/** Sorted, as errors list them. */
 const knownUsages: readonly string[] = [
   'any',
   'cert sign',
@@ -38,7 +39,7 @@ const knownUsages: readonly string[] = [
 const legacySigner = 'kubernetes.io/legacy-unknown';
 const shortestSeconds = 600;
 
-/** What an object that is stored has wrong already, it may keep. */
+/** A stored object may keep its faults. */
 export function validateRequest(at: Field, { spec }: Request, old: Request | undefined): void {
   const fault = requestFault(spec.request ?? '');
   if (fault !== undefined) at.child('request').invalid(spec.request ?? '', fault);

@@ -1,5 +1,6 @@
-// Whether a PKCS#10 request is one, and signed by the key that it is for. By hand, because what validates is synchronous and the
-// X.509 library checks signatures in promises only. Source: crypto/x509 ParseCertificateRequest and CheckSignature of Go.
+// Checks that a PKCS#10 request is well formed and signed by its own key. Written by hand, because validation is
+// synchronous and the X.509 library checks signatures only in promises. Source: crypto/x509 ParseCertificateRequest and
+// CheckSignature of Go.
 import { createPublicKey, verify } from 'node:crypto';
 import { contentOf, type DerValue, objectId, readAll, sequence } from './der-values.ts';
 import { pemBlocks } from './pem-blocks.ts';
@@ -7,7 +8,7 @@ import { pemBlocks } from './pem-blocks.ts';
 const bitString = 0x03;
 
 interface Algorithm {
-  /** Undefined: the key says it. */
+  /** Undefined = the key decides. */
   readonly hash: string | undefined;
   readonly failure: string;
 }
@@ -15,7 +16,7 @@ interface Algorithm {
 const rsaFailure = 'crypto/rsa: verification error';
 const ecdsaFailure = 'x509: ECDSA verification failure';
 
-/** By the bytes of their object identifiers. */
+/** Algorithms by the bytes of their object identifiers. */
 const algorithms: ReadonlyMap<string, Algorithm> = new Map([
   ['2a864886f70d01010b', { hash: 'sha256', failure: rsaFailure }],
   ['2a864886f70d01010c', { hash: 'sha384', failure: rsaFailure }],
@@ -26,7 +27,7 @@ const algorithms: ReadonlyMap<string, Algorithm> = new Map([
   ['2b6570', { hash: undefined, failure: 'x509: Ed25519 verification failure' }],
 ]);
 
-/** What is wrong with the request in `spec.request`, which is base64 of PEM; undefined = nothing. */
+/** Returns what is wrong with a `spec.request`, which is base64 of PEM; undefined = nothing. */
 export function requestFault(request: string): string | undefined {
   const [first] = pemBlocks(Buffer.from(request, 'base64').toString('latin1'));
   if (first?.type !== 'CERTIFICATE REQUEST') return 'PEM block type must be CERTIFICATE REQUEST';
@@ -46,7 +47,7 @@ function signatureFault(der: Buffer): string | undefined {
   const known = algorithms.get(contentOf(id, objectId).toString('hex'));
   if (known === undefined) return 'x509: cannot verify signature: algorithm unimplemented';
   const publicKey = createPublicKey({ key: contentIn(key), format: 'der', type: 'spki' });
-  // The first byte tells how many bits of the last are unused: none.
+  // The first byte is the number of unused bits in the last one, which is zero.
   const bytes = contentOf(signature, bitString).subarray(1);
   return verify(known.hash, contentIn(signed), publicKey, bytes) ? undefined : known.failure;
 }

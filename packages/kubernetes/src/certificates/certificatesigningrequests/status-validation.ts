@@ -1,5 +1,5 @@
-// What may be in the status of a request for a certificate, and who may change which part of it: those who approve the word
-// about it, those who sign the certificate. Source: pkg/apis/certificates/validation.
+// Rules for the status of a certificate request: approvers may change the approval, signers the certificate. Source:
+// pkg/apis/certificates/validation.
 import { X509Certificate } from 'node:crypto';
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -17,10 +17,10 @@ type Condition = DeepReadonly<CertificateSigningRequestCondition>;
 const words = ['Approved', 'Denied'] as const;
 const lasting: readonly string[] = [...words, 'Failed'];
 
-/** 'word': Approved and Denied may be set. 'certificate': that may be. */
+/** 'word': Approved and Denied may be set. 'certificate': the certificate may be set. */
 export type StatusPart = 'word' | 'certificate' | 'none';
 
-/** What an object that is stored has wrong already, it may keep. */
+/** A stored object may keep its faults. */
 export function validateStatus(at: Field, { status }: Request, old: Request | undefined): void {
   validateConditions(at.child('conditions'), status?.conditions ?? [], old?.status?.conditions ?? []);
   const certificate = status?.certificate ?? '';
@@ -56,7 +56,7 @@ function isOpposite(a: string, b: string): boolean {
   return (a === 'Approved' && b === 'Denied') || (a === 'Denied' && b === 'Approved');
 }
 
-/** Base64 of PEM. */
+/** Returns what is wrong with a certificate, given as base64 of PEM. */
 function certificateFault(certificate: string): string | undefined {
   if (certificate === '') return undefined;
   const blocks = pemBlocks(Buffer.from(certificate, 'base64').toString('latin1'));
@@ -74,7 +74,7 @@ function certificateFault(certificate: string): string | undefined {
   return undefined;
 }
 
-/** The rules of an update through an endpoint that may set one part. */
+/** Checks an update through an endpoint that may set only one part. */
 export function validateStatusChange(
   at: Field,
   { next, old }: { readonly next: Request; readonly old: Request },
@@ -93,7 +93,7 @@ export function validateStatusChange(
 }
 
 function requireSameWord(at: Field, next: readonly Condition[], old: readonly Condition[]): void {
-  // Fewer are told as removed.
+  // Fewer conditions were reported already as removed.
   if (next.length < old.length || jsonEqual(next, old)) return;
   const type = JSON.stringify(next[0]?.type);
   if (next.length > old.length) at.forbidden(`updates may not add a condition of type ${type}`);

@@ -2,7 +2,7 @@
 import type { Lease, LeaseSpec } from '@kapstan/kinds/coordination.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 
-/** Coordinated leader election is behind a gate that is off: no lease has these, and none gets them. */
+/** The feature gate of coordinated leader election is off, so leases do not get its fields. */
 function dropCoordination(spec: LeaseSpec | undefined): void {
   delete spec?.strategy;
   delete spec?.preferredHolder;

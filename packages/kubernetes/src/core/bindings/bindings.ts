@@ -1,4 +1,5 @@
-// Bindings: the old way to assign a pod to a node, with the pod's name in the body. Source: pod/storage LegacyBindingREST.
+// Bindings: the old way to assign a pod to a node, with the pod's name in the body. Source: pod/storage
+// LegacyBindingREST.
 
 import type { UnstructuredObject } from '@kapstan/api';
 import { badRequest, notFound } from '@kapstan/api/errors';

@@ -1,18 +1,18 @@
-// componentstatuses: how the parts of a control plane are, asked for at each read. Deprecated since 1.19, and still there. What is
-// asked is given by who builds the server. Source: pkg/registry/core/componentstatus.
+// componentstatuses shows the health of the control plane's parts, checked at each read. Deprecated since 1.19 but
+// still there. The builder of the server passes the checks. Source: pkg/registry/core/componentstatus.
 import type { ComponentStatus } from '@kapstan/kinds/core/v1';
 import type { VirtualKind } from '../../builtin/virtual-resource.ts';
 
-/** What a part said of itself. */
+/** What a part reports about itself. */
 export interface ComponentHealth {
-  /** 'Unknown': it could not be asked. */
+  /** 'Unknown' = the part did not answer. */
   readonly status: 'True' | 'False' | 'Unknown';
-  /** In its own words, or why it said none. Default none. */
+  /** The part's own text, or why there is none. Default none. */
   readonly message?: string;
   readonly error?: string;
 }
 
-/** By name: "scheduler", "etcd-0". A function must not reject. */
+/** Checks by name: "scheduler", "etcd-0". A function must not reject. */
 export type ComponentChecks = ReadonlyMap<string, () => Promise<ComponentHealth>>;
 
 export function componentStatuses(checks: ComponentChecks): VirtualKind<ComponentStatus> {

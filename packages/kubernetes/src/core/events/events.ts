@@ -54,7 +54,7 @@ export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> =>
 const asCoreEvent = (event: DeepReadonly<EventsEvent>): Event =>
   toCoreEvent(event as unknown as UnstructuredObject) as unknown as Event;
 
-/** What only the older form has is not set. Source: ValidateEventCreate. */
+/** Fields that only the older form has must be unset. Source: ValidateEventCreate. */
 function validateNewForm(root: Field, event: DeepReadonly<EventsEvent>): void {
   validateSeries(root, event.series);
   if (!event.eventTime) root.child('eventTime').required();
@@ -77,7 +77,10 @@ function validateSeries(root: Field, series: DeepReadonly<Event>['series']): voi
   if (!series.lastObservedTime) root.child('series.lastObservedTime').required();
 }
 
-/** Members that stay, by the names of the core form; `reason` is told of twice. Source: ValidateEventUpdate. */
+/**
+ * Members that must not change, by their names in the core form; `reason` is reported twice. Source:
+ * ValidateEventUpdate.
+ */
 const kept = [
   ['involvedObject', {}],
   ['reason', ''],
@@ -95,7 +98,7 @@ const kept = [
   ['reportingInstance', ''],
 ] as const satisfies readonly (readonly [keyof Event, unknown])[];
 
-/** A series may go on. Source: ValidateEventUpdate. */
+/** Only the series may change. Source: ValidateEventUpdate. */
 function validateEventChange(root: Field, next: DeepReadonly<Event>, old: DeepReadonly<Event>): void {
   if (!jsonEqual(next.series, old.series)) validateSeries(root, next.series);
   for (const [name, absent] of kept) {
@@ -142,7 +145,7 @@ function validateNewEvent(root: Field, event: DeepReadonly<Event>, controllerFie
     root.child('message').invalid('', `can have at most ${maxNoteBytes} characters`);
 }
 
-/** Member of the core event → member of the events.k8s.io one. All others have one name. */
+/** Members of the core event with their names in events.k8s.io. All others have the same name. */
 const renamed: readonly (readonly [core: string, events: string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],

@@ -19,7 +19,7 @@ export const limitRanges: BuiltinKind<LimitRange> = {
     for (const item of spec?.limits ?? []) if (item.type === 'Container') setItemDefaults(item);
   },
   prepareForCreate: (object) => {
-    // Kubernetes names it itself, with a uuid; the uid serves as one.
+    // Kubernetes generates a uuid as the name; our uid is one already.
     if (!object.metadata?.name && object.metadata?.uid)
       object.metadata = { ...object.metadata, name: object.metadata.uid };
   },
@@ -34,7 +34,7 @@ export const limitRanges: BuiltinKind<LimitRange> = {
   },
 };
 
-/** Limits from maxima; requests from limits, else from minima. */
+/** Defaults limits from maxima, and requests from limits or else minima. */
 function setItemDefaults(item: LimitRangeItem): void {
   const limits = { ...item.max, ...item.default };
   const requests = { ...item.min, ...limits, ...item.defaultRequest };
@@ -58,7 +58,7 @@ function validateNames(at: Field, item: DeepReadonly<LimitRangeItem>): void {
   const validateName =
     item.type === 'Pod' || item.type === 'Container' ? validateContainerResourceName : validateResourceName;
   for (const name of bounds) {
-    // Those that a pod may not have are refused as a whole.
+    // Defaults are refused as a whole for pods, so they are not checked.
     if (item.type === 'Pod' && name.startsWith('default')) continue;
     at.child(name).eachKey(item[name], (resource, _value, place) => validateName(place, resource));
   }
@@ -79,7 +79,7 @@ function validateItem(at: Field, item: DeepReadonly<LimitRangeItem>): void {
   for (const resource of resources) validateBounds(at, item, resource);
 }
 
-/** Pairs of bounds that must be in order, as Kubernetes words and places the complaint. */
+/** Pairs of bounds that must be in order, with Kubernetes' text and place of the error. */
 const orders = [
   { low: 'min', high: 'max', at: 'min', shown: 'low', text: 'min value {low} is greater than max value {high}' },
   {

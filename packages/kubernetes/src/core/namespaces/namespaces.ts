@@ -14,14 +14,14 @@ const standardFinalizers: ReadonlySet<string> = new Set([kubernetesFinalizer, 'o
 export function namespaces(): BuiltinKind<Namespace> {
   return {
     id: 'v1/namespaces',
-    // As in Kubernetes' request info.
+    // Kubernetes' request info does the same.
     isOwnNamespace: true,
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: (object) => {
       object.status = { ...object.status, phase: object.status?.phase || 'Active' };
       const name = object.metadata?.name;
-      // A generated name gets its label when it was found valid: canonicalize.
+      // A generated name is not known yet; canonicalize adds its label after validation.
       if (name) object.metadata = { ...object.metadata, labels: { ...object.metadata?.labels, [nameLabel]: name } };
     },
     prepareForCreate: (object) => {
@@ -56,7 +56,7 @@ export function namespaces(): BuiltinKind<Namespace> {
   };
 }
 
-/** PUT namespaces/{name}/finalize: the one way to change spec.finalizers. */
+/** PUT namespaces/{name}/finalize is the only way to change spec.finalizers. */
 function finalizeSubresource(): StrategySubresource<Namespace> {
   const strategy = subresourceStrategy<Namespace>(kindFactsOf('v1/namespaces'), {
     prepare: (next, old) => {

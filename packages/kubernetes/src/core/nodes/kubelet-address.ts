@@ -1,4 +1,4 @@
-// Where the kubelet of a node listens, as the node's status says. For the subresources of pods and nodes that lead to it.
+// Finds where a node's kubelet listens, from the node's status. For the subresources of pods and nodes that lead to it.
 // Source: pkg/kubelet/client (NodeConnectionInfoGetter), pkg/util/node (GetPreferredNodeAddress).
 import { type DeepReadonly, isNotFound } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
@@ -7,17 +7,17 @@ import type { Node } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
 
 export interface KubeletAddress {
-  /** Name or address. */
+  /** Host name or address. */
   readonly host: string;
   readonly port: number;
 }
 
-/** Of a node that says nothing about it. Source: ports.KubeletPort. */
+/** Port of a node whose status has none. Source: ports.KubeletPort. */
 const defaultPort = 10_250;
 
 export interface NodeOfRequest {
   readonly name: string;
-  /** What the 404 for a node that is gone speaks of: the resource that was asked for, not nodes. */
+  /** The resource in the 404 for a missing node: the one that was requested, which need not be nodes. */
   readonly resource: 'nodes' | 'pods';
 }
 
@@ -35,7 +35,7 @@ export async function findKubelet(
   return kubeletAddress(object as DeepReadonly<Node>, server.kubeletAddressTypes);
 }
 
-/** Of the first preferred type that the node has an address of. Throws Error when it has none. */
+/** Returns the address of the first preferred type that the node has. Throws Error when it has none. */
 function kubeletAddress({ status }: DeepReadonly<Node>, types: readonly string[]): KubeletAddress {
   const addresses = status?.addresses ?? [];
   const preferred = types.flatMap((type) => addresses.filter((address) => address.type === type));

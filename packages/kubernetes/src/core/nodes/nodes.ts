@@ -54,12 +54,12 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
   };
 }
 
-/** The kubelet takes its configuration from elsewhere. Source: dropDisabledFields. */
+/** Kubelets no longer read their configuration from here. Source: dropDisabledFields. */
 function dropConfigSource({ spec }: Node): void {
   if (spec !== undefined) delete spec.configSource;
 }
 
-/** At most one of each family. */
+/** Allows at most one range of each IP family. */
 function validatePodRanges(at: Field, ranges: readonly string[] | undefined): void {
   at.each(ranges, (cidr, place) => place.invalidAll(cidr, strictCidrErrors(cidr)));
   if (ranges === undefined || ranges.length < 2) return;

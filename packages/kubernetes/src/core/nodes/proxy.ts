@@ -1,4 +1,5 @@
-// nodes/proxy: to the kubelet of a node, or to another port of its machine. Source: pkg/registry/core/node (ResourceLocation).
+// nodes/proxy leads to the kubelet of a node, or to another port of its machine. Source: pkg/registry/core/node
+// (ResourceLocation).
 import { badRequest } from '@kapstan/api/errors';
 import type { ObjectSubresource } from '@kapstan/apiserver/internal';
 import { type Connection, parseNamedPort, parsePort } from '@kapstan/apiserver/internal';

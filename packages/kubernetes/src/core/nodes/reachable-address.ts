@@ -1,5 +1,5 @@
-// Addresses to which a request may be passed on: not to the server itself, its neighbours on the link, or to many at once.
-// Source: net.IP.IsGlobalUnicast of Go, as pods/proxy and nodes/proxy ask it.
+// Checks that a request may be passed on to an address, which must not be the server itself, link-local or multicast.
+// pods/proxy and nodes/proxy ask it. Source: net.IP.IsGlobalUnicast of Go.
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { badRequest } from '@kapstan/api/errors';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -17,13 +17,13 @@ refused.addSubnet('ff00::', 8, 'ipv6');
 
 const notAllowed = 'address not allowed';
 
-/** Throws 400 for what is no address, or none of a single machine elsewhere. */
+/** Throws 400 for text that is no address, and for an address that is not of a single machine elsewhere. */
 export function requireReachableAddress(address: string): void {
   const isReachable = isIP(address) !== 0 && !refused.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
   if (!isReachable) throw badRequest(notAllowed);
 }
 
-/** The same for all that a host's name stands for. Rejects with 400 for one that cannot be looked up, too. */
+/** Checks all addresses of a host. Rejects with 400 also when the host cannot be looked up. */
 export async function requireReachableHost(server: Pick<BuiltinServer, 'lookupHost'>, host: string): Promise<void> {
   if (isIP(host) !== 0) return requireReachableAddress(host);
   const addresses = await server.lookupHost(host).catch((error: NodeJS.ErrnoException) => {

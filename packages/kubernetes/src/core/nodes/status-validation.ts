@@ -1,4 +1,4 @@
-// What a node may say of itself: amounts, features, addresses. Source: pkg/apis/core/validation ValidateNode,
+// Checks what a node reports about itself: amounts, features, addresses. Source: pkg/apis/core/validation ValidateNode,
 // ValidateNodeUpdate, pkg/registry/core/node nodeStatusStrategy.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -7,12 +7,12 @@ import { validateResourceAmount } from '../../validation/resource-rules.ts';
 
 type Status = DeepReadonly<NodeStatus>;
 
-/** No kubelet is configured from here any more. Source: nodeStatusConfigInUse. */
+/** Drops the configuration source: no kubelet is configured from here any more. Source: nodeStatusConfigInUse. */
 export function dropStatusConfig({ status }: Node): void {
   if (status !== undefined) delete status.config;
 }
 
-/** Creates, and updates of any endpoint. `at` is the status. */
+/** Checks creates, and updates through any endpoint. `at` is the status. */
 export function validateNodeStatus(at: Field, { status = {} }: DeepReadonly<Node>): void {
   for (const name of ['capacity', 'allocatable'] as const) {
     for (const [resource, value] of Object.entries(status[name] ?? {}))
@@ -36,7 +36,7 @@ export function validateStatusChange(root: Field, node: DeepReadonly<Node>): voi
 const feature = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
 const maxFeatureBytes = 253;
 
-/** Sorted, each once. */
+/** Features must be sorted and unique. */
 function validateFeatures(at: Field, { declaredFeatures: names = [] }: Status): void {
   at.each(names, (name, place, index) => {
     const fault = featureFault(name);

@@ -1,4 +1,4 @@
-// Rules for the spec of a claim: of its own, in a stateful set, in an ephemeral volume. Source: pkg/apis/core/validation
+// Rules for the spec of a claim, alone, in a stateful set or in an ephemeral volume. Source: pkg/apis/core/validation
 // ValidatePersistentVolumeClaimSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -25,7 +25,7 @@ export function validateClaimSpec(at: Field, spec: DeepReadonly<PersistentVolume
   validateDataSources(at, spec);
 }
 
-/** ReadWriteOncePod stands alone. */
+/** ReadWriteOncePod excludes all other modes. */
 export function validateAccessModes(at: Field, modes: readonly string[]): void {
   for (const mode of modes) at.oneOf(mode, accessModes);
   const others = modes.filter((mode) => mode !== 'ReadWriteOncePod' && accessModes.includes(mode));

@@ -16,7 +16,7 @@ export function claimWarnings({ metadata, spec }: DeepReadonly<PersistentVolumeC
   ];
 }
 
-/** There are no thousandths of a byte. `at`: the spec, as Kubernetes names its place. */
+/** Warns of fractions of a byte. `at`: the path of the spec as Kubernetes names it. */
 export function claimSpecWarnings(spec: DeepReadonly<PersistentVolumeClaimSpec> | undefined, at: string): string[] {
   return (['requests', 'limits'] as const).flatMap((list) => {
     const text = spec?.resources?.[list]?.storage;

@@ -11,7 +11,10 @@ import { amount } from '../../validation/resource-rules.ts';
 import { validateClaimSpec } from './claim-validation.ts';
 import { claimWarnings } from './claim-warnings.ts';
 
-/** Source: SetDefaults_PersistentVolumeClaim. Also for the claim templates of stateful sets. */
+/**
+ * Sets the defaults of a claim, also in the claim templates of stateful sets. Source:
+ * SetDefaults_PersistentVolumeClaim.
+ */
 export function setClaimDefaults(claim: PersistentVolumeClaim): void {
   claim.status = { ...claim.status, phase: claim.status?.phase || 'Pending' };
   if (claim.spec !== undefined) claim.spec.volumeMode ??= 'Filesystem';
@@ -35,7 +38,10 @@ export const persistentVolumeClaims: BuiltinKind<PersistentVolumeClaim> = {
   status: { validate: validateClaimStatus },
 };
 
-/** The old field holds claims and snapshots alone, and says what the new one says. Source: pkg/api/persistentvolumeclaim. */
+/**
+ * The old field can hold claims and snapshots only; it and the new one are given the same value. Source:
+ * pkg/api/persistentvolumeclaim.
+ */
 function alignDataSources(
   spec: PersistentVolumeClaimSpec,
   old: DeepReadonly<PersistentVolumeClaimSpec> | undefined,
@@ -79,9 +85,9 @@ function validateClaimChange(
   validateAttributesChange(at.child('volumeAttributesClassName'), next, old);
 }
 
-/** What may change becomes as it was: then the rest can be compared. */
+/** Gives changeable fields their old values, so that the rest can be compared. */
 function takeChangeable(after: PersistentVolumeClaimSpec, before: PersistentVolumeClaimSpec, isBound: boolean): void {
-  // A default class may come later.
+  // A default class may be set later.
   if (before.storageClassName === undefined) delete after.storageClassName;
   if (!isBound) return;
   if (before.volumeAttributesClassName === undefined) delete after.volumeAttributesClassName;

@@ -91,7 +91,7 @@ function sourceOf(spec: ReadonlySpec | undefined): unknown {
   return Object.fromEntries(sources.flatMap((name) => (spec?.[name] === undefined ? [] : [[name, spec[name]]])));
 }
 
-/** The secret for expansion may come later. */
+/** Removes the secret for expansion, which may be added later, from the comparison. */
 function withoutNewExpandSecret(next: DeepReadonly<PersistentVolume>, old: DeepReadonly<PersistentVolume>): unknown {
   const after = sourceOf(next.spec);
   if (next.spec?.csi === undefined || old.spec?.csi === undefined) return after;
@@ -139,14 +139,14 @@ function validateNodeAffinity(at: Field, { nodeAffinity }: ReadonlySpec): void {
   else validateNodeSelector(at.child('required'), nodeAffinity.required);
 }
 
-/** Exactly one source, and a valid one. `name` is the volume's. */
+/** Requires exactly one valid source. `name` is the volume's. */
 export function validateSources(at: Field, spec: ReadonlySpec, name: string): void {
   const [first, ...more] = sources.filter((source) => spec[source] !== undefined);
   if (first === undefined) return at.required('must specify a volume type');
   validateVolumeSource(at, first, spec);
   validateOwnRules(at.child(first), first, spec);
   for (const other of more) {
-    // Kubernetes does not count this one, and looks into it.
+    // Kubernetes does not count this source, and checks it nevertheless.
     if (other === 'flexVolume') validateVolumeSource(at, other, spec);
     else at.child(refusedAs[other] ?? other).forbidden('may not specify more than 1 volume type');
   }
@@ -162,7 +162,7 @@ export function validateSources(at: Field, spec: ReadonlySpec, name: string): vo
   }
 }
 
-/** What holds for volumes of the cluster and not for those of a pod: secrets are in a namespace. */
+/** Checks the rules of cluster volumes that those of pods do not have: their secrets name a namespace. */
 function validateOwnRules(at: Field, source: (typeof sources)[number], spec: ReadonlySpec): void {
   switch (source) {
     case 'glusterfs': {

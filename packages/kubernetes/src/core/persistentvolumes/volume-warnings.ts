@@ -1,4 +1,4 @@
-// Warnings about volumes of the cluster. Source: pkg/api/persistentvolume/util.go (1.36).
+// Warnings about persistent volumes. Source: pkg/api/persistentvolume/util.go (1.36).
 import type { DeepReadonly } from '@kapstan/api';
 import { fieldIndex, fieldKey } from '@kapstan/api/errors';
 import type { PersistentVolume } from '@kapstan/kinds/core/v1';
@@ -10,7 +10,7 @@ const annotations = [
   ['volume.beta.kubernetes.io/mount-options', 'deprecated since v1.31; use "mountOptions" attribute instead'],
 ] as const;
 
-/** With the name that Kubernetes shows. */
+/** Deprecated sources by the name that Kubernetes shows. */
 const sources = [
   ['cephfs', 'cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
   ['photonPersistentDisk', 'photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],

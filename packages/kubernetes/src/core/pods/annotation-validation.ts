@@ -1,6 +1,7 @@
-// Rules for what annotations say of a pod: its node's static pods, its worth when replicas go, and the profiles that were
-// annotations before they were fields. Their fields: security-validation.ts. Source: pkg/apis/core/validation
-// ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate.
+// Rules for annotations of a pod: the marker of static pods, the deletion cost, and the profiles that were annotations
+// before they were fields. Their fields: security-validation.ts. Source: pkg/apis/core/validation
+// ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields,
+// validateAppArmorAnnotationsAndFieldsMatchOnCreate.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { getOwn, JsonSyntaxError } from '@kapstan/api/internal';
@@ -25,7 +26,7 @@ const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost';
 export const annotationOf = (annotations: Annotations | undefined, key: string): string | undefined =>
   getOwn(annotations ?? {}, key) as string | undefined;
 
-/** A static pod, as its node shows it. */
+/** True for a mirror pod, which shows a static pod of a node. */
 export const isMirror = ({ metadata }: DeepReadonly<Pod>): boolean =>
   annotationOf(metadata?.annotations, mirrorAnnotation) !== undefined;
 
@@ -71,7 +72,7 @@ function decodeTolerations(text: string): readonly Toleration[] {
   return ((decoded ?? []) as readonly (Toleration | null)[]).map((toleration) => toleration ?? {});
 }
 
-/** Without a plus and leading zeros. Source: GetDeletionCostFromPodAnnotations. */
+/** Accepts neither a plus sign nor leading zeros. Source: GetDeletionCostFromPodAnnotations. */
 function isInt32(text: string): boolean {
   if (text.length > 11 || !/^(-\d+|0|[1-9]\d*)$/.test(text)) return false;
   const number = BigInt(text);
@@ -97,7 +98,7 @@ function validateAppArmor(
     at.invalid(profile, `invalid AppArmor profile name: ${JSON.stringify(profile)}`);
 }
 
-/** What a pod has said of its profiles stays. `at` is the annotations. Source: ValidatePodSpecificAnnotationUpdates. */
+/** A pod's profiles may not change. `at` is the annotations. Source: ValidatePodSpecificAnnotationUpdates. */
 export function validateAnnotationChange(at: Field, next: Annotations = {}, old: Annotations = {}): void {
   const isKept = (key: string): boolean => annotationOf(next, key) === annotationOf(old, key);
   for (const key of Object.keys(old).filter((name) => !isKept(name))) {
@@ -115,7 +116,7 @@ interface Profile {
   readonly localhostProfile?: string;
 }
 
-/** A profile in a field, and what its annotation may say then. */
+/** A kind of profile that may be in a field and in an annotation. */
 interface ProfileKind {
   readonly field: 'seccompProfile' | 'appArmorProfile';
   readonly word: string;
@@ -133,7 +134,7 @@ const appArmor: ProfileKind = {
   names: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
 };
 
-/** Said twice, in a field and in an annotation, a profile is the same. `at` is the spec; for creates and templates. */
+/** A profile in a field and in an annotation must be the same. `at` is the spec; for creates and templates. */
 export function validateProfileMatches(
   at: Field,
   annotations: Annotations | undefined,

@@ -1,5 +1,6 @@
-// The AppArmor profiles of a new pod's containers: annotations become fields. Rules of both: annotation-validation.ts.
-// Source: pkg/registry/core/pod/strategy.go applyAppArmorVersionSkew, pkg/api/pod ApparmorFieldForAnnotation.
+// Copies AppArmor profiles of a new pod's containers from annotations to fields. Rules of both:
+// annotation-validation.ts. Source: pkg/registry/core/pod/strategy.go applyAppArmorVersionSkew, pkg/api/pod
+// ApparmorFieldForAnnotation.
 
 import { collectFieldErrors, jsonEqual } from '@kapstan/apiserver/internal';
 import type { AppArmorProfile, Pod } from '@kapstan/kinds/core/v1';
@@ -8,7 +9,7 @@ import { validateAppArmor } from './security-validation.ts';
 
 const localhost = 'localhost/';
 
-/** The field that says what an annotation says; undefined for one that says nothing. */
+/** Returns the field's value for an annotation; undefined for an annotation without a profile. */
 export function appArmorOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' };
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
@@ -16,7 +17,7 @@ export function appArmorOf(annotation: string): AppArmorProfile | undefined {
   return localhostProfile === '' ? undefined : { type: 'Localhost', localhostProfile };
 }
 
-/** Sets the fields, in place, and returns the annotations that are out of date: those that no field said. */
+/** Sets the fields in place and returns the annotations without a matching field, which deserve a warning. */
 export function syncAppArmor({ metadata, spec }: Pod): string[] {
   if (spec === undefined || spec.os?.name === 'windows') return [];
   const ofPod = spec.securityContext?.appArmorProfile;

@@ -1,4 +1,4 @@
-// POST pods/{name}/binding: gives a pod its node. Source: pkg/registry/core/pod/storage BindingREST.
+// POST pods/{name}/binding assigns a pod to a node. Source: pkg/registry/core/pod/storage BindingREST.
 import { type DeepReadonly, formatTime, type KubernetesObject, StatusError } from '@kapstan/api';
 import { badRequest, conflict, formatFieldErrors, notFound } from '@kapstan/api/errors';
 import type { ObjectSubresource } from '@kapstan/apiserver/internal';
@@ -11,7 +11,7 @@ import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';
 const bindings = { group: '', resource: 'pods/binding' };
 const pods = { group: '', resource: 'pods' };
 
-/** What the API answers when there is nothing to show. */
+/** The answer of the API when there is no object to show. */
 export const createdStatus: KubernetesObject & { readonly status: string; readonly code: number } = {
   kind: 'Status',
   apiVersion: 'v1',
@@ -39,7 +39,8 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
         name,
         strategy,
         subresource: 'binding',
-        // Nobody becomes the manager of what a binding writes: it goes past the handlers that track fields.
+        // Nobody becomes the manager of fields that a binding writes, because it bypasses the handlers that track
+        // fields.
         managedFields: 'given',
         preconditions: {
           ...(uid === undefined ? {} : { uid }),
@@ -60,7 +61,7 @@ function requireValid(binding: Binding, name: string): void {
   requireTarget(binding);
 }
 
-/** Throws 500 for a binding to something that is no node. */
+/** Throws 500 when the target is not a node. */
 export function requireTarget(binding: Binding): void {
   const errors = collectFieldErrors((root) => {
     const target = root.child('target');
@@ -68,7 +69,7 @@ export function requireTarget(binding: Binding): void {
     if (kind !== '' && kind !== 'Node') target.child('kind').notSupported(kind, ['Node', '<empty>']);
     if (!binding.target?.name) target.child('name').required();
   });
-  // Kubernetes answers these without a reason, as an internal error.
+  // Kubernetes answers these errors without a reason, as an internal error.
   if (errors.length > 0) throw new StatusError({ code: 500, reason: '', message: formatFieldErrors(errors) });
 }
 

@@ -1,5 +1,6 @@
-// Subresources of a pod that lead to its node: exec, attach, portforward; and proxy, which leads to the pod itself. Source:
-// pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation), pkg/registry/core/pod/rest/subresources.go.
+// The subresources of a pod that lead to its node (exec, attach, portforward), and proxy, which leads to the pod
+// itself. Source: pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation),
+// pkg/registry/core/pod/rest/subresources.go.
 import type { DeepReadonly } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import type { ObjectSubresource, QueryOptions, QueryOptionTypes } from '@kapstan/apiserver/internal';
@@ -17,7 +18,7 @@ interface Stream {
   readonly name: 'attach' | 'exec' | 'portforward';
   readonly kind: string;
   readonly queryOptions: QueryOptionTypes;
-  /** Path and query for the kubelet. Throws 400. */
+  /** Returns path and query for the kubelet. Throws 400. */
   readonly target: (pod: DeepReadonly<Pod>, options: QueryOptions) => { readonly path: string; readonly query: string };
 }
 
@@ -53,7 +54,7 @@ const streams: readonly Stream[] = [
   },
 ];
 
-/** exec, attach and portforward. */
+/** Returns exec, attach and portforward. */
 export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod>[] {
   return streams.map((stream) => ({
     type: 'object',
@@ -64,11 +65,11 @@ export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod
       methods: ['GET', 'POST'],
       queryOptions: stream.queryOptions,
       takesPath: false,
-      // Source: AuthorizePodWebsocketUpgradeCreatePermission: who may only read must not run commands by a GET.
+      // A user who may only read must not run commands by a GET. Source: AuthorizePodWebsocketUpgradeCreatePermission.
       requiredVerb: 'create',
       connect: async (store, context, { name, options }) => {
         const { object: pod } = await store.get(context, name);
-        // First the container, then the node.
+        // The container is checked before the node.
         const target = stream.target(pod, options);
         const node = pod.spec?.nodeName ?? '';
         if (node === '') throw badRequest(`pod ${name} does not have a host assigned`);
@@ -107,7 +108,7 @@ function containerPath(verb: string, pod: DeepReadonly<Pod>, { container = '' }:
   return `/${verb}/${pathOf(pod)}/${chooseContainer(pod, String(container))}`;
 }
 
-/** In the kubelet's words. Source: streamParams. */
+/** Returns the query with the kubelet's names. Source: streamParams. */
 function streamQuery({ stdin, stdout, stderr, tty, command = [] }: QueryOptions): string {
   const flag = (value: QueryOptions[string]): string | undefined => (value === true ? '1' : undefined);
   return formatQuery([

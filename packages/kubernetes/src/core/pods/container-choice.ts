@@ -1,9 +1,9 @@
-// Which container of a pod a request means: for logs, exec and attach. Source: pkg/registry/core/pod (validateContainer).
+// Chooses the container of a pod for logs, exec and attach. Source: pkg/registry/core/pod (validateContainer).
 import type { DeepReadonly } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 
-/** Throws 400 for a container that the pod does not have, and where it has several and none is named. */
+/** Throws 400 for a container that the pod does not have, and when none is named although there are several. */
 export function chooseContainer({ metadata, spec }: DeepReadonly<Pod>, asked: string): string {
   const pod = metadata?.name ?? '';
   const containers = spec?.containers ?? [];

@@ -1,5 +1,5 @@
-// What a status may say of containers: when an ended one runs again, whose user it is, which resources it was given.
-// Source: pkg/apis/core/validation ValidateContainerStateTransition, validateContainerStatusUsers,
+// Checks the statuses of containers: restarts of ended ones, their users, their resources. Source:
+// pkg/apis/core/validation ValidateContainerStateTransition, validateContainerStatusUsers,
 // validateContainerStatusAllocatedResourcesStatus.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -11,7 +11,7 @@ type Containers = readonly DeepReadonly<Container>[];
 type NamedContainers = ReadonlyMap<string, DeepReadonly<Container>>;
 type Spec = DeepReadonly<PodSpec>;
 
-/** The lists of a status, with the containers that they speak of. */
+/** The lists of a status with the containers that they describe. */
 const lists = [
   { statuses: 'containerStatuses', containers: 'containers' },
   { statuses: 'initContainerStatuses', containers: 'initContainers' },
@@ -41,7 +41,7 @@ export function validateContainerStatuses(
   for (const name of statusLists) validateUsers(at.child(name), status[name], spec.os?.name ?? 'linux');
 }
 
-/** What has ended for good stays so. Errors stand at the index that the status had before. */
+/** A container that has ended for good must stay so. Errors have the index in the old status. */
 function validateTransitions(
   at: Field,
   { next, old }: { readonly next: Statuses | undefined; readonly old: Statuses | undefined },
@@ -62,12 +62,12 @@ function hasRestartOfAll(spec: Spec): boolean {
   );
 }
 
-/** Of containers of one name the first. */
+/** If several containers share a name, the first counts. */
 function byName(containers: Containers = []): NamedContainers {
   return new Map(containers.toReversed().map((container) => [container.name, container]));
 }
 
-/** Nothing starts the container again. Source: AllContainersCouldRestart, ContainerShouldRestart. */
+/** True when nothing restarts the container. Source: AllContainersCouldRestart, ContainerShouldRestart. */
 function isFinal(spec: Spec, container: DeepReadonly<Container> | undefined, exitCode: number): boolean {
   if (container === undefined) return true;
   if (container.restartPolicy !== undefined && ruleFor(container, exitCode)?.action === 'Restart') return false;
@@ -114,7 +114,7 @@ function validateAllocated(at: Field, statuses: Statuses | undefined, containers
 const claimWord = ({ name, request }: { readonly name: string; readonly request?: string | undefined }): string =>
   `claim:${name}${request ? `/${request}` : ''}`;
 
-/** The name of a request, or of a claim: "claim:name/request". */
+/** Checks the name of a request or claim: "claim:name/request". */
 function validateAllocatedName(
   at: Field,
   name: string,

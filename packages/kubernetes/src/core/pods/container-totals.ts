@@ -1,12 +1,12 @@
-// What the containers of a pod need together: for the defaults and the rules of amounts for whole pods.
-// Source: component-helpers resource AggregateContainerRequests, AggregateContainerLimits.
+// Adds up what the containers of a pod need, for the defaults and rules of amounts for whole pods. Source:
+// component-helpers resource AggregateContainerRequests, AggregateContainerLimits.
 import type { DeepReadonly, Quantity } from '@kapstan/api';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
 type Totals = Map<string, Quantity>;
 
-/** What all containers need together, at the most hungry moment of the start. */
+/** Returns what all containers need together at the peak of the start. */
 export function totalsOf(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests'): ReadonlyMap<string, Quantity> {
   const totals: Totals = new Map();
   for (const container of spec.containers ?? []) add(totals, listOf(container, list));
@@ -18,7 +18,7 @@ export function totalsOf(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests
       add(totals, own);
       add(sidecars, own);
     }
-    // Of the names that this container does not speak of, the sidecars' totals were looked at when they last rose.
+    // Names that this container does not mention need no look: the sidecars' totals were compared when they last rose.
     const together = new Map<string, Quantity>();
     for (const [name, value] of own) {
       const beside = sidecars.get(name);

@@ -16,17 +16,17 @@ type ReadonlySpec = DeepReadonly<PodSpec>;
 type ReadonlyContainer = DeepReadonly<Container>;
 type AnyContainer = ReadonlyContainer | DeepReadonly<EphemeralContainer>;
 
-/** What a container may refer to in its pod. */
+/** Parts of the pod that a container may refer to. */
 export interface ContainerScope {
   readonly spec: ReadonlySpec;
-  /** Those without a fault. */
+  /** Valid volumes only. */
   readonly volumes: NamedVolumes;
   readonly claimNames: ReadonlySet<string>;
-  /** A template says less about its pods than a pod about itself. */
+  /** A template checks less of its pods than a pod does. */
   readonly owner: 'pod' | 'template';
 }
 
-/** All containers of a pod: regular, init and ephemeral ones share their names. */
+/** Checks all containers of a pod. Regular, init and ephemeral containers must not share names. */
 export function validateContainers(at: Field, scope: ContainerScope): void {
   const { spec } = scope;
   const names = new Set<string>();
@@ -61,7 +61,7 @@ function takeName(at: Field, name: string, names: Set<string>): void {
   names.add(name);
 }
 
-/** What all kinds of containers have in common. Source: validateContainerCommon, validateContainerOnlyForPod. */
+/** Checks what all kinds of containers have in common. Source: validateContainerCommon, validateContainerOnlyForPod. */
 function validateContainer(at: Field, container: AnyContainer, scope: ContainerScope): void {
   const { spec, volumes, claimNames } = scope;
   const { name, image = '' } = container;
@@ -103,7 +103,7 @@ function validatePorts(at: Field, ports: readonly DeepReadonly<ContainerPort>[] 
   });
 }
 
-/** On the network of the host a port is that of the host. Source: validatePodHostNetworkDeps. */
+/** In the host's network a container port is a port of the host. Source: validatePodHostNetworkDeps. */
 function validateHostNetworkPorts(at: Field, { spec, owner }: ContainerScope): void {
   if (spec.hostNetwork !== true) return;
   at.each(spec.containers, ({ ports }, place) => {
@@ -123,7 +123,7 @@ function validatePortName(at: Field, name: string, names: Set<string>): void {
   names.add(name);
 }
 
-/** Two containers may not take one port of the host. Source: checkHostPortConflicts. */
+/** Two containers may not use the same port of the host. Source: checkHostPortConflicts. */
 function validateHostPorts(at: Field, containers: readonly ReadonlyContainer[]): void {
   const taken = new Set<string>();
   at.each(containers, (container, place) => {

@@ -1,5 +1,5 @@
-// Warnings about the containers of a pod: what is allowed and yet most likely wrong. Part of pod-warnings.ts.
-// Source: pkg/api/pod/warnings.go (1.36).
+// Warnings about containers that are valid but most likely wrong. Part of pod-warnings.ts. Source:
+// pkg/api/pod/warnings.go (1.36).
 import type { DeepReadonly } from '@kapstan/api';
 import { fieldChild, fieldIndex, fieldKey } from '@kapstan/api/errors';
 import type { Container, ContainerPort, EnvVar, EphemeralContainer, PodSpec } from '@kapstan/kinds/core/v1';
@@ -7,13 +7,13 @@ import { amount, isWhole } from '../../validation/resource-rules.ts';
 
 type AnyContainer = DeepReadonly<Container | EphemeralContainer>;
 
-/** A container and its place: "spec.containers[0]". */
+/** A container with its path, such as "spec.containers[0]". */
 interface PlacedContainer {
   readonly container: AnyContainer;
   readonly path: string;
 }
 
-/** `path`: that of the pod's spec. */
+/** `path` is that of the pod's spec. */
 export function containerWarnings(spec: DeepReadonly<PodSpec>, path: string): string[] {
   const containers = placedContainers(spec, path);
   return [
@@ -23,7 +23,7 @@ export function containerWarnings(spec: DeepReadonly<PodSpec>, path: string): st
   ];
 }
 
-/** In the order in which Kubernetes visits them. */
+/** Returns the containers in the order in which Kubernetes visits them. */
 export function placedContainers(spec: DeepReadonly<PodSpec>, path: string): PlacedContainer[] {
   const place = (name: string, containers: readonly AnyContainer[] | undefined): PlacedContainer[] =>
     (containers ?? []).map((container, index) => ({ container, path: fieldIndex(fieldChild(path, name), index) }));
@@ -47,7 +47,7 @@ function envWarnings({ container, path }: PlacedContainer): string[] {
   });
 }
 
-/** X="$(X)123" builds on the X before it. */
+/** X="$(X)123" extends the earlier X. */
 function extendsEarlier({ name, value = '', valueFrom }: DeepReadonly<EnvVar>): boolean {
   const reference = `$(${name})`;
   return valueFrom === undefined && value !== reference && value.includes(reference);
@@ -67,7 +67,7 @@ function fractionWarnings({ container, path }: PlacedContainer): string[] {
 interface PlacedPort {
   readonly port: DeepReadonly<ContainerPort>;
   readonly path: string;
-  /** Among all ports of the pod. */
+  /** Index among all ports of the pod. */
   readonly place: number;
 }
 
@@ -97,14 +97,16 @@ function portWarnings(containers: readonly PlacedContainer[]): string[] {
   return warnings;
 }
 
-/** More than fit into the headers of an answer: pairs are as many as the square of the ports. */
+/** The headers of an answer cannot hold more; pairs of ports can be as many as the square of their number. */
 const maxWarnings = 1_000;
 
-/** Definitions of one port and protocol, found by what makes two of them clash: {@link clashOf}. */
+/**
+ * Earlier definitions of one port and protocol, found by the fields that make two of them clash (see {@link clashOf}).
+ */
 class EarlierPorts {
   readonly #all: PlacedPort[] = [];
   readonly #withoutHostPort: PlacedPort[] = [];
-  /** By host port, and by host port and address. */
+  /** Definitions by host port, and by host port and address. */
   readonly #lists = new Map<string, PlacedPort[]>();
 
   add(placed: PlacedPort): void {
@@ -118,7 +120,7 @@ class EarlierPorts {
     }
   }
 
-  /** The first of those that clash with the port, in their order. */
+  /** Returns the first definitions that clash with the port, in their order. */
   clashing({ hostPort = 0, hostIP = '' }: DeepReadonly<ContainerPort>, most: number): readonly PlacedPort[] {
     if (hostPort === 0) return this.#all.slice(0, most);
     const samePort =
@@ -132,7 +134,7 @@ class EarlierPorts {
   }
 }
 
-/** How two definitions of one port and protocol stand to each other; undefined when both make sense. */
+/** Says how two definitions of one port and protocol clash; undefined when both make sense. */
 function clashOf(a: DeepReadonly<ContainerPort>, b: DeepReadonly<ContainerPort>): string | undefined {
   const [portA, portB] = [a.hostPort ?? 0, b.hostPort ?? 0];
   const [ipA, ipB] = [a.hostIP ?? '', b.hostIP ?? ''];
@@ -141,7 +143,7 @@ function clashOf(a: DeepReadonly<ContainerPort>, b: DeepReadonly<ContainerPort>)
   return portA === portB && (ipA === '') !== (ipB === '') ? 'dangerously ambiguous' : undefined;
 }
 
-/** Go's %+v of the struct. */
+/** Formats like Go's %+v of the struct. */
 function goPort({
   name = '',
   hostPort = 0,

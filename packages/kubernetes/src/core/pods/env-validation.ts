@@ -47,7 +47,7 @@ function validateSource(at: Field, source: DeepReadonly<EnvVarSource>, value: st
   else if (count > 1) at.invalid('', 'may not have more than one field specified at a time');
 }
 
-/** Fields of a pod that an environment variable may show. */
+/** Fields of a pod that an environment variable may refer to. */
 const envFields: ReadonlySet<string> = new Set([
   'metadata.name',
   'metadata.namespace',
@@ -60,7 +60,7 @@ const envFields: ReadonlySet<string> = new Set([
   'status.podIPs',
 ]);
 
-/** Fields of a pod that a file may show. */
+/** Fields of a pod that a file may refer to. */
 export const volumeFields: ReadonlySet<string> = new Set([
   'metadata.name',
   'metadata.namespace',
@@ -69,7 +69,9 @@ export const volumeFields: ReadonlySet<string> = new Set([
   'metadata.uid',
 ]);
 
-/** Labels that fields of pods convert to. Source: AddFieldLabelConversionsForPod and fieldpath.SplitMaybeSubscriptedPath. */
+/**
+ * Labels that pods' fields convert to. Source: AddFieldLabelConversionsForPod and fieldpath.SplitMaybeSubscriptedPath.
+ */
 const podFieldLabels: ReadonlySet<string> = new Set([
   ...envFields,
   ...volumeFields,
@@ -112,7 +114,7 @@ const envResources: ReadonlySet<string> = new Set([
   'requests.ephemeral-storage',
 ]);
 
-/** For volumes the container must be said. Source: validateContainerResourceFieldSelector. */
+/** Volumes must name the container. Source: validateContainerResourceFieldSelector. */
 export function validateResourceField(
   at: Field,
   { containerName, resource, divisor }: DeepReadonly<ResourceFieldSelector>,
@@ -165,10 +167,10 @@ export function validateEnvFrom(at: Field, sources: readonly DeepReadonly<EnvFro
     for (const name of given) {
       const referred = source[name]?.name ?? '';
       if (referred === '') place.child(name, 'name').required();
-      // The name may be the beginning of one.
+      // The text may be the beginning of a name.
       else place.child(name, 'name').invalidAll(referred, dnsSubdomainErrors(referred.replace(/-$/, 'a')));
     }
-    // Told at the list, as Kubernetes does.
+    // Kubernetes reports this at the list.
     if (given.length === 0) at.invalid('', 'must specify one of: `configMapRef` or `secretRef`');
     else if (given.length > 1) at.invalid('', 'may not have more than one field specified at a time');
   });

@@ -1,4 +1,5 @@
-// The endpoint that adds containers to a pod that runs. Its neighbour /resize: resize.ts. Source: pkg/registry/core/pod/storage.
+// The endpoint that adds containers to a running pod. The endpoint /resize is in resize.ts. Source:
+// pkg/registry/core/pod/storage.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field, StrategySubresource, ValidationPolicy } from '@kapstan/apiserver/internal';
 import { jsonEqual, subresourceStrategy } from '@kapstan/apiserver/internal';
@@ -34,7 +35,7 @@ export function ephemeralContainersSubresource(policy: ValidationPolicy): Strate
   return { type: 'strategy', name: 'ephemeralcontainers', verbs, strategy };
 }
 
-/** They may be added, never changed or removed. Source: ValidatePodEphemeralContainersUpdate. */
+/** Containers may be added, but never changed or removed. Source: ValidatePodEphemeralContainersUpdate. */
 function validateKept(
   at: Field,
   next: readonly DeepReadonly<EphemeralContainer>[] | undefined,
@@ -53,7 +54,7 @@ function validateKept(
   }
 }
 
-/** Everything but the metadata is as it was. */
+/** Restores everything but the metadata. */
 export function restorePod(next: Pod, old: DeepReadonly<Pod>): void {
   if (old.spec !== undefined) next.spec = deepCopy(old.spec) as NonNullable<Pod['spec']>;
   if (old.status !== undefined) next.status = deepCopy(old.status) as NonNullable<Pod['status']>;

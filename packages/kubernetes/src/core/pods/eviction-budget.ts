@@ -1,5 +1,5 @@
-// The disruption budgets that an eviction asks: whether the pod may go, and the count of those that went. For eviction.ts.
-// Source: pkg/registry/core/pod/storage EvictionREST (checkAndDecrement).
+// Checks the disruption budgets of an eviction and counts the evicted pod in them. For eviction.ts. Source:
+// pkg/registry/core/pod/storage EvictionREST (checkAndDecrement).
 import { type Clock, type DeepReadonly, formatTime, StatusError } from '@kapstan/api';
 import { forbidden, notFound } from '@kapstan/api/errors';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
@@ -11,7 +11,7 @@ import { kindFactsOf } from '../../builtin/builtin-resource.ts';
 import { selectsLabels } from '../../validation/label-rules.ts';
 
 const refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
-/** Entries of disruptedPods beyond this number are a sign that the controller is behind. */
+/** More entries of disruptedPods show that the controller is behind. */
 const maxDisrupted = 2000;
 const retrySeconds = 10;
 const disruptionAllowed = 'DisruptionAllowed';
@@ -22,8 +22,8 @@ type Condition = NonNullable<BudgetStatus['conditions']>[number];
 type BudgetStore = ResourceStore<PodDisruptionBudget>;
 
 /**
- * Takes a disruption from the budget that covers the pod; throws 429 when that has none. Answers with the name of a budget that
- * does not count the pod for as long as it is not ready: it is to go as it was looked at, or not at all.
+ * Takes a disruption from the pod's budget; throws 429 when none is left. Returns the name of a budget that ignores the
+ * pod while it is not ready: the pod must then be deleted in exactly the state that was seen.
  */
 export async function useBudget(
   server: BuiltinServer,
@@ -59,7 +59,7 @@ function isReady(pod: DeepReadonly<Pod>): boolean {
   );
 }
 
-/** A pod that does not work counts for nobody's health. Source: the unhealthyPodEvictionPolicy in EvictionREST.Create. */
+/** A pod that is not ready contributes to no budget. Source: the unhealthyPodEvictionPolicy in EvictionREST.Create. */
 function isUnhealthyEvictable({ spec, status }: DeepReadonly<PodDisruptionBudget>): boolean {
   if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
   return (status?.currentHealthy ?? 0) >= (status?.desiredHealthy ?? 0) && (status?.desiredHealthy ?? 0) > 0;
@@ -99,7 +99,7 @@ async function takeDisruption(
   });
 }
 
-/** The conditions with DisruptionAllowed=False. Source: pdbhelper.UpdateDisruptionAllowedCondition. */
+/** Returns the conditions with DisruptionAllowed=False. Source: pdbhelper.UpdateDisruptionAllowedCondition. */
 function exhausted({ conditions = [], observedGeneration = 0 }: BudgetStatus, clock: Clock): Condition[] {
   const before = conditions.find(({ type }) => type === disruptionAllowed);
   const isSame = before?.status === 'False';
@@ -124,14 +124,14 @@ function requireAllowed({ metadata, status }: PodDisruptionBudget, name: string)
       allowed < 0
         ? 'pdb disruptions allowed is negative'
         : 'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
-    // One budget, not its resource: that is how Kubernetes names it here.
+    // Kubernetes names one budget here, and not its resource.
     throw forbidden({ group: 'policy', resource: 'poddisruptionbudget' }, name, why);
   }
   if (allowed > 0) return;
   throw tooManyRequests(`The disruption budget ${name} ${reasonOf(status)}`, 0);
 }
 
-/** Why none may go. Source: checkAndDecrement. */
+/** Returns why no disruption is allowed. Source: checkAndDecrement. */
 function reasonOf({ conditions = [], desiredHealthy = 0, currentHealthy = 0 }: Partial<BudgetStatus> = {}): string {
   const refused = conditions.find(({ type, status }) => type === disruptionAllowed && status === 'False');
   const { reason, message } = refused ?? {};

@@ -1,4 +1,5 @@
-// POST pods/{name}/eviction: a deletion that asks the disruption budgets first. Source: pkg/registry/core/pod/storage EvictionREST.
+// POST pods/{name}/eviction deletes a pod if its disruption budgets allow it. Source: pkg/registry/core/pod/storage
+// EvictionREST.
 
 import {
   type Clock,
@@ -21,7 +22,7 @@ import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';
 import { createdStatus } from './binding.ts';
 import { stillProcessed, useBudget } from './eviction-budget.ts';
 
-/** Of conflicts with others who change the pod. Source: EvictionsRetry. */
+/** Attempts when others change the pod at the same time. Source: EvictionsRetry. */
 const maxAttempts = 20;
 const retryMs = 500;
 const retryJitter = 0.1;
@@ -57,7 +58,7 @@ function deleteOptionsOf(eviction: UnstructuredObject): DeleteOptions {
   return isJsonObject(eviction.deleteOptions) ? (eviction.deleteOptions as DeleteOptions) : {};
 }
 
-/** What the request and its body ask for must agree where both do. Source: propagateDryRun. */
+/** If both the request and its body ask for a dry run, they must agree. Source: propagateDryRun. */
 function mergedDryRun(context: RequestContext, own: readonly string[]): readonly string[] {
   const asked = context.dryRun ? ['All'] : [];
   if (own.length === 0) return asked;
@@ -71,10 +72,10 @@ function mergedDryRun(context: RequestContext, own: readonly string[]): readonly
 interface Eviction {
   readonly server: BuiltinServer;
   readonly store: ResourceStore<Pod>;
-  /** Its dryRun is that of the body too. */
+  /** Its dryRun includes that of the body. */
   readonly context: RequestContext;
   readonly name: string;
-  /** As it was asked for: only a deletion that is reached says what is wrong with it. */
+  /** The values asked for, which only the deletion itself checks. */
   readonly dryRun: readonly string[];
 }
 
@@ -87,13 +88,13 @@ async function evict(eviction: Eviction, request: DeleteRequest): Promise<void> 
   try {
     await end(eviction, pinned(request, pod));
   } catch (error) {
-    // It may be ready now, and counts then.
+    // The pod has changed and may be ready now, in which case it counts.
     if (isConflict(error) && !hasVersion(request)) throw stillProcessed(uncounted);
     throw error;
   }
 }
 
-/** Ends a pod that no budget protects. Answers with the pod when one may. */
+/** Deletes a pod that no budget protects. Otherwise returns the pod. */
 async function endUnprotected(eviction: Eviction, request: DeleteRequest): Promise<DeepReadonly<Pod> | undefined> {
   const { server, store, context, name } = eviction;
   for (let attempt = 1; ; attempt++) {
@@ -114,18 +115,18 @@ function hasVersion({ preconditions }: DeleteRequest): boolean {
   return preconditions?.resourceVersion !== undefined;
 }
 
-/** Neither a version nor a uid that is not the pod's ever will be. */
+/** False when the version or uid in the request can never match the pod. */
 function mayComeTrue(request: DeleteRequest, { metadata }: DeepReadonly<Pod>): boolean {
   const uid = request.preconditions?.uid;
   return !hasVersion(request) && (uid === undefined || uid === metadata?.uid);
 }
 
-/** Ended, or going already. Source: canIgnorePDB, which counts pending pods too. */
+/** True for pods that have ended or are being deleted. Source: canIgnorePDB, which also counts pending pods. */
 function isOver({ metadata, status }: DeepReadonly<Pod>): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed' || metadata?.deletionTimestamp !== undefined;
 }
 
-/** Only as the pod was looked at: it could become ready meanwhile. */
+/** Deletes only the state that was seen, because the pod could become ready meanwhile. */
 function pinned(request: DeleteRequest, { metadata }: DeepReadonly<Pod>): DeleteRequest {
   return {
     ...request,
@@ -141,7 +142,10 @@ async function end(eviction: Eviction, request: DeleteRequest): Promise<void> {
   await store.delete(context, name, marked);
 }
 
-/** Tells in the pod who ends it, and returns the deletion that follows. Throws 409 when a precondition fails. */
+/**
+ * Adds the condition that names who ends the pod, and returns the deletion that follows. Throws 409 when a precondition
+ * fails.
+ */
 async function markEvicted({ server, store, context, name }: Eviction, request: DeleteRequest): Promise<DeleteRequest> {
   const { stored } = await store.update(context, {
     name,

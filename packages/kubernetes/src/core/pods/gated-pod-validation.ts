@@ -1,5 +1,5 @@
-// What may change in a pod that waits at its scheduling gates: the nodes that it may go to become fewer.
-// Source: pkg/apis/core/validation validateNodeSelectorMutation, validateNodeAffinityMutation.
+// Checks changes of a pod that waits at scheduling gates: its choice of nodes may only become smaller. Source:
+// pkg/apis/core/validation validateNodeSelectorMutation, validateNodeAffinityMutation.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -8,7 +8,10 @@ import type { NodeAffinity, NodeSelectorTerm, PodSpec } from '@kapstan/kinds/cor
 type ReadonlySpec = DeepReadonly<PodSpec>;
 type Affinity = DeepReadonly<NodeAffinity> | undefined;
 
-/** Tells what may not change, and puts the old values into `next`, in place: the rest of it is compared. `at` is the spec. */
+/**
+ * Reports forbidden changes and puts the old values into `next`, in place, so that the rest can be compared. `at` is
+ * the spec.
+ */
 export function takeNodeChoice(at: Field, next: PodSpec, old: ReadonlySpec): void {
   validateSelector(at.child('nodeSelector'), next.nodeSelector, old.nodeSelector);
   if (old.nodeSelector === undefined) delete next.nodeSelector;
@@ -43,7 +46,7 @@ function validateAffinity(at: Field, next: Affinity, old: Affinity): void {
   });
 }
 
-/** A term without anything selects nothing, and one requirement would make it select something. */
+/** An empty term selects nothing, and a requirement would make it select something. */
 function isNarrower(next: DeepReadonly<NodeSelectorTerm>, old: DeepReadonly<NodeSelectorTerm>): boolean {
   const size = ({ matchExpressions = [], matchFields = [] }: DeepReadonly<NodeSelectorTerm>): number =>
     matchExpressions.length + matchFields.length;

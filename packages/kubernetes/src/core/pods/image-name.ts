@@ -1,4 +1,4 @@
-// Names of container images, as far as defaults look at them. Source: pkg/util/parsers ParseImageName over
+// Parses names of container images as far as defaults need it. Source: pkg/util/parsers ParseImageName over
 // github.com/distribution/reference ParseNormalizedNamed.
 
 const host = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
@@ -7,12 +7,12 @@ const part = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
 const path = new RegExp(`^${part}(?:/${part})*$`);
 const tagPattern = /^\w[\w.-]{0,127}$/;
 const digestPattern = /^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}$/;
-/** Of the path. */
+/** Longest path of a name. */
 const maxNameLength = 255;
-/** No name is that long: the patterns are not asked. */
+/** Longer texts are no names, so the patterns are not tried. */
 const maxLength = 2048;
 
-/** An image without tag and digest, or with the tag "latest". One whose name is none has no tag. */
+/** True for an image with the tag "latest" or with neither tag nor digest. A malformed name has no tag. */
 export function isLatest(image: string): boolean {
   if (image.length > maxLength) return false;
   const [named = '', digest, ...rest] = image.split('@');
@@ -26,7 +26,7 @@ export function isLatest(image: string): boolean {
   return tag === undefined ? digest === undefined : tag === 'latest';
 }
 
-/** What stands before the first slash is a host when it looks like one. */
+/** The text before the first slash is a host if it looks like one. */
 function isName(name: string): boolean {
   const slash = name.indexOf('/');
   const first = name.slice(0, Math.max(slash, 0));

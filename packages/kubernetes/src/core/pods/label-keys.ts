@@ -1,10 +1,10 @@
-// The labels of a pod in the terms that name them by key: what matchLabelKeys and mismatchLabelKeys stand for in a new pod.
-// Source: pkg/registry/core/pod/strategy.go mutatePodAffinity, mutateTopologySpreadConstraints.
+// Adds the values of matchLabelKeys and mismatchLabelKeys of a new pod to the selectors that name them. Source:
+// pkg/registry/core/pod/strategy.go mutatePodAffinity, mutateTopologySpreadConstraints.
 import { getOwn } from '@kapstan/api/internal';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { Pod, PodAffinity, PodAffinityTerm } from '@kapstan/kinds/core/v1';
 
-/** Adds them to the selectors, in place. A selector that is absent matches nothing, and stays absent. */
+/** Adds them to the selectors in place. An absent selector matches nothing and stays absent. */
 export function applyLabelKeys({ metadata, spec }: Pod): void {
   const labels = metadata?.labels ?? {};
   for (const term of [...termsOf(spec?.affinity?.podAffinity), ...termsOf(spec?.affinity?.podAntiAffinity)]) {

@@ -1,4 +1,5 @@
-// pods/log: the log of a container, as its kubelet gives it. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
+// pods/log returns the log of a container from its kubelet. Source: pkg/registry/core/pod (LogLocation),
+// ValidatePodLogOptions.
 import { invalid } from '@kapstan/api/errors';
 import type { ByteSubresource } from '@kapstan/apiserver/internal';
 import { collectFieldErrors, formatQuery } from '@kapstan/apiserver/internal';
@@ -73,7 +74,7 @@ function queryOf(options: LogOptions): string {
   ]);
 }
 
-/** Throws 422. */
+/** Throws 422 for invalid options. */
 function requireValid(name: string, options: LogOptions): void {
   const { tailLines, limitBytes, sinceSeconds, sinceTime, stream } = options;
   const errors = collectFieldErrors((root) => {
@@ -82,7 +83,7 @@ function requireValid(name: string, options: LogOptions): void {
       root.child('limitBytes').invalid(limitBytes, 'must be greater than 0');
     }
     if (sinceSeconds !== undefined && sinceTime !== undefined) {
-      // So a path reads that consists of an empty name.
+      // Go prints a path that consists of an empty name so.
       root.child('[]').forbidden('at most one of `sinceTime` or `sinceSeconds` may be specified');
     } else if (sinceSeconds !== undefined && sinceSeconds < 1) {
       root.child('sinceSeconds').invalid(sinceSeconds, 'must be greater than 0');

@@ -1,5 +1,5 @@
-// Where containers put volumes: mounts and block devices. Source: pkg/apis/core/validation ValidateVolumeMounts,
-// ValidateVolumeDevices.
+// Rules for where containers put volumes: mounts and block devices. Source: pkg/apis/core/validation
+// ValidateVolumeMounts, ValidateVolumeDevices.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Container, EphemeralContainer, PodSpec, VolumeMount } from '@kapstan/kinds/core/v1';
@@ -7,10 +7,10 @@ import { validateDescendingPath } from './volume-source-validation.ts';
 
 type AnyContainer = DeepReadonly<Container> | DeepReadonly<EphemeralContainer>;
 type Volume = NonNullable<DeepReadonly<PodSpec>['volumes']>[number];
-/** By their names; of volumes of one name the first. */
+/** Volumes by name; if several share a name, the first counts. */
 export type NamedVolumes = ReadonlyMap<string, Volume>;
 
-/** Mounts name a volume of the pod, each at a path of its own. `at` is the container. */
+/** Each mount must name a volume of the pod and have a path of its own. `at` is the container. */
 export function validateVolumeMounts(at: Field, container: AnyContainer, volumes: NamedVolumes): void {
   const paths = new Set<string>();
   const list = at.child('volumeMounts');
@@ -33,7 +33,7 @@ export function validateVolumeMounts(at: Field, container: AnyContainer, volumes
   });
 }
 
-/** Paths are told at the list, as Kubernetes does. */
+/** Kubernetes reports errors of paths at the list. */
 function validateSubPath(list: Field, at: Field, { subPath, subPathExpr }: DeepReadonly<VolumeMount>): void {
   if (subPath) validateDescendingPath(list.child('subPath'), subPath);
   if (!subPathExpr) return;
@@ -57,7 +57,7 @@ function validateRecursive(at: Field, mount: DeepReadonly<VolumeMount>): void {
     at.forbidden('may only be specified when mountPropagation is None or not specified');
 }
 
-/** Block devices need a claim. `at` is the container. */
+/** Each block device needs a claim. `at` is the container. */
 export function validateVolumeDevices(at: Field, container: AnyContainer, volumes: NamedVolumes): void {
   const names = new Set<string>();
   const paths = new Set<string>();

@@ -1,11 +1,11 @@
-// Amounts for a whole pod that its containers imply. Source: pkg/apis/core/v1/defaults.go defaultHugePagePodLimits and
-// defaultPodRequests.
+// Derives amounts for a whole pod from its containers. Source: pkg/apis/core/v1/defaults.go defaultHugePagePodLimits
+// and defaultPodRequests.
 import { getOwn } from '@kapstan/api/internal';
 import type { PodSpec } from '@kapstan/kinds/core/v1';
 import { isHugePages, type ResourceList } from '../../validation/resource-rules.ts';
 import { totalsOf } from './container-totals.ts';
 
-/** In place. Only a pod that says something of its amounts gets more of them. */
+/** Sets defaults in place, only for a pod that already has amounts of its own. */
 export function setPodResourceDefaults(spec: PodSpec): void {
   const resources = spec.resources;
   if (resources === undefined) return;

@@ -1,5 +1,5 @@
-// Rules for the amounts of a whole pod: those of its containers fit in. Source: pkg/apis/core/validation validatePodResources,
-// validatePodResourceConsistency.
+// Rules for the amounts of a whole pod, which must include those of its containers. Source: pkg/apis/core/validation
+// validatePodResources, validatePodResourceConsistency.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { PodSpec } from '@kapstan/kinds/core/v1';
@@ -12,7 +12,7 @@ import {
 } from '../../validation/resource-rules.ts';
 import { totalsOf } from './container-totals.ts';
 
-/** Amounts for the whole pod. Source: validatePodResources. */
+/** Checks the amounts of the whole pod. Source: validatePodResources. */
 export function validatePodResources(at: Field, spec: DeepReadonly<PodSpec>): void {
   if (spec.resources === undefined) return;
   if (spec.os?.name === 'windows') return at.forbidden('may not be set for a windows pod');

@@ -14,7 +14,7 @@ import { isLatest } from './image-name.ts';
 import { setPodResourceDefaults } from './pod-resource-defaults.ts';
 import { setVolumeDefaults } from './volume-defaults.ts';
 
-/** A pod of its own: also requests from limits, host ports, service links. Source: SetDefaults_Pod. */
+/** Sets defaults of a pod itself: also requests from limits, host ports, service links. Source: SetDefaults_Pod. */
 export function setPodDefaults(pod: Pod): void {
   const spec = pod.spec;
   if (spec === undefined) return;
@@ -30,7 +30,7 @@ export function setPodTemplateDefaults(template: PodTemplateSpec | undefined): v
   if (template?.spec !== undefined) setPodSpecDefaults(template.spec);
 }
 
-/** Source: SetDefaults_PodSpec and those of what is in it. */
+/** Sets defaults of the spec and everything in it. Source: SetDefaults_PodSpec and others. */
 function setPodSpecDefaults(spec: PodSpec): void {
   spec.restartPolicy ||= 'Always';
   spec.dnsPolicy ||= 'ClusterFirst';
@@ -47,7 +47,7 @@ function setPodSpecDefaults(spec: PodSpec): void {
     setContainerDefaults(container);
   }
   for (const volume of spec.volumes ?? []) setVolumeDefaults(volume as Volume);
-  // The old name of the field follows the new one. Source: Convert_core_PodSpec_To_v1_PodSpec.
+  // The old field gets the value of the new one. Source: Convert_core_PodSpec_To_v1_PodSpec.
   if (spec.serviceAccountName) spec.serviceAccount = spec.serviceAccountName;
   else if (spec.serviceAccount) spec.serviceAccountName = spec.serviceAccount;
 }

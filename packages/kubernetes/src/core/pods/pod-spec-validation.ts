@@ -17,10 +17,10 @@ import { validateHostProcess, validateOs } from './windows-validation.ts';
 
 type ReadonlySpec = DeepReadonly<PodSpec>;
 
-/** What an absent spec is in Go: a struct without anything. */
+/** An absent spec in Go is an empty struct. */
 const emptySpec: ReadonlySpec = { containers: [] };
 
-/** `meta` is that of the pod; templates have none. */
+/** `meta` is the pod's; templates have none. */
 export function validatePodSpec(at: Field, given: ReadonlySpec | undefined, meta?: DeepReadonly<ObjectMeta>): void {
   const spec = given ?? emptySpec;
   const volumes = validateVolumes(at.child('volumes'), spec.volumes, meta);
@@ -74,7 +74,7 @@ function validateResourceClaims(at: Field, { resourceClaims }: ReadonlySpec): vo
   });
 }
 
-/** Keys of files stand in a volume that lives as long as the pod. Source: validateFileKeyRefVolumes. */
+/** Files for keys must be in a volume that lives as long as the pod. Source: validateFileKeyRefVolumes. */
 function validateFileKeys(at: Field, spec: ReadonlySpec): void {
   const volumes = new Map((spec.volumes ?? []).toReversed().map((volume) => [volume.name, volume]));
   for (const name of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
@@ -163,7 +163,7 @@ function validateNames(at: Field, spec: ReadonlySpec): void {
   } as const;
   for (const [name, rule] of Object.entries(rules)) {
     const value = spec[name as keyof typeof rules];
-    // Only this one may be there and empty, and is wrong then.
+    // Only this member can be present and empty, which is then an error.
     if (value || (value === '' && name === 'runtimeClassName')) at.child(name).invalidAll(value, rule(value));
   }
   validateHostnameOverride(at.child('hostnameOverride'), spec);
@@ -180,7 +180,10 @@ function validateHostnameOverride(at: Field, spec: ReadonlySpec): void {
   at.invalidAll(name, dnsSubdomainErrors(name));
 }
 
-/** A pod's metadata and spec inside another object. Metadata errors stand at the template itself. Source: ValidatePodTemplateSpec. */
+/**
+ * Checks a pod's metadata and spec inside another object. Metadata errors are reported at the template itself. Source:
+ * ValidatePodTemplateSpec.
+ */
 export function validatePodTemplate(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined): void {
   const annotations = template?.metadata?.annotations;
   validateTemplateMetadata(at, template);
@@ -192,7 +195,7 @@ export function validatePodTemplate(at: Field, template: DeepReadonly<PodTemplat
   }
 }
 
-/** Errors stand at the template itself. */
+/** Reports errors at the template itself. */
 export function validateTemplateMetadata(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined): void {
   validateLabels(at.child('labels'), template?.metadata?.labels);
   validateAnnotationKeys(at.child('annotations'), template?.metadata?.annotations);

@@ -1,4 +1,4 @@
-// What may change in a pod that exists. Source: pkg/apis/core/validation ValidatePodUpdate.
+// Checks changes of an existing pod. Source: pkg/apis/core/validation ValidatePodUpdate.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -26,7 +26,7 @@ export function validatePodChange(
   { spec: old = emptySpec }: DeepReadonly<Pod>,
 ): void {
   for (const name of ['containers', 'initContainers'] as const) {
-    // The rest would only repeat it.
+    // Further errors would only repeat this one.
     if ((next[name]?.length ?? 0) !== (old[name]?.length ?? 0))
       return at.child(name).forbidden('pod updates may not add or remove containers');
     at.child(name).each(next[name], ({ image = '' }, place) => validateImage(place.child('image'), image));
@@ -45,7 +45,7 @@ function validateImage(at: Field, image: string): void {
   if (image !== image.trim()) at.invalid(image, 'must not have leading or trailing whitespace');
 }
 
-/** False: nothing more is told. */
+/** Returns false when no further errors should be reported. */
 function validateDeadline(
   at: Field,
   { activeDeadlineSeconds: next }: ReadonlySpec,
@@ -87,7 +87,7 @@ function validateAddedTolerations(
   validateTolerations(at, next);
 }
 
-/** The new spec with what may change taken from the old one: what then differs may not. */
+/** Returns the new spec with changeable fields taken from the old one; remaining differences are forbidden. */
 function withChangeable(next: ReadonlySpec, old: ReadonlySpec): PodSpec {
   const masked = deepCopy(next) as PodSpec;
   takeImages(masked.containers, old.containers);

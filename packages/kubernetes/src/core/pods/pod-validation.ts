@@ -1,4 +1,5 @@
-// Rules for a pod itself, in creates and in all updates. Those of its spec, which templates share: pod-spec-validation.ts.
+// Rules for a pod itself in creates and all updates. Rules for its spec, which templates share, are in
+// pod-spec-validation.ts.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';

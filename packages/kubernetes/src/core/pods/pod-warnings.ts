@@ -1,5 +1,5 @@
-// Warnings about pods and pod templates: deprecated fields, labels and annotations, and what hardly anyone means.
-// Used by the strategies of pods and of everything that makes pods. Source: pkg/api/pod/warnings.go, pkg/api/node/util.go (1.36).
+// Warnings about pods and pod templates: deprecated fields, labels and annotations, and likely mistakes. Used by the
+// strategies of pods and of all kinds with pod templates. Source: pkg/api/pod/warnings.go, pkg/api/node/util.go (1.36).
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
 import { dnsLabelErrors, fieldChild, fieldIndex, fieldKey, labelValueErrors } from '@kapstan/api/errors';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -18,7 +18,7 @@ interface PodLike {
   readonly spec?: DeepReadonly<PodSpec>;
 }
 
-/** `path`: where the pod stands; "" for a pod itself. */
+/** `path` is where the pod is; "" for a pod itself. */
 export function podWarnings({ metadata = {}, spec }: PodLike, path = ''): string[] {
   if (spec === undefined) return [];
   const at = fieldChild(path, 'spec');
@@ -44,7 +44,7 @@ function addressWarnings({ dnsConfig, hostAliases }: DeepReadonly<PodSpec>, at: 
   ];
 }
 
-/** Of a kind that makes pods: on a create, and on an update that changed what it makes. */
+/** Returns warnings about a pod template: on a create, and on an update that changed the template. */
 export function templateWarnings(
   path: string,
   template: DeepReadonly<PodTemplateSpec> | undefined,
@@ -54,7 +54,7 @@ export function templateWarnings(
   return template === undefined || isSame ? [] : podWarnings(template, path);
 }
 
-/** A name that becomes part of host names. `where`: what is made of it. */
+/** Warns of a name that becomes part of host names. `where`: what is made from the name. */
 export function hostNameWarnings({ metadata }: DeepReadonly<KubernetesObject>, where: string): string[] {
   const messages = dnsLabelErrors(metadata?.name ?? '');
   if (messages.length === 0) return [];
@@ -117,7 +117,7 @@ function annotationWarnings(
     const why = deprecatedAnnotations.get(key) ?? (key.startsWith(seccompPrefix) ? seccompText : undefined);
     return why === undefined ? [] : [`${fieldKey(where, key)}: ${why}`];
   });
-  // Those of a pod itself are told when its fields are made of them.
+  // For a pod itself these warnings are made when its fields are set.
   const templated = path === '' ? [] : placedContainers(spec, '');
   const appArmor = templated.flatMap(({ container }) => {
     const key = `${appArmorPrefix}${container.name}`;
@@ -129,7 +129,7 @@ function annotationWarnings(
   return [...deprecated, ...appArmor];
 }
 
-/** `path`: where the pod stands. */
+/** `path` is where the pod is. */
 export function appArmorWarning(path: string, key: string): string {
   const where = fieldKey(['metadata', 'annotations'].reduce(fieldChild, path), key);
   return `${where}: deprecated since v1.30; use the "appArmorProfile" field instead`;
@@ -147,7 +147,7 @@ const deprecatedSources: Readonly<Record<string, string>> = {
   rbd: 'deprecated in v1.28, non-functional in v1.31+',
 };
 
-/** Where Kubernetes does not use the field's name. */
+/** Names that Kubernetes shows instead of the field's name. */
 const shownAs: Readonly<Record<string, string>> = { storageos: 'storageOS' };
 
 function volumeWarnings({ volumes }: DeepReadonly<PodSpec>, at: string): string[] {
@@ -163,7 +163,7 @@ function volumeWarnings({ volumes }: DeepReadonly<PodSpec>, at: string): string[
   });
 }
 
-/** Lists that are merged by a key, so that apply would drop what repeats it. */
+/** Warns of repeated keys in lists that are merged by key, because apply would drop the repetition. */
 function repetitionWarnings({ hostAliases = [], imagePullSecrets = [] }: DeepReadonly<PodSpec>, at: string): string[] {
   const aliases = hostAliases.map(({ ip }) => ip);
   const secrets = imagePullSecrets.map(({ name = '' }) => name);

@@ -28,7 +28,7 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       syncPodIps(object.status);
     },
     prepareForCreate: (object, context) => {
-      // Negative meant at once in old versions. Source: applyTerminationGracePeriod.
+      // Old versions read a negative time as "at once". Source: applyTerminationGracePeriod.
       if ((object.spec?.terminationGracePeriodSeconds ?? 0) < 0)
         object.spec = { ...(object.spec ?? { containers: [] }), terminationGracePeriodSeconds: 1 };
       object.status = { phase: 'Pending', qosClass: qosClassOf(object.spec) };
@@ -49,11 +49,11 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     validateChange: (root, next, old) => {
       const annotations = root.child('metadata', 'annotations');
       validateAnnotationChange(annotations, next.metadata?.annotations, old.metadata?.annotations);
-      // Once more, as Kubernetes does.
+      // Kubernetes checks them twice, too.
       validatePodAnnotations(annotations, next.metadata?.annotations, next.spec);
       validatePodChange(root.child('spec'), next, old);
     },
-    // Nobody reads warnings of updates: they come from the machinery.
+    // Updates give no warnings, because programs and not people make them.
     warnings: (object, old) =>
       old === undefined ? [...hostNameWarnings(object, "the Pod's hostname"), ...podWarnings(object)] : [],
     fields: podFields,
@@ -86,7 +86,10 @@ const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 };
 
-/** Nothing to wait for without a node or after the end; negative counts as one second. Source: CheckGracefulDelete. */
+/**
+ * A pod that has no node or has ended needs no grace; a negative time counts as one second. Source:
+ * CheckGracefulDelete.
+ */
 function gracePeriodSeconds(pod: DeepReadonly<Pod>, asked: number | undefined): number {
   const isOver = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
   if (!pod.spec?.nodeName || isOver) return 0;
@@ -94,7 +97,7 @@ function gracePeriodSeconds(pod: DeepReadonly<Pod>, asked: number | undefined): 
   return seconds < 0 ? 1 : seconds;
 }
 
-/** The old field podIP is the first of podIPs. Source: Convert_v1_PodStatus_To_core_PodStatus. */
+/** The old field podIP has the first of podIPs. Source: Convert_v1_PodStatus_To_core_PodStatus. */
 function syncPodIps(status: PodStatus | undefined): void {
   if (status === undefined) return;
   const first = status.podIPs?.[0]?.ip;

@@ -42,7 +42,7 @@ function validateProbe(at: Field, probe: DeepReadonly<Probe>): void {
 const handlerNames = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
 type Handler = DeepReadonly<LifecycleHandler & Probe>;
 
-/** Exactly one of the handlers, and it must be whole. Source: validateHandler. */
+/** Requires exactly one complete handler. Source: validateHandler. */
 function validateHandler(at: Field, handler: Handler, graceSeconds: number | undefined): void {
   const [first, ...more] = handlerNames.filter((name) => handler[name] !== undefined);
   if (first === undefined) return at.required('must specify a handler type');

@@ -1,17 +1,17 @@
-// Rules for projected volumes: several sources in one directory, each path once. Source: pkg/apis/core/validation
-// validateProjectionSources.
+// Rules for projected volumes, which put several sources in one directory; each path may occur once. Source:
+// pkg/apis/core/validation validateProjectionSources.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, VolumeProjection } from '@kapstan/kinds/core/v1';
 import { validateLocalPath } from './volume-source-validation.ts';
 
-/** Rules that plain volumes have, too. */
+/** Rules that plain volumes have too. */
 interface FileRules {
   validateItems(at: Field, items: readonly DeepReadonly<KeyToPath>[] | undefined): void;
   validateDownwardItems(at: Field, items: readonly DeepReadonly<DownwardAPIVolumeFile>[] | undefined): void;
 }
 
-/** Paths that are taken; a conflict is told at the volume. */
+/** Paths already used; a conflict is reported at the volume. */
 interface Paths {
   take(path: string, shown: string): void;
 }
@@ -58,7 +58,7 @@ function validateNamed(
 const minTokenSeconds = 600;
 const maxTokenSeconds = 2 ** 32;
 
-/** The path is told at the volume. */
+/** Errors of the path are reported at the volume. */
 function validateToken(volume: Field, at: Field, { serviceAccountToken: token }: DeepReadonly<VolumeProjection>): void {
   const seconds = token?.expirationSeconds ?? 0;
   const place = at.child('expirationSeconds');

@@ -3,12 +3,15 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Container, PodSpec, PodStatus } from '@kapstan/kinds/core/v1';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
-/** cpu and memory count, zero amounts do not. */
+/** Only cpu and memory count, and not their zero amounts. */
 const counted = ['cpu', 'memory'] as const;
 
-/** Guaranteed: limits for both resources in every container, equal to the requests. BestEffort: neither anywhere. */
+/**
+ * Returns the class. Guaranteed: every container has limits for both resources, equal to the requests. BestEffort: none
+ * has any.
+ */
 export function qosClassOf(spec: DeepReadonly<PodSpec> | undefined): NonNullable<PodStatus['qosClass']> {
-  // Amounts of the whole pod count instead of those of its containers.
+  // Amounts of the whole pod replace those of its containers.
   const parts = spec?.resources ? [spec] : [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
   if (parts.every((part) => isEmpty(part))) return 'BestEffort';
   return parts.every((part) => isGuaranteed(part)) ? 'Guaranteed' : 'Burstable';

@@ -1,4 +1,4 @@
-// The endpoint that gives a pod that runs other amounts of CPU and memory. Source: pkg/registry/core/pod/strategy.go
+// The endpoint that changes the CPU and memory of a running pod. Source: pkg/registry/core/pod/strategy.go
 // dropNonResizeUpdates, pkg/apis/core/validation ValidatePodResize.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Field, StrategySubresource, ValidationPolicy } from '@kapstan/apiserver/internal';
@@ -28,7 +28,7 @@ export function resizeSubresource(policy: ValidationPolicy): StrategySubresource
   return { type: 'strategy', name: 'resize', verbs: ['get', 'patch', 'update'], strategy };
 }
 
-/** Another number of containers stays, to be refused. */
+/** A different number of containers is left in place, so that it is refused. */
 function keepOnlyAmounts(next: Pod, old: ReadonlyPod): void {
   const wanted: Partial<PodSpec> = next.spec ?? {};
   if (lists.some((list) => (wanted[list]?.length ?? 0) !== (old.spec?.[list]?.length ?? 0))) return;
@@ -40,7 +40,7 @@ function keepOnlyAmounts(next: Pod, old: ReadonlyPod): void {
   for (const list of lists) takeAmounts(spec, list, wanted[list] ?? []);
 }
 
-/** Other names or another order stay, to be refused. */
+/** Different names or another order are left in place, so that they are refused. */
 function takeAmounts(spec: PodSpec, list: (typeof lists)[number], wanted: Container[]): void {
   const containers = spec[list] ?? [];
   if (containers.some(({ name }, index) => wanted[index]?.name !== name)) {
@@ -82,7 +82,7 @@ function validateConditions(at: Field, next: ReadonlyPod, { spec, status }: Read
     at.forbidden('pods with node allocatable resource claims cannot be resized');
 }
 
-/** Returns the amounts of the pod with those of the old one for CPU and memory. */
+/** Returns the pod's amounts with the old values of CPU and memory. */
 function validatePodAmounts(at: Field, next: ReadonlySpec, old: ReadonlySpec): Resources | undefined {
   if (!hasAmounts(next.resources) && !hasAmounts(old.resources)) return next.resources;
   const place = at.child('resources');
@@ -120,7 +120,7 @@ function validateOrder(at: Field, next: ReadonlySpec, old: ReadonlySpec): boolea
   return at.errorCount === before;
 }
 
-/** The containers with the CPU and memory that they had: what then differs may not. */
+/** Returns the containers with their old CPU and memory; remaining differences are forbidden. */
 function maskedContainers(
   at: Field,
   next: ReadonlySpec,
@@ -157,7 +157,7 @@ function validateInit(
       at.forbidden('non-sidecar init containers with a resize policy of RestartContainer cannot be resized');
 }
 
-/** Source: dropCPUMemoryResourcesFromContainer, after which no claims are left. */
+/** Returns amounts without CPU and memory, and without claims. Source: dropCPUMemoryResourcesFromContainer. */
 function maskedAmounts(next: Resources | undefined, old: Resources | undefined): Resources {
   const mask = (list: 'limits' | 'requests'): Resources['limits'] => {
     const { cpu: _cpu, memory: _memory, ...others } = { ...next?.[list] };

@@ -1,5 +1,5 @@
-// When a container is started again: its own policy, rules on exit codes, changes of its size. Source: pkg/apis/core/validation
-// validateContainerRestartPolicy, validateResizePolicy.
+// Rules for restarts of a container: its own policy, rules on exit codes, changes of its size. Source:
+// pkg/apis/core/validation validateContainerRestartPolicy, validateResizePolicy.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { Container } from '@kapstan/kinds/core/v1';
@@ -26,14 +26,14 @@ export function validateContainerRestart(at: Field, container: DeepReadonly<Cont
   });
 }
 
-/** For an init container there must be a policy for its rules. */
+/** An init container with restart rules must have a policy. */
 export function validateInitRestart(at: Field, container: DeepReadonly<Container>): void {
   if (container.restartPolicy !== undefined) return validateContainerRestart(at, container);
   if ((container.restartPolicyRules?.length ?? 0) > 0)
     at.child('restartPolicy').required('must specify restartPolicy when restart rules are used');
 }
 
-/** Errors of values stand at the list. */
+/** Errors of values are reported at the list. */
 export function validateResizePolicy(
   at: Field,
   policies: DeepReadonly<Container>['resizePolicy'],

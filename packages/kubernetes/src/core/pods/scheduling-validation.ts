@@ -35,7 +35,7 @@ export function validateTolerations(at: Field, tolerations: readonly DeepReadonl
   });
 }
 
-/** What is wrong with the value is told at the operator. */
+/** Errors of the value are reported at the operator. */
 function validateOperator(at: Field, operator: string, value: string): void {
   if (operator === '' || operator === 'Equal') {
     const errors = labelValueErrors(value);
@@ -79,7 +79,7 @@ function validateMinDomains(at: Field, count: number, action: string): void {
 
 type Keys = readonly string[] | undefined;
 
-/** Keys whose values are those of the pod itself. Source: ValidateMatchLabelKeysAndMismatchLabelKeys. */
+/** Checks keys that stand for the values of the pod itself. Source: ValidateMatchLabelKeysAndMismatchLabelKeys. */
 function validateLabelKeys(
   at: Field,
   {
@@ -130,7 +130,7 @@ export function validateAffinity(at: Field, affinity: DeepReadonly<Affinity> | u
     validatePodAffinity(at.child('podAntiAffinity'), affinity.podAntiAffinity);
 }
 
-/** Terms that must hold: their values are those of labels. Source: ValidateNodeSelector. */
+/** Checks required terms, whose values must be valid label values. Source: ValidateNodeSelector. */
 export function validateNodeSelector(at: Field, selector: DeepReadonly<NodeSelector>): void {
   const place = at.child('nodeSelectorTerms');
   if ((selector.nodeSelectorTerms?.length ?? 0) === 0) place.required('must have at least one node selector term');

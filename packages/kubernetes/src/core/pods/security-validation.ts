@@ -1,4 +1,4 @@
-// Rules for the security contexts of pods and containers. Those of Windows: windows-validation.ts. Source:
+// Rules for the security contexts of pods and containers. Those of Windows are in windows-validation.ts. Source:
 // pkg/apis/core/validation validatePodSpecSecurityContext, ValidateSecurityContext.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -71,7 +71,7 @@ function validateSysctls(
 
 const ipcSysctls = /^(kernel\.shm|kernel\.msg|fs\.mqueue\.)|^kernel\.sem$/;
 
-/** The namespaces of the host are not the pod's to tune. Source: ValidateHostSysctl. */
+/** A pod may not tune the host's namespaces. Source: ValidateHostSysctl. */
 function validateHostSysctl(at: Field, name: string, spec: DeepReadonly<PodSpec>): void {
   // Slashes may stand for dots.
   const dotted = name.replaceAll('/', '.');
@@ -97,7 +97,7 @@ function validateSeccomp(at: Field, profile: DeepReadonly<SeccompProfile> | unde
 
 const maxProfileBytes = 4095;
 
-/** Absent is fine. */
+/** Checks a profile; absent is valid. */
 export function validateAppArmor(at: Field, profile: DeepReadonly<AppArmorProfile> | undefined): void {
   if (profile === undefined) return;
   const { type, localhostProfile: local } = profile;
@@ -114,7 +114,7 @@ export function validateAppArmor(at: Field, profile: DeepReadonly<AppArmorProfil
   if (Buffer.byteLength(local) > maxProfileBytes) place.tooLong(maxProfileBytes);
 }
 
-/** Of a container. */
+/** Checks the security context of a container. */
 export function validateSecurityContext(
   at: Field,
   context: DeepReadonly<SecurityContext>,
@@ -144,7 +144,7 @@ function validateNoEscalation(at: Field, context: DeepReadonly<SecurityContext>)
   }
 }
 
-/** With users of its own a pod shares little with the host. `at` is the spec. Source: validateHostUsers. */
+/** A pod with users of its own may share little with the host. `at` is the spec. Source: validateHostUsers. */
 export function validateHostUsers(at: Field, spec: DeepReadonly<PodSpec>): void {
   if (spec.hostUsers !== false) return;
   const refused = 'when `hostUsers` is false';

@@ -1,4 +1,4 @@
-// What the /status endpoint of a pod keeps and refuses. Containers are in container-status-validation.ts.
+// What the /status endpoint of a pod keeps and refuses. Statuses of containers are in container-status-validation.ts.
 // Source: pkg/registry/core/pod podStatusStrategy, pkg/apis/core/validation ValidatePodStatusUpdate.
 import { isIP, isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
@@ -27,7 +27,10 @@ export function preparePodStatus(next: Pod, old: DeepReadonly<Pod>): void {
   dropUngated(status);
 }
 
-/** Nobody clears an observed generation; conditions of one type go by their order. Source: preserveOldObservedGeneration. */
+/**
+ * Keeps observed generations, which nobody may clear. Conditions of one type are matched by their order. Source:
+ * preserveOldObservedGeneration.
+ */
 function keepGenerations(status: PodStatus, old: Status | undefined): void {
   keepGeneration(status, old?.observedGeneration);
   const before = new Map<string, PodCondition[]>();
@@ -150,7 +153,10 @@ function validateExtendedClaim(
 
 type Addresses = readonly { readonly ip: string }[] | undefined;
 
-/** At most one of each family; those that were there already are not looked at. Source: validatePodIPs, validateHostIPs. */
+/**
+ * Allows at most one address of each family. Addresses that were there already are not checked. Source: validatePodIPs,
+ * validateHostIPs.
+ */
 function validateAddresses(at: Field, next: Addresses, old: Addresses): void {
   const known = new Set(old?.map(({ ip }) => ip));
   at.each(next, ({ ip }, place) => {
@@ -168,5 +174,5 @@ function validateAddresses(at: Field, next: Addresses, old: Addresses): void {
     );
 }
 
-/** Also with leading zeros, as Go once took them. Source: ParseIPSloppy. */
+/** Leading zeros are allowed, as in old Go. Source: ParseIPSloppy. */
 const isAddress = (text: string): boolean => isIP(text.replace(/(^|\.)0+(\d)/g, '$1$2')) !== 0;

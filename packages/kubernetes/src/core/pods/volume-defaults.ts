@@ -5,7 +5,7 @@ import { isLatest } from './image-name.ts';
 const fileMode = 0o644;
 const tokenSeconds = 3600;
 
-/** A volume without a source is an emptyDir. */
+/** Sets defaults of volumes. A volume without a source is an emptyDir. */
 export function setVolumeDefaults(volume: Volume): void {
   const isNamed = Object.entries(volume).every(
     ([key, value]) => key === 'name' || value === undefined || value === null,
@@ -40,7 +40,7 @@ function setFileDefaults(items: DownwardAPIVolumeFile[] | undefined): void {
   for (const item of items ?? []) if (item.fieldRef) item.fieldRef.apiVersion ||= 'v1';
 }
 
-/** Sources that volumes and persistent volumes share. */
+/** Sets defaults of sources that volumes and persistent volumes share. */
 export function setSourceDefaults(source: Volume | PersistentVolumeSpec): void {
   if (source.hostPath) source.hostPath.type ??= '';
   if (source.iscsi) source.iscsi.iscsiInterface ||= 'default';

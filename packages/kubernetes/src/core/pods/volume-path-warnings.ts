@@ -1,9 +1,9 @@
-// Warnings about files of one volume that lie in each other's place. Part of pod-warnings.ts.
-// Source: pkg/api/pod/warnings.go warningsForOverlappingVirtualPaths (1.36).
+// Warnings about files in one volume whose paths overlap. Part of pod-warnings.ts. Source: pkg/api/pod/warnings.go
+// warningsForOverlappingVirtualPaths (1.36).
 import type { DeepReadonly } from '@kapstan/api';
 import type { KeyToPath, PodSpec, Volume, VolumeProjection } from '@kapstan/kinds/core/v1';
 
-/** A file, and what it comes from where there are several. */
+/** A file, with its source if there are several. */
 interface PlacedFile {
   readonly path: string;
   readonly source: string;
@@ -30,7 +30,7 @@ function files(items: readonly DeepReadonly<Pick<KeyToPath, 'path'>>[] | undefin
   return (items ?? []).map(({ path }) => ({ path, source }));
 }
 
-/** The first kind that is there counts. */
+/** If there are several kinds, the first counts. */
 function projectedFiles(source: DeepReadonly<VolumeProjection>): PlacedFile[] {
   const { configMap, secret, downwardAPI, serviceAccountToken: token } = source;
   if (configMap?.items !== undefined) return files(configMap.items, `ConfigMap ${quoted(configMap.name)}`);
@@ -46,12 +46,12 @@ function overlaps({ name }: DeepReadonly<Volume>, what: string, given: readonly 
   );
 }
 
-/** More than fit into the headers of an answer: pairs are as many as the square of the files. */
+/** The headers of an answer cannot hold more; pairs of files can be as many as the square of their number. */
 const maxWarnings = 1_000;
 
 /**
- * Files of which one is the other or a directory on the way to it, each with an earlier one. In the order of their texts, what is
- * below a path comes right after it, so that a stack of the paths above is all that is looked at.
+ * Returns pairs of equal paths, or of a path and a directory on the way to it, each with an earlier file. Sorted as
+ * texts, paths below a path follow it directly, so a stack of the paths above suffices.
  */
 function overlappingPairs(files: readonly PlacedFile[]): (readonly [PlacedFile, PlacedFile])[] {
   const sorted = files
@@ -73,7 +73,7 @@ function overlappingPairs(files: readonly PlacedFile[]): (readonly [PlacedFile, 
   return pairs.map(({ file, earlier }) => [file.file, earlier.file]);
 }
 
-/** No pattern: those that end in `+$` are quadratic. */
+/** A loop, because patterns that end in `+$` take quadratic time. */
 function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;

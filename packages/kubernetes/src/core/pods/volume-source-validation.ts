@@ -1,4 +1,4 @@
-// Rules for volume sources that pods and persistent volumes share: required members, ranges, forms. Above:
+// Rules for volume sources that pods and persistent volumes share: required members, ranges, forms. Used by
 // volume-validation.ts and persistentvolumes/. Source: pkg/apis/core/validation validate*VolumeSource.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors } from '@kapstan/api/errors';
@@ -6,11 +6,11 @@ import type { Field } from '@kapstan/apiserver/internal';
 import { validateDriverName } from '../../validation/driver-name.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 
-/** Of any kind; members are looked at by name, as most rules hold for many sources. */
+/** A source of any kind. Members are read by name, because most rules hold for many sources. */
 type Source = Readonly<Record<string, unknown>>;
 type Rule = (at: Field, source: Source) => void;
 
-/** Members that each source must have: strings and lists, not empty. */
+/** Required members of each source: non-empty strings and lists. */
 const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   hostPath: ['path'],
   gitRepo: ['repository'],
@@ -34,7 +34,7 @@ const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   local: ['path'],
 };
 
-/** Where Kubernetes reports what is wrong with a source, if not at its own name. */
+/** Where Kubernetes reports errors of a source, if not at its own name. */
 const places: Readonly<Record<string, string>> = { gcePersistentDisk: 'persistentDisk' };
 
 const rules: Readonly<Record<string, Rule>> = {
@@ -56,7 +56,7 @@ const rules: Readonly<Record<string, Rule>> = {
   csi: (at, { driver }) => validateDriverName(at.child('driver'), textOf(driver)),
 };
 
-/** `at` is the volume; `name` is one that is there. */
+/** `at` is the volume; `name` is the name of a source that is set. */
 export function validateVolumeSource(at: Field, name: string, sources: object): void {
   const source = ((sources as Source)[name] ?? {}) as Source;
   const place = at.child(places[name] ?? name);
@@ -89,7 +89,7 @@ function validateHostPath(at: Field, { path, type }: Source): void {
 
 function validatePartition(at: Field, { partition }: Source): void {
   const number = numberOf(partition);
-  // 0 is none; the text leaves it out.
+  // 0 means none, which the error text omits.
   if (number !== 0) at.child('partition').invalidAll(number, rangeErrors(number, 1, 255));
 }
 
@@ -100,8 +100,8 @@ const initiators: Readonly<Record<string, (name: string) => boolean>> = {
 };
 
 /**
- * Matches iqn\.\d{4}-\d{2}\.[a-zA-Z0-9-.]+:[^,;*&$|\s]+ at the end of the name, as Kubernetes' pattern does. Such a pattern would
- * look from each "iqn." in it to the end: the text between two colons is looked at once here.
+ * Matches iqn\.\d{4}-\d{2}\.[a-zA-Z0-9-.]+:[^,;*&$|\s]+ at the end of the name, as Kubernetes' pattern does. As a
+ * pattern it would search from each "iqn." to the end; here the text between two colons is read once.
  */
 function isQualifiedInitiator(name: string): boolean {
   const end = name.split(/[,;*&$|\s]/).at(-1) ?? '';
@@ -117,7 +117,7 @@ function isQualifiedInitiator(name: string): boolean {
 
 function validateIscsi(at: Field, source: Source): void {
   const iqn = textOf(source.iqn);
-  // The short text is that of persistent volumes.
+  // Persistent volumes have the shorter text.
   const text = at.path.startsWith('spec.iscsi')
     ? 'must be valid format'
     : 'must be valid format starting with iqn, eui, or naa';
@@ -207,13 +207,13 @@ export function validateDescendingPath(at: Field, path: string): void {
   validatePathWithoutDots(at, path);
 }
 
-/** A path inside a volume. Source: ValidateLocalNonReservedPath. */
+/** Checks a path inside a volume. Source: ValidateLocalNonReservedPath. */
 export function validateLocalPath(at: Field, path: string): void {
   validateDescendingPath(at, path);
   if (path.startsWith('..') && !path.startsWith('../')) at.invalid(path, "must not start with '..'");
 }
 
-/** The secret that a source names: its name, and where secrets may be elsewhere its namespace. */
+/** Checks a reference to a secret: its name and, where secrets may be in another namespace, the namespace. */
 export function validateSecretName(
   at: Field,
   reference: DeepReadonly<{ name?: string; namespace?: string }> | undefined,

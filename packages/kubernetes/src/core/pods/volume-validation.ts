@@ -1,5 +1,5 @@
-// Rules for volumes of pods. Their sources: volume-source-validation.ts, projected-volume-validation.ts; where containers put
-// them: mount-validation.ts. Source: pkg/apis/core/validation ValidateVolumes.
+// Rules for volumes of pods. Their sources: volume-source-validation.ts, projected-volume-validation.ts; where
+// containers mount them: mount-validation.ts. Source: pkg/apis/core/validation ValidateVolumes.
 import { type DeepReadonly, type ObjectMeta, parseQuantity } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -15,7 +15,7 @@ import { validateLocalPath, validateSecretName, validateVolumeSource } from './v
 type ReadonlyVolume = DeepReadonly<Volume>;
 type Meta = DeepReadonly<ObjectMeta> | undefined;
 
-/** Returns those without a fault, by name: containers see no others. `meta` is that of the pod; templates have none. */
+/** Returns the valid volumes by name; containers can refer only to these. `meta` is the pod's; templates have none. */
 export function validateVolumes(at: Field, volumes: readonly ReadonlyVolume[] | undefined, meta: Meta): NamedVolumes {
   const valid = new Map<string, ReadonlyVolume>();
   const made = new Set(
@@ -38,7 +38,7 @@ export function validateVolumes(at: Field, volumes: readonly ReadonlyVolume[] | 
   return valid;
 }
 
-/** In the order of the Go function: the first source that is there is validated, any further one is refused. */
+/** In the order of the Go function: the first source present is validated, further ones are refused. */
 const sourceOrder = [
   'emptyDir',
   'hostPath',
@@ -73,7 +73,7 @@ const sourceOrder = [
 ] as const;
 type SourceName = (typeof sourceOrder)[number];
 
-/** The names that Kubernetes has in the refusal of a further source. */
+/** The names that Kubernetes uses when it refuses a further source. */
 export const refusedAs: Readonly<Record<string, string>> = { cephfs: 'cephFS', downwardAPI: 'downwarAPI' };
 
 function validateSources(at: Field, volume: ReadonlyVolume, meta: Meta): void {
@@ -91,7 +91,7 @@ function validateSources(at: Field, volume: ReadonlyVolume, meta: Meta): void {
   if (first === 'ephemeral') validateClaimName(at.child('name'), volume.name, meta);
 }
 
-/** The claim of an ephemeral volume is named after pod and volume. */
+/** An ephemeral volume's claim is named after pod and volume. */
 function validateClaimName(at: Field, volume: string, meta: Meta): void {
   if (!meta?.name || volume === '') return;
   const claim = `${meta.name}-${volume}`;
@@ -126,7 +126,7 @@ function validateSource(
       validateMode(place.child('defaultMode'), volume.projected?.defaultMode);
       return validateProjected(place, volume.projected, { validateItems, validateDownwardItems });
     case 'image':
-      // A template may leave the image to an overlay.
+      // A template may leave the image to be filled in later.
       if (meta !== undefined) place.child('reference').present(volume.image?.reference);
       return place.child('pullPolicy').oneOf(volume.image?.pullPolicy, ['Always', 'IfNotPresent', 'Never']);
     case 'ephemeral':
@@ -163,7 +163,7 @@ function validateItems(at: Field, items: readonly DeepReadonly<KeyToPath>[] | un
   });
 }
 
-/** Their errors stand at the source, not at the item. Source: validateDownwardAPIVolumeFile. */
+/** Errors are reported at the source, not at the item. Source: validateDownwardAPIVolumeFile. */
 function validateDownwardItems(at: Field, items: NonNullable<ReadonlyVolume['downwardAPI']>['items']): void {
   for (const item of items ?? []) {
     if (item.path === '') at.child('path').required();

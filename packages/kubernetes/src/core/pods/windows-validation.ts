@@ -1,4 +1,4 @@
-// What pods of Windows may and may not say, and those of Linux of Windows. Source: pkg/apis/core/validation
+// Fields that only Windows pods may have, and those that they may not. Source: pkg/apis/core/validation
 // validateWindowsSecurityContextOptions, validateWindowsHostProcessPod, validateOS, validateLinux, validateWindows.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -26,7 +26,7 @@ export function validateWindowsOptions(
   if (user !== undefined) at.child('runAsUserName').invalidAll(user, userNameErrors(user));
 }
 
-/** "DOMAIN\\user" or "user". */
+/** Accepts "DOMAIN\\user" or "user". */
 function userNameErrors(text: string): string[] {
   if (text === '') return ['runAsUserName cannot be an empty string'];
   if (/\p{Cc}/u.test(text)) return ['runAsUserName cannot contain control characters'];
@@ -56,7 +56,7 @@ function userErrors(user: string): string[] {
   return errors;
 }
 
-/** Calls back for every container, with its place. */
+/** Calls back for every container with its place. */
 function eachContainer(
   at: Field,
   spec: ReadonlySpec,
@@ -69,7 +69,7 @@ function eachContainer(
   }
 }
 
-/** All containers are processes of the host, or none. `at` is the spec. */
+/** Either all containers are host processes, or none. `at` is the spec. */
 export function validateHostProcess(at: Field, spec: ReadonlySpec): void {
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess;
   let count = 0;

@@ -74,7 +74,7 @@ const conflicts = [
   ['Terminating', 'NotTerminating'],
 ];
 
-/** Which resources a scope can narrow. Source: IsResourceQuotaScopeValidForResource. */
+/** True for resources that the scope can restrict. Source: IsResourceQuotaScopeValidForResource. */
 function isValidFor(scope: string, resource: string): boolean {
   if (!quotaResources.has(resource)) return !isQuotaHugePages(resource) || !standardScopes.has(scope);
   if (scope === 'BestEffort') return resource === 'pods';
@@ -96,7 +96,7 @@ function validateScopes(at: Field, { scopes, hard }: DeepReadonly<ResourceQuotaS
     if (pair.every((scope) => (scopes as readonly string[]).includes(scope))) at.invalid(scopes, 'conflicting scopes');
 }
 
-/** Scopes that are there or not, without values. */
+/** Scopes without values: they are set or not. */
 const plainScopes: ReadonlySet<string> = new Set([...podScopes].filter((scope) => scope !== 'PriorityClass'));
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
@@ -110,7 +110,7 @@ function validateScopeSelector(at: Field, { scopeSelector, scopes, hard }: DeepR
     validateScopeTerm(at, term);
   }
   const named = (scopeSelector?.matchExpressions ?? []).map((term) => term.scopeName as string);
-  // Kubernetes shows the plain scopes here.
+  // Kubernetes shows the plain scopes in this error.
   for (const pair of conflicts)
     if (pair.every((scope) => named.includes(scope))) at.invalid(scopes ?? null, 'conflicting scopes');
 }

@@ -47,7 +47,7 @@ function tlsWarnings({ type, data = {} }: DeepReadonly<Secret>): readonly string
   return fault === undefined ? [] : [fault];
 }
 
-/** The write-only texts go over the data. Source: Convert_v1_Secret_To_core_Secret. */
+/** Write-only texts override the data. Source: Convert_v1_Secret_To_core_Secret. */
 function mergeStringData(object: Secret): void {
   const entries = Object.entries(object.stringData ?? {});
   delete object.stringData;
@@ -90,7 +90,7 @@ function validateJsonKey(data: Field, key: string, secret: DeepReadonly<Secret>)
   if (error !== undefined) data.key(key).invalid('<secret contents redacted>', error);
 }
 
-/** In the words of encoding/json where they are plain. */
+/** Returns encoding/json's error for simple cases. */
 function jsonErrorOf(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text);

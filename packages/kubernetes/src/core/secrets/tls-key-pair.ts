@@ -1,4 +1,5 @@
-// Whether a certificate and a key are a pair, in the words of Go. Used for warnings of TLS secrets. Source: crypto/tls X509KeyPair.
+// Checks that a certificate and a key match, with Go's texts. Used for warnings of TLS secrets. Source: crypto/tls
+// X509KeyPair.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
 interface PemBlock {
@@ -6,7 +7,7 @@ interface PemBlock {
   readonly text: string;
 }
 
-/** Why not; undefined for a pair. */
+/** Returns the reason why they do not match; undefined when they do. */
 export function keyPairFault(certificate: string, key: string): string | undefined {
   const certificateBlocks = pemBlocks(certificate);
   const leaf = certificateBlocks.find(({ type }) => type === 'CERTIFICATE');
@@ -53,7 +54,7 @@ function parsed<T>(read: () => T): T | undefined {
 
 const [begin, end, dashes] = ['-----BEGIN ', '-----END ', '-----'];
 
-/** In one pass, however many blocks are begun and not ended. */
+/** Finds all blocks in one pass, however many are begun and not ended. */
 function pemBlocks(text: string): readonly PemBlock[] {
   const blocks: PemBlock[] = [];
   let ending = -1;

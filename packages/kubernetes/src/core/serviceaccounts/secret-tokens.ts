@@ -1,5 +1,6 @@
-// SecretTokens: knows the tokens of service accounts that are kept in Secrets, which have no end but that of their Secret or
-// account, and notes in the Secret when one was last used. Beside service-account-tokens.ts. Source: pkg/serviceaccount/legacy.go.
+// SecretTokens accepts service-account tokens kept in Secrets, which last as long as their Secret and account, and
+// records in the Secret when its token was last used. Beside service-account-tokens.ts. Source:
+// pkg/serviceaccount/legacy.go.
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type DeepReadonly, formatTime, type Logger, type ResourceClient } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
@@ -9,15 +10,15 @@ import { Secret, type ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { MetricFamily } from '@kapstan/storage';
 import { audiencesOf, issuerOf, matchAudiences, type SignedClaims, type TokenSignatures } from './token-signatures.ts';
 
-/** The claim "iss" of all of them, whatever the issuer of others is. */
+/** The claim "iss" of all these tokens, whatever the issuer of others is. */
 const secretTokenIssuer = 'kubernetes/serviceaccount';
 
-/** Of a Secret: the day in UTC on which its token was last used. */
+/** Label of a Secret: the day in UTC on which its token was last used. */
 const lastUsedLabel = 'kubernetes.io/legacy-token-last-used';
-/** Of a Secret: its token does not count any more. kube-controller-manager sets it on those that nobody uses. */
+/** Label of a Secret whose token is no longer accepted. kube-controller-manager sets it on unused tokens. */
 const invalidSinceLabel = 'kubernetes.io/legacy-token-invalid-since';
 
-/** How annotations of these tokens in the audit log begin. */
+/** Prefix of annotations about these tokens in the audit log. */
 const annotation = 'authentication.k8s.io/legacy-';
 const noRemarks: AuthenticationRemarks = { warn: () => undefined };
 
@@ -30,9 +31,9 @@ const claim = {
 
 export interface SecretTokensOptions {
   readonly signatures: TokenSignatures;
-  /** For whom these tokens are: they do not say it themselves. */
+  /** Audiences to check these tokens against; the tokens carry none. */
   readonly apiAudiences: readonly string[];
-  /** Looks whether Secrets and accounts are still there. */
+  /** Checks that Secrets and accounts still exist. */
   readonly reader: ObjectReader;
   /** Labels Secrets. */
   readonly client: Pick<ResourceClient, 'patch'>;
@@ -40,7 +41,7 @@ export interface SecretTokensOptions {
   readonly logger: Logger;
 }
 
-/** Whose a token is, and where it is kept. */
+/** The owner of a token, and the Secret that keeps it. */
 export interface SecretTokenClaims {
   readonly namespace: string;
   /** Name of the Secret. */
@@ -51,11 +52,11 @@ export interface SecretTokenClaims {
 }
 
 export interface SecretTokenIssuer {
-  /** A JWT in compact form, without an end. */
+  /** Returns a JWT in compact form that does not expire. */
   issueForSecret(claims: SecretTokenClaims): Promise<string>;
 }
 
-/** What a token of the account, to be kept in the Secret, has to say. The order is Kubernetes'. */
+/** Returns the claims of the account's token kept in the Secret. The order is Kubernetes'. */
 export function secretTokenClaims({
   namespace,
   secret,
@@ -108,9 +109,9 @@ export class SecretTokens implements TokenAuthenticator {
     const { all, manual, automatic, invalid } = this.#uses;
     return [
       counter('legacy_tokens_total', 'Uses of tokens that are kept in Secrets.', all),
-      counter('legacy_manual_token_uses_total', 'Uses of those whose Secret somebody made.', manual),
-      counter('legacy_auto_token_uses_total', 'Uses of those whose Secret was made with the account.', automatic),
-      counter('invalid_legacy_auto_token_uses_total', 'Uses of those that were marked invalid.', invalid),
+      counter('legacy_manual_token_uses_total', 'Uses of tokens whose Secret was made by a client.', manual),
+      counter('legacy_auto_token_uses_total', 'Uses of tokens whose Secret was made with the account.', automatic),
+      counter('invalid_legacy_auto_token_uses_total', 'Uses of tokens that were marked invalid.', invalid),
     ];
   }
 
@@ -131,7 +132,7 @@ export class SecretTokens implements TokenAuthenticator {
     return `the token in secret ${namespace}/${claims.secret} for service account ${namespace}/${account} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSinceLabel}' label from the secret to temporarily allow use of this token`;
   }
 
-  /** Or why it is none that could come in. */
+  /** Returns the account, or why the token is not accepted. */
   async #account({
     namespace,
     account: name,
@@ -150,7 +151,7 @@ export class SecretTokens implements TokenAuthenticator {
     return this.#find<Secret>('secrets', { namespace, name }, (secret) => holds(secret, token));
   }
 
-  /** From the cache, and live where that has not what is meant: it may be newer than the cache. */
+  /** Reads from the cache, and live when the cache does not have the object in question, which may be newer than it. */
   async #find<T extends Secret | ServiceAccount>(
     resource: 'secrets' | 'serviceaccounts',
     target: { readonly namespace: string; readonly name: string },
@@ -163,7 +164,10 @@ export class SecretTokens implements TokenAuthenticator {
     return (await reader.get(kind, target, 'live')) as DeepReadonly<T> | undefined;
   }
 
-  /** Once a day. The day of another server may have begun already. Never rejects: it is no reason to refuse anybody. */
+  /**
+   * Labels the Secret once a day; another server's day may have begun already. Never rejects, because a failure is no
+   * reason to refuse the token.
+   */
   async #noteUse({ metadata }: DeepReadonly<Secret>): Promise<void> {
     const { client, clock, logger } = this.#options;
     const { name = '', namespace = '', uid, labels } = metadata ?? {};
@@ -174,7 +178,11 @@ export class SecretTokens implements TokenAuthenticator {
     try {
       await client.patch(Secret, { namespace, name }, { type: 'merge', body });
     } catch (error) {
-      logger.error('The use of a token could not be noted in its Secret', { namespace, name, error: String(error) });
+      logger.error('the last use of a token could not be recorded in its Secret', {
+        namespace,
+        name,
+        error: String(error),
+      });
     }
   }
 }
@@ -183,7 +191,7 @@ function counter(name: string, help: string, value: number): MetricFamily {
   return { name: `serviceaccount_${name}`, help, type: 'counter', samples: [{ labels: {}, value }] };
 }
 
-/** A Secret that its account names was made by a kube-controller-manager of old, and not by a person. */
+/** A Secret that its account names was made by an old kube-controller-manager, and not by a person. */
 function remark(
   remarks: AuthenticationRemarks,
   secret: string,
@@ -198,7 +206,7 @@ function remark(
   return 'automatic';
 }
 
-/** What is asked of the claims, in the order in which it is told. */
+/** Returns the claims, or the first error in Kubernetes' order. */
 function readClaims(signed: SignedClaims): SecretTokenClaims | string {
   const texts = signed as Readonly<Record<string, unknown>>;
   const text = (key: string): string => {

@@ -1,5 +1,5 @@
-// ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
-// there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
+// ServiceAccountTokens signs tokens of service accounts and accepts them as long as the objects that they are bound to
+// exist. It uses jose for JSON Web Tokens. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { type Clock, type DeepReadonly, parseTime, type UnstructuredObject } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
@@ -18,35 +18,42 @@ import {
 import { audiencesOf, issuerOf, matchAudiences, type SignedClaims, TokenSignatures } from './token-signatures.ts';
 
 export interface ServiceAccountTokensOptions {
-  /** The claim "iss": a URL. */
+  /** The claim "iss", a URL. */
   readonly issuer: string;
-  /** Tokens of these count too, if one of the keys signed them. Default none. */
+  /** Issuers whose tokens are accepted too, if one of the keys signed them. Default none. */
   readonly otherIssuers?: readonly string[];
-  /** For whom tokens are when nobody is named; whoever is named in them may come in here. */
+  /** Audiences of tokens requested without any. A token for any of them is accepted here. */
   readonly apiAudiences: readonly string[];
-  /** Private key, PEM: RSA, or on the curve P-256, P-384 or P-521. Absent = a new one, gone with this object. */
+  /**
+   * Private key in PEM: RSA, or ECDSA on the curve P-256, P-384 or P-521. Absent = a new key, lost with this object.
+   */
   readonly signingKey?: string;
-  /** PEM of further keys, public or private: what they signed counts too. Each text may hold several. Default none. */
+  /**
+   * Further keys in PEM, public or private, whose signatures are accepted too. Each text may contain several. Default
+   * none.
+   */
   readonly verificationKeys?: readonly string[];
-  /** Looks whether accounts and bound objects are still there. */
+  /** Checks that accounts and bound objects still exist. */
   readonly reader: ObjectReader;
   readonly clock: Clock;
 }
 
-/** Clocks may differ by this much, and what was deleted so long ago is gone. Source: jwt.DefaultLeeway. */
+/** Clocks may differ by this much; an object deleted longer ago is gone. Source: jwt.DefaultLeeway. */
 const leewaySeconds = 60;
 
-/** What others need to verify tokens. */
+/** What other programs need to verify tokens. */
 export interface IssuerDocuments {
-  /** The document of `/.well-known/openid-configuration`. `origin`: how this server is reached, "https://host:port". */
+  /**
+   * Returns the document of `/.well-known/openid-configuration`. `origin`: the URL of this server, "https://host:port".
+   */
   configuration(origin: string): Readonly<Record<string, unknown>>;
-  /** The document of {@link keySetPath}. */
+  /** Returns the document of {@link keySetPath}. */
   keySet(): Readonly<Record<string, unknown>>;
 }
 
 export const keySetPath = '/openid/v1/jwks';
 
-/** A key for {@link ServiceAccountTokensOptions.signingKey}. */
+/** Makes a key for {@link ServiceAccountTokensOptions.signingKey}. */
 export function generateSigningKey(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
@@ -54,13 +61,13 @@ export function generateSigningKey(): string {
 
 export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, TokenAuthenticator, IssuerDocuments {
   readonly apiAudiences: readonly string[];
-  /** By all keys, the own one first. */
+  /** Signatures by all keys, its own key first. */
   readonly signatures: TokenSignatures;
   readonly #options: ServiceAccountTokensOptions;
   readonly #signingKey: SigningKey;
   readonly #issuers: ReadonlySet<unknown>;
 
-  /** Throws TypeError for a key that is none, or of another kind. */
+  /** Throws TypeError for a key that cannot be read or is of another kind. */
   constructor(options: ServiceAccountTokensOptions) {
     const { issuer, otherIssuers = [], verificationKeys = [] } = options;
     this.#options = options;
@@ -160,7 +167,7 @@ export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, Tok
     return object === undefined || this.#isGone(object) ? 'service account token has been invalidated' : undefined;
   }
 
-  /** From the cache, and live where that does not have it: an account may be newer than the cache. */
+  /** Reads from the cache, and live when the cache does not have the object: an account may be newer than the cache. */
   async #find(
     resource: string,
     namespace: string,

@@ -1,4 +1,5 @@
-// Service accounts. Source: pkg/registry/core/serviceaccount. Without a signing key /token is refused by the facts' default.
+// Service accounts. Source: pkg/registry/core/serviceaccount. Without a signing key, /token answers 501 like every
+// subresource that is not served.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -23,7 +24,7 @@ const enforcedWarning = `metadata.annotations[${enforcement}]: deprecated in v1.
 const isEnforced = ({ metadata }: DeepReadonly<ServiceAccount>): boolean =>
   Object.hasOwn(metadata?.annotations ?? {}, enforcement);
 
-/** Of the secrets that pods may use only the names count. Source: cleanSecretReferences. */
+/** Only the names of a pod's usable secrets are kept. Source: cleanSecretReferences. */
 function keepSecretNames(account: ServiceAccount): void {
   account.secrets &&= account.secrets.map(({ name }) => (name === undefined ? {} : { name }));
 }

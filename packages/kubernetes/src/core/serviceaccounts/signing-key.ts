@@ -1,9 +1,9 @@
-// SigningKey, VerificationKey: the keys of service-account tokens as files hold them, with the names under which tokens and others
-// know them. Used by service-account-tokens.ts. Source: pkg/serviceaccount/jwt.go, openidmetadata.go; client-go keyutil (1.36).
+// SigningKey and VerificationKey: the keys of service-account tokens as read from files, with their names in tokens.
+// Used by service-account-tokens.ts. Source: pkg/serviceaccount/jwt.go, openidmetadata.go; client-go keyutil (1.36).
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 
 export interface VerificationKey {
-  /** Hash of the public key: what tokens call it. */
+  /** Hash of the public key, by which tokens name it. */
   readonly id: string;
   /** Its name in JSON Web Algorithms. */
   readonly algorithm: string;
@@ -24,13 +24,16 @@ const algorithmOfCurve: ReadonlyMap<string | undefined, string> = new Map([
 /** Source: RFC 7518 §3.3. */
 const minRsaBits = 2048;
 
-/** A private key, PEM. Throws TypeError when it is none, or of a kind that signs no tokens. */
+/** Reads a private key in PEM. Throws TypeError when it cannot be read or its kind cannot sign tokens. */
 export function readSigningKey(pem: string): SigningKey {
   const privateKey = parsed(() => createPrivateKey(pem));
   return { privateKey, verification: verificationKey(createPublicKey(privateKey)) };
 }
 
-/** All keys of a PEM text: public ones, certificates, and the public halves of private ones. Throws TypeError when there is none. */
+/**
+ * Reads all keys of a PEM text: public ones, certificates, and the public halves of private ones. Throws TypeError when
+ * there is none.
+ */
 export function readVerificationKeys(pem: string): VerificationKey[] {
   const blocks = pem.match(/-----BEGIN [^-]+-----[^-]*-----END [^-]+-----/g) ?? [];
   const keys = blocks
@@ -40,7 +43,7 @@ export function readVerificationKeys(pem: string): VerificationKey[] {
   throw new TypeError('data does not contain any valid RSA or ECDSA public keys');
 }
 
-/** As a member of a JSON Web Key Set. */
+/** Returns the key as a member of a JSON Web Key Set. */
 export function webKeyOf({ id, algorithm, publicKey }: VerificationKey): Readonly<Record<string, unknown>> {
   const { kty, ...rest } = publicKey.export({ format: 'jwk' });
   return { use: 'sig', kty, kid: id, alg: algorithm, ...rest };

@@ -1,5 +1,6 @@
-// TokenSignatures: what is in a token of a service account, once one of our keys is found to have signed it. Used by
-// service-account-tokens.ts and secret-tokens.ts. JSON Web Tokens by jose. Source: pkg/serviceaccount/jwt.go (1.36).
+// TokenSignatures returns the claims of a service account's token if one of our keys signed it. Used by
+// service-account-tokens.ts and secret-tokens.ts. It uses jose for JSON Web Tokens. Source: pkg/serviceaccount/jwt.go
+// (1.36).
 import { goQuote, isJsonObject } from '@kapstan/api/internal';
 import { type CompactVerifyResult, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { KubernetesClaims } from '../../builtin/token-issuer.ts';
@@ -15,11 +16,11 @@ export interface SignedClaims {
   readonly 'kubernetes.io'?: KubernetesClaims;
 }
 
-/** Tokens whose signature was found good, so that it need not be looked at again. */
+/** Number of tokens remembered as correctly signed, so that their signatures are checked once. */
 const maxRemembered = 1024;
 
 export class TokenSignatures {
-  /** By key id. */
+  /** Keys by id. */
   readonly #keys: ReadonlyMap<string, VerificationKey>;
   readonly #verified = new Map<string, SignedClaims>();
 
@@ -27,12 +28,12 @@ export class TokenSignatures {
     this.#keys = new Map(keys.map((key) => [key.id, key]));
   }
 
-  /** In the order in which they were given, each once. */
+  /** Returns each key once, in the order given. */
   get keys(): readonly VerificationKey[] {
     return [...this.#keys.values()];
   }
 
-  /** The claims, or why the token is no good. */
+  /** Returns the claims, or why the token is invalid. */
   async verify(token: string): Promise<SignedClaims | string> {
     const known = this.#verified.get(token);
     if (known !== undefined) return known;
@@ -50,7 +51,9 @@ export class TokenSignatures {
     }
   }
 
-  /** By the key that the token names, or by each in turn where it names none. Source: StaticPublicKeysGetter. */
+  /**
+   * Checks with the key that the token names, or with each in turn when it names none. Source: StaticPublicKeysGetter.
+   */
   async #checkSignature(token: string): Promise<CompactVerifyResult> {
     const kid = keyIdOf(token);
     const candidates = kid === undefined ? this.keys : [this.#keys.get(kid)];
@@ -66,7 +69,7 @@ export class TokenSignatures {
   }
 }
 
-/** The claim "iss" of something that may be a token, before anything in it is believed. */
+/** Reads the claim "iss" from text that may be a token, before its signature is checked. */
 export function issuerOf(token: string): unknown {
   const [, payload = '', signature, ...more] = token.split('.');
   if (signature === undefined || more.length > 0) return undefined;
@@ -79,19 +82,19 @@ export function issuerOf(token: string): unknown {
   }
 }
 
-/** For whom a token is: one or several. */
+/** Returns the audiences of a token. */
 export function audiencesOf({ aud = [] }: SignedClaims): readonly string[] {
   return typeof aud === 'string' ? [aud] : aud;
 }
 
-/** Which of those asked for a token is for, or why it is for none of them. */
+/** Returns which of the asked audiences the token has, or an error when it has none of them. */
 export function matchAudiences(forWhom: readonly string[], asked: readonly string[]): readonly string[] | string {
   const matching = forWhom.filter((audience) => asked.includes(audience));
   if (matching.length > 0) return matching;
   return `token audiences ${goTexts(forWhom)} is invalid for the target audiences ${goTexts(asked)}`;
 }
 
-/** The key that a token names, before anything in it is believed. */
+/** Reads the key id of a token before its signature is checked. */
 function keyIdOf(token: string): string | undefined {
   try {
     return decodeProtectedHeader(token).kid;
@@ -101,7 +104,7 @@ function keyIdOf(token: string): string | undefined {
   }
 }
 
-/** Go's %q of a list. */
+/** Formats a list like Go's %q. */
 function goTexts(texts: readonly string[]): string {
   return `[${texts.map((text) => goQuote(text)).join(' ')}]`;
 }

@@ -1,5 +1,5 @@
-// serviceaccounts/token: signs a token for an account, perhaps bound to a pod, a secret or a node.
-// Source: pkg/registry/core/serviceaccount/storage/token.go (1.36).
+// serviceaccounts/token signs a token for an account, optionally bound to a pod, a secret or a node. Source:
+// pkg/registry/core/serviceaccount/storage/token.go (1.36).
 import { randomUUID } from 'node:crypto';
 import {
   type DeepReadonly,
@@ -23,7 +23,10 @@ const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenReques
 const defaultSeconds = 3600;
 const minSeconds = 600;
 const maxSeconds = 2 ** 32;
-/** What the ServiceAccount plug-in asks for. Such a token lives for a year, and its holder is told to renew it in time. */
+/**
+ * Lifetime that the ServiceAccount plug-in asks for. Such a token lives for a year, and its holder is told to renew it
+ * in time.
+ */
 const mountedSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 
@@ -68,7 +71,7 @@ export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresourc
   };
 }
 
-/** Throws 422 when the body is about another account. */
+/** Throws 422 when the body names another account. */
 function requireSameNames(
   { metadata = {} }: TokenRequest,
   url: { readonly name: string; readonly namespace: string },
@@ -84,7 +87,7 @@ function requireSameNames(
   if (errors.length > 0) throw invalid(kind, url.name, errors);
 }
 
-/** Fills in the defaults. Throws 422. */
+/** Returns the spec with defaults. Throws 422. */
 function specOf(
   { spec = {} }: TokenRequest,
   { apiAudiences }: TokenIssuer,
@@ -102,7 +105,7 @@ function specOf(
   return { audiences: forWhom, expirationSeconds, ...(boundObjectRef ? { boundObjectRef } : {}) };
 }
 
-/** The answer names the account, and is as old as it. */
+/** The answer has the account's name and creation time. */
 function identityOf(request: TokenRequest, account: DeepReadonly<ServiceAccount>): KubernetesObject {
   const { name = '', namespace = '', uid = '', creationTimestamp = '' } = account.metadata ?? {};
   const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp };
@@ -120,7 +123,10 @@ const boundResources: ReadonlyMap<string, string> = new Map([
   ['Node', 'nodes'],
 ]);
 
-/** Throws 404 when the object is not there, 409 when it is another of that name, 400 when it is of no use. */
+/**
+ * Throws 404 when the object does not exist, 409 when another one has its name, 400 when the token cannot be bound to
+ * it.
+ */
 async function boundClaims(
   ports: TokenSubresourcePorts,
   context: RequestContext,
@@ -149,7 +155,7 @@ async function boundClaims(
   return resource === 'secrets' ? { secret: found } : { node: found };
 }
 
-/** A node that is gone is named without its uid. */
+/** A missing node is named without its uid. */
 async function nodeClaim(
   ports: TokenSubresourcePorts,
   context: RequestContext,
@@ -179,7 +185,7 @@ function referenceTo({ metadata }: DeepReadonly<KubernetesObject>): TokenReferen
   return { name: metadata?.name ?? '', uid: metadata?.uid ?? '' };
 }
 
-/** Text that is no version names no type that could be bound. */
+/** Text that is no version names no type to bind to. */
 function versionOf(apiVersion: string): { readonly group: string; readonly version: string } {
   return apiVersion.split('/').length > 2 ? { group: apiVersion, version: '' } : parseApiVersion(apiVersion);
 }

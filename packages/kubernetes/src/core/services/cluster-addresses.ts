@@ -1,5 +1,5 @@
-// ClusterAddresses: the addresses of services, each an IPAddress object of its name, so that no two servers on one store give
-// one address twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
+// ClusterAddresses allocates the addresses of services. Each is an IPAddress object of that name, so servers on one
+// store never allocate one twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
 import { isAlreadyExists, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import type { ResourceStore } from '@kapstan/apiserver';
@@ -8,13 +8,13 @@ import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { type Ipv4Network, parseIpv4, printIpv4, printIpv4Network } from './ipv4.ts';
 import { candidates, givesOut, readyNetworks } from './service-networks.ts';
 
-/** Of the service that an address is for. */
+/** The service that an address is for. */
 export interface AddressOwner {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Labels of the addresses that are given out here. Source: networking/v1 LabelIPAddressFamily, LabelManagedBy. */
+/** Labels of addresses allocated here. Source: networking/v1 LabelIPAddressFamily, LabelManagedBy. */
 const labels = {
   'ipaddress.kubernetes.io/ip-family': 'IPv4',
   'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
@@ -27,14 +27,14 @@ export class ClusterAddresses {
     this.#server = server;
   }
 
-  /** Why the address cannot be had; undefined when it was taken. */
+  /** Takes the address. Returns undefined, or why it cannot be had. */
   async take(address: string, owner: AddressOwner): Promise<string | undefined> {
     const networks = await readyNetworks(this.#server);
     if (!isWithin(networks, address)) return 'the provided network does not match the current range';
     return (await this.#create(address, owner)) ? undefined : 'provided IP is already allocated';
   }
 
-  /** Undefined when all are taken. */
+  /** Takes any free address. Returns undefined when all are taken. */
   async takeAny(owner: AddressOwner): Promise<string | undefined> {
     for (const network of await readyNetworks(this.#server)) {
       const address = await this.#takeFrom(network, owner);
@@ -43,7 +43,9 @@ export class ClusterAddresses {
     return undefined;
   }
 
-  /** As {@link take} would say, without a look at who has it: a dry run takes nothing, and may be wrong. */
+  /**
+   * Returns the refusal of {@link take} without reading who has the address. A dry run takes nothing, and may be wrong.
+   */
   async refusalOf(address: string): Promise<string | undefined> {
     const networks = await readyNetworks(this.#server);
     const [network] = networks;
@@ -51,7 +53,7 @@ export class ClusterAddresses {
     return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${printIpv4Network(network)}`;
   }
 
-  /** What a dry run is told: the network's own address, which nobody has. Undefined where there is no network. */
+  /** Returns an address for a dry run: the network's own, which no service has. Undefined when there is no network. */
   async sample(): Promise<string | undefined> {
     const [network] = await readyNetworks(this.#server);
     return network && printIpv4(network.first);
@@ -71,7 +73,7 @@ export class ClusterAddresses {
       const address = printIpv4(candidate);
       if (taken?.has(address)) continue;
       if (await this.#create(address, owner)) return address;
-      // Most are free as a rule: who has which is only asked when the first one is not.
+      // Most addresses are free, so the taken ones are read only when the first candidate is taken.
       taken ??= await this.#taken();
     }
     return undefined;
@@ -82,7 +84,7 @@ export class ClusterAddresses {
     return new Set(items.map(({ key }) => key.slice(key.lastIndexOf('/') + 1)));
   }
 
-  /** False when somebody has it. */
+  /** Returns false when another service has the address. */
   async #create(name: string, { namespace, name: service }: AddressOwner): Promise<boolean> {
     const parentRef = { resource: 'services', namespace, name: service };
     const object: UnstructuredObject = {

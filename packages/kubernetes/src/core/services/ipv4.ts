@@ -1,7 +1,7 @@
 // IPv4 addresses and networks as numbers.
 import { isIPv4 } from 'node:net';
 
-/** Undefined when the text is no IPv4 address. */
+/** Returns undefined when the text is no IPv4 address. */
 export function parseIpv4(text: string): number | undefined {
   if (!isIPv4(text)) return undefined;
   return text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
@@ -12,13 +12,13 @@ export function printIpv4(address: number): string {
 }
 
 export interface Ipv4Network {
-  /** Its own address. */
+  /** The network's own address. */
   readonly first: number;
-  /** With its own and the broadcast address. */
+  /** Number of addresses, including its own and the broadcast address. */
   readonly size: number;
 }
 
-/** Undefined when the text is no IPv4 network with at least four addresses. */
+/** Returns undefined when the text is no IPv4 network with at least four addresses. */
 export function readIpv4Network(cidr: string): Ipv4Network | undefined {
   const [text = '', bits = ''] = cidr.split('/');
   const address = parseIpv4(text);
@@ -28,7 +28,7 @@ export function readIpv4Network(cidr: string): Ipv4Network | undefined {
   return { first: Math.floor(address / size) * size, size };
 }
 
-/** First address and number of addresses of "10.96.0.0/12". Throws TypeError. */
+/** Returns first address and number of addresses of "10.96.0.0/12". Throws TypeError. */
 export function parseIpv4Network(cidr: string): Ipv4Network {
   const network = readIpv4Network(cidr);
   if (network === undefined) throw new TypeError(`not an IPv4 network with at least four addresses: ${cidr}`);
@@ -39,12 +39,18 @@ export function printIpv4Network({ first, size }: Ipv4Network): string {
   return `${printIpv4(first)}/${32 - Math.log2(size)}`;
 }
 
-/** The first address that a service can have: that of the API servers. Throws TypeError for what is no network. */
+/**
+ * Returns the first address for services, which is that of the API servers. Throws TypeError when the text is no
+ * network.
+ */
 export function firstServiceAddress(cidr: string): string {
   return printIpv4(parseIpv4Network(cidr).first + 1);
 }
 
-/** The network that a text means, as Go prints it: "10.96.7.1/16" is "10.96.0.0/16". Throws TypeError for what is no network. */
+/**
+ * Returns the network as Go prints it: "10.96.7.1/16" becomes "10.96.0.0/16". Throws TypeError when the text is no
+ * network.
+ */
 export function serviceNetwork(cidr: string): string {
   return printIpv4Network(parseIpv4Network(cidr));
 }

@@ -1,25 +1,28 @@
-// Whether the node ports that are written down are those of the services: what the bitmap should be, and what is to be told of
-// services. For a server that shares its store, every few minutes. Source: pkg/registry/core/service/portallocator/controller.
+// Compares the recorded node ports with those of the services: computes the right bitmap, and remarks about services. A
+// server that shares its store runs it every few minutes. Source: pkg/registry/core/service/portallocator/controller.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Service } from '@kapstan/kinds/core/v1';
 import type { RangeAllocation } from '../../builtin/node-port-registry.ts';
 import { NumberPool } from './number-pool.ts';
 
-/** Something wrong with a service. */
+/** A remark about a service. */
 export interface NodePortRemark {
   readonly service: DeepReadonly<Service>;
   readonly reason: 'PortNotAllocated' | 'PortAlreadyAllocated' | 'PortOutOfRange';
   readonly message: string;
 }
 
-/** Looks in which a port may be taken for nobody: its service may just be being written. Source: numRepairsBeforeLeakCleanup. */
+/**
+ * Number of checks after which a port without a service is freed; its service may still be on its way to the store.
+ * Source: numRepairsBeforeLeakCleanup.
+ */
 const looksBeforeCleanup = 3;
 
 export class NodePortCheck {
-  /** Ports that were taken for nobody at the last look, and how many looks more they are kept. */
+  /** Ports without a service at the last check, and for how many more checks they are kept. */
   #leaks: ReadonlyMap<number, number> = new Map();
 
-  /** What should be written down, from what is and from all services, which were read after it. */
+  /** Returns what should be recorded, from what is recorded and all services, which must be read after it. */
   look(
     present: RangeAllocation,
     services: readonly DeepReadonly<Service>[],
@@ -60,7 +63,7 @@ export class NodePortCheck {
   }
 }
 
-/** One number of two protocols counts once. */
+/** A number shared by two protocols counts once. */
 function takenBy({ spec }: DeepReadonly<Service>): readonly number[] {
   const ports = (spec?.ports ?? []).map(({ nodePort = 0, protocol = 'TCP' }) => ({ nodePort, protocol }));
   const all = [...ports, { nodePort: spec?.healthCheckNodePort ?? 0, protocol: 'TCP' }];
@@ -77,7 +80,7 @@ function takenBy({ spec }: DeepReadonly<Service>): readonly number[] {
   return taken.map(({ nodePort }) => nodePort);
 }
 
-/** Throws TypeError for what is no range. */
+/** Throws TypeError for text that is no range. */
 function parseRange(text: string): { readonly first: number; readonly size: number } {
   const [, first, last] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
   if (first === undefined || last === undefined) throw new TypeError(`no range of ports: ${text}`);

@@ -1,10 +1,11 @@
-// NodePorts: which node ports are taken, on a store that several servers have: a bitmap in it, which each changes by
-// compare-and-set. For service-allocator.ts. Source: pkg/registry/core/service/portallocator, allocator/storage.
+// NodePorts allocates node ports in a store that several servers share: the taken ones are a bitmap in it, which each
+// server changes by compare-and-set. For service-allocator.ts. Source: pkg/registry/core/service/portallocator,
+// allocator/storage.
 import { internalError } from '@kapstan/api/errors';
 import type { NodePortRange, NodePortRegistry, RangeAllocation } from '../../builtin/node-port-registry.ts';
 import { NumberPool, type NumberRange } from './number-pool.ts';
 
-/** Of a server that has its store to itself: its services say which are taken. */
+/** Returns the registry of a server that has its store to itself: its services tell the taken ports. */
 export function ownNodePorts(): NodePortRegistry {
   let present: RangeAllocation | undefined;
   return {
@@ -28,8 +29,8 @@ export class NodePorts {
   }
 
   /**
-   * What `work` makes of the ports, which it may take and release; it may run several times. Nothing that it does to them is kept
-   * for a dry run. `readAll`: the ports of all services, for the first server of a store.
+   * Resolves to the result of `work`, which may take and release ports and may run several times. A dry run keeps none
+   * of its changes. `readAll` returns the ports of all services, for the first server of a store.
    */
   async change<R>(
     { dryRun, readAll }: { readonly dryRun: boolean; readonly readAll: () => Promise<readonly number[]> },
@@ -48,7 +49,7 @@ export class NodePorts {
     return result.value;
   }
 
-  /** Makes the bitmap where there is none. A failure is told to the caller and tried again by the next. */
+  /** Makes the bitmap if there is none. A failure goes to the caller; the next call tries again. */
   #prepare(readAll: () => Promise<readonly number[]>): Promise<void> {
     this.#ready ??= this.#create(readAll).catch((error: unknown) => {
       this.#ready = undefined;
@@ -63,7 +64,7 @@ export class NodePorts {
     await this.#registry.update((present) => present ?? made);
   }
 
-  /** It was there: the next write makes it again. */
+  /** The bitmap was deleted; the next write makes it again. */
   #missing(): Error {
     this.#ready = undefined;
     return refused('cannot allocate resources of type servicenodeportallocations at this time');

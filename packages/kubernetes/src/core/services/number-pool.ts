@@ -1,7 +1,7 @@
-// Numbers of a range that are handed out once: node ports. As a bitmap in the text that servers on one store share.
-// For node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
+// NumberPool hands out numbers of a range once each: node ports. Its text form is the bitmap that servers on one store
+// share. For node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
 
-/** A range of numbers and which are taken. Plain synchronous state. */
+/** A range of numbers, and which of them are taken. Plain synchronous state. */
 export class NumberPool {
   readonly #range: NumberRange;
   readonly #taken: Set<number>;
@@ -11,7 +11,7 @@ export class NumberPool {
     this.#taken = new Set(taken);
   }
 
-  /** Bit n of the number that the bytes are, the most significant first, stands for the n-th of the range. */
+  /** The bytes are one number, the most significant byte first; its bit n stands for the n-th number of the range. */
   static parse(range: NumberRange, base64: string): NumberPool {
     const bytes = Buffer.from(base64, 'base64').reverse();
     const taken = [...bytes].flatMap((byte, index) =>
@@ -36,19 +36,19 @@ export class NumberPool {
     return this.#taken.has(value);
   }
 
-  /** All that are taken. */
+  /** Returns all taken numbers. */
   values(): readonly number[] {
     return [...this.#taken];
   }
 
-  /** False when it is taken already. Atomic: looked at and taken in one turn. */
+  /** Returns false when the number is taken already. Atomic, because it checks and takes in one turn. */
   take(value: number): boolean {
     if (this.#taken.has(value)) return false;
     this.#taken.add(value);
     return true;
   }
 
-  /** A free number, those at the start of the range last; undefined when there is none. Atomic. */
+  /** Takes a free number, those at the start of the range last; undefined when there is none. Atomic. */
   takeAny(random: () => number): number | undefined {
     const { first, size, reserved } = this.#range;
     return (
@@ -74,7 +74,7 @@ export class NumberPool {
 export interface NumberRange {
   readonly first: number;
   readonly size: number;
-  /** How many at its start are handed out only when asked for, or when all others are taken. */
+  /** Numbers at its start that are given out only when asked for, or when all others are taken. */
   readonly reserved: number;
 }
 

@@ -1,5 +1,5 @@
-// Which node ports a service takes of those that are free, for service-allocator.ts: may run again on a newer state of them.
-// Source: pkg/registry/core/service/storage initNodePorts, updateNodePorts, allocHealthCheckNodePort.
+// Plans which free node ports a service takes, for service-allocator.ts. It may run again on newer state. Source:
+// pkg/registry/core/service/storage initNodePorts, updateNodePorts, allocHealthCheckNodePort.
 import type { DeepReadonly } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';
 import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
@@ -10,13 +10,13 @@ import { hasNodePorts, needsHealthCheckPort, needsNodePort } from './service-nee
 
 type ReadonlySpec = DeepReadonly<ServiceSpec>;
 
-/** Fields of the spec as they are to be; nothing is taken where there are errors or a failure. */
+/** Fields of the planned spec. With errors or a failure nothing is taken. */
 export interface PortPlan {
   readonly ports: readonly ServicePort[];
   readonly healthCheckNodePort: number | undefined;
   readonly taken: readonly number[];
   readonly errors: readonly FieldError[];
-  /** What is no fault of the request. */
+  /** An error that is no fault of the request. */
   readonly failure: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface PortSource {
   readonly dryRun: boolean;
 }
 
-/** Whether there is anything to plan: most updates change no ports. */
+/** True when ports must be planned; most updates change none. */
 export function hasPortsToTake(spec: ReadonlySpec, old: ReadonlySpec | undefined): boolean {
   if (needsNewCheckPort(spec, old)) return true;
   const kept = new Set(nodePortsOf(old));
@@ -36,7 +36,7 @@ export function hasPortsToTake(spec: ReadonlySpec, old: ReadonlySpec | undefined
   return hasNodePorts(spec) && (spec.ports ?? []).some(isNew);
 }
 
-/** Atomic. */
+/** Plans and takes the ports. Atomic. */
 export function planPorts(spec: ReadonlySpec, old: ReadonlySpec | undefined, source: PortSource): PortPlan {
   const taking = new Taking(source);
   const ports = (spec.ports ?? []).map((port) => ({ ...port }) as ServicePort);
@@ -52,7 +52,7 @@ export function planPorts(spec: ReadonlySpec, old: ReadonlySpec | undefined, sou
   return { ports, healthCheckNodePort, taken: taking.taken, errors, failure };
 }
 
-/** Each once, that of the health check too. */
+/** Returns each node port once, including that of the health check. */
 export function nodePortsOf(spec: ReadonlySpec | undefined): number[] {
   const ports = (spec?.ports ?? []).map((port) => port.nodePort ?? 0);
   return [...new Set([...ports, spec?.healthCheckNodePort ?? 0])].filter((port) => port !== 0);
@@ -71,7 +71,7 @@ class Taking {
     this.#source = source;
   }
 
-  /** Those that the old one had are kept; one number of two protocols shares its node port. */
+  /** Keeps the old ports; one number used by two protocols shares its node port. */
   takeAll(
     at: Field,
     ports: ServicePort[],
@@ -105,7 +105,7 @@ class Taking {
     for (const port of this.taken.splice(0)) this.#source.pool.release(port);
   }
 
-  /** What is wrong with the port, else it is taken. A dry run takes any number that is free. */
+  /** Takes the port, or returns why it cannot. A dry run takes any free number. */
   #take(port: number): string | undefined {
     const { pool, dryRun, range } = this.#source;
     if (!pool.contains(port) && !dryRun) {

@@ -1,5 +1,4 @@
-// services/proxy: to one of the pods behind a service, taken at random. Source: pkg/registry/core/service/storage
-// (ResourceLocation).
+// services/proxy leads to a random pod behind a service. Source: pkg/registry/core/service/storage (ResourceLocation).
 import { type DeepReadonly, isNotFound } from '@kapstan/api';
 import { badRequest, notFound, serviceUnavailable } from '@kapstan/api/errors';
 import type { RequestContext } from '@kapstan/apiserver';
@@ -41,7 +40,7 @@ function portNameOf({ spec }: DeepReadonly<Service>, { name, port }: NamedPort):
   throw serviceUnavailable(`no service port ${Number(port)} found for service "${name}"`);
 }
 
-/** Endpoints that are not there make a 404 that speaks of the service: it was asked for. */
+/** Missing endpoints give a 404 that names the service, because that was requested. */
 async function endpointsOf(
   server: ProxyServer,
   context: RequestContext,
@@ -56,7 +55,10 @@ async function endpointsOf(
   return object as DeepReadonly<Endpoints>;
 }
 
-/** From one at random on, in turn. Only pods count: else endpoints would lead a client to wherever it likes. */
+/**
+ * Tries the endpoints from a random one on. Only pods count: otherwise a client could be led to any address through
+ * Endpoints.
+ */
 async function firstPod(
   server: ProxyServer,
   context: RequestContext,

@@ -1,6 +1,6 @@
-// ServiceAllocator: what a service is given before it is written, and gives back after it is gone: cluster addresses
-// (cluster-addresses.ts) and node ports (node-ports.ts). Both are kept in the store, for all servers on it.
-// Source: pkg/registry/core/service/storage/alloc.go.
+// ServiceAllocator reserves cluster addresses (cluster-addresses.ts) and node ports (node-ports.ts) before a service is
+// written, and releases them after it is gone. Both are kept in the store, for all servers on it. Source:
+// pkg/registry/core/service/storage/alloc.go.
 import { isIP } from 'node:net';
 import { type DeepReadonly, isNotFound } from '@kapstan/api';
 import { type FieldError, internalError, invalid } from '@kapstan/api/errors';
@@ -18,13 +18,13 @@ import { initIpFamilies } from './service-families.ts';
 import { carryAllocated, normalizeClusterIps } from './service-fields.ts';
 import { needsClusterIp } from './service-needs.ts';
 
-/** What one write took, to be given back when it fails. */
+/** What one write took, to be given back if it fails. */
 interface Taken {
   readonly addresses: string[];
   readonly ports: number[];
 }
 
-/** One create (without an old one) or update. */
+/** One update, or a create, which has no old object. */
 interface Write {
   readonly context: RequestContext;
   readonly object: Service;
@@ -59,7 +59,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     return this.#reserve({ context, object: next, old, taken: { addresses: [], ports: [] } });
   }
 
-  /** Its endpoints go too: a service that is made again under the name must not be led to the old ones. */
+  /** Also deletes the service's endpoints: a new service of that name must not lead to the old ones. */
   async release({ metadata, spec }: DeepReadonly<Service>): Promise<void> {
     const { namespace = '', name = '' } = metadata ?? {};
     const endpoints = this.#server.findStore('', 'v1', 'endpoints');
@@ -70,7 +70,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     await this.#giveBack({ addresses: addressesOf(spec), ports: nodePortsOf(spec) });
   }
 
-  /** Takes what the object needs and the old one did not have. */
+  /** Takes what the new object needs and the old one did not have. */
   async #reserve(write: Write): Promise<FinishReservation> {
     const { context, object, old, taken } = write;
     try {
@@ -85,7 +85,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     };
   }
 
-  /** Each step needs the one before it: the first that fails is told. */
+  /** Takes step by step, because each step needs the one before; the first failure is reported. */
   async #take(spec: ServiceSpec, write: Write): Promise<void> {
     const { object, old } = write;
     requireNone(
@@ -100,7 +100,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     const { context, object, old, taken } = write;
     const asked = spec.clusterIP ?? '';
     const hadAddress = old?.spec !== undefined && needsClusterIp(old.spec) && Boolean(old.spec.clusterIP);
-    // What is no address is told by the validation.
+    // Validation reports text that is no address.
     if (asked === 'None' || hadAddress || (asked !== '' && parseIpv4(asked) === undefined)) return;
     const owner = { namespace: context.namespace, name: object.metadata?.name ?? '' };
     const address = asked === '' ? await this.#anyAddress(owner, context) : asked;
@@ -141,7 +141,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     return this.#ports.change({ dryRun, readAll: () => this.#readPorts() }, work);
   }
 
-  /** Never rejects: what stays taken for nobody is found when all are looked at again. */
+  /** Never rejects: what stays taken without a service is found by the regular check. */
   async #giveBack({ addresses, ports }: Taken): Promise<void> {
     const returned: Promise<unknown>[] = addresses.map((address) => this.#addresses.release(address));
     if (ports.length > 0) {
@@ -159,7 +159,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
   }
 }
 
-/** What only the old one had. */
+/** Returns what only the old object used. */
 function unused(old: DeepReadonly<Service>, next: Service): Taken {
   const [addresses, ports] = [new Set(addressesOf(next.spec)), new Set(nodePortsOf(next.spec))];
   return {

@@ -1,5 +1,5 @@
-// IP families and cluster addresses of a service: what may stand there, and what the server fills in on a cluster of one
-// family, IPv4. Source: initIPFamilyFields, ValidateServiceClusterIPsRelatedFields, validateUpgradeDowngrade*.
+// IP families and cluster addresses of a service: the rules, and the values that the server fills in on a cluster with
+// IPv4 only. Source: initIPFamilyFields, ValidateServiceClusterIPsRelatedFields, validateUpgradeDowngrade*.
 import { isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -35,7 +35,7 @@ function validateFamilies(at: Field, families: readonly string[]): void {
   });
 }
 
-/** True when all are addresses. Those that were there before are taken as they are. */
+/** Returns true when all are addresses. Addresses that were there before are not checked. */
 function validateAddresses(at: Field, ips: readonly string[], before: readonly string[]): boolean {
   const errorCount = at.errorCount;
   const isNone = ips[0] === 'None';
@@ -61,7 +61,7 @@ function validateAddressFamilies(at: Field, spec: ReadonlySpec, ips: readonly st
   });
 }
 
-/** Fills in families and policy; what the cluster cannot do is told, step by step. Source: initIPFamilyFields. */
+/** Fills in families and policy, and reports what the cluster cannot do. Source: initIPFamilyFields. */
 export function initIpFamilies(at: Field, spec: ServiceSpec, old: ReadonlySpec | undefined): void {
   if (spec.type === 'ExternalName') return;
   const isSelectorless = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0;
@@ -86,7 +86,7 @@ const pairs = [
   { name: 'ipFamilies', short: 'IP family', long: 'IP families' },
 ] as const;
 
-/** The second address goes with the policy; only SingleStack lets go of it. */
+/** The second address depends on the policy; only SingleStack releases it. */
 function releaseSecond(at: Field, spec: ServiceSpec, old: ReadonlySpec): void {
   for (const { name, short } of pairs) {
     const next: readonly string[] = spec[name] ?? [];
@@ -126,14 +126,14 @@ function takeFamiliesOfAddresses(at: Field, spec: ServiceSpec): void {
   if (families.length > 0) spec.ipFamilies = families;
 }
 
-/** Headless without a selector: nobody but its author knows the families of its endpoints. */
+/** A headless service without a selector: only its author knows the families of its endpoints. */
 function setSelectorlessFamilies(spec: ServiceSpec): void {
   const [first = 'IPv4', ...more] = spec.ipFamilies ?? [];
   const other = first === 'IPv4' ? 'IPv6' : 'IPv4';
   spec.ipFamilies = more.length === 0 && spec.ipFamilyPolicy !== 'SingleStack' ? [first, other] : [first, ...more];
 }
 
-/** Addresses stay once they are there. `at` is the spec. Source: validateUpgradeDowngradeClusterIPs. */
+/** Addresses must not change once set. `at` is the spec. Source: validateUpgradeDowngradeClusterIPs. */
 export function validateAddressChange(at: Field, next: ReadonlySpec, old: ReadonlySpec): void {
   if (next.type === 'ExternalName' || old.type === 'ExternalName' || (isHeadless(old) && isHeadless(next))) return;
   const [after, before] = [next.clusterIPs ?? [], old.clusterIPs ?? []];
@@ -164,7 +164,7 @@ export function validateFamilyChange(at: Field, next: ReadonlySpec, old: Readonl
   if (after.length === 1) validateRelease(at, next, 'ipFamily');
 }
 
-/** One of two is left. */
+/** Checks a change from two to one. */
 function validateRelease(at: Field, next: ReadonlySpec, what: string): void {
   if (next.ipFamilyPolicy === 'SingleStack') return;
   at.child('ipFamilyPolicy').invalid(

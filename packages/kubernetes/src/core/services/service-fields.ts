@@ -1,4 +1,4 @@
-// Fields of a service that an update without them keeps: addresses and ports that it had. Families: service-families.ts.
+// Fields that an update of a service may omit and so keeps: its addresses and ports. Families: service-families.ts.
 // Source: pkg/registry/core/service/storage patchAllocatedValues, normalizeClusterIPs.
 import type { DeepReadonly } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -7,7 +7,7 @@ import { needsClusterIp, needsHealthCheckPort, needsNodePort } from './service-n
 
 type ReadonlySpec = DeepReadonly<ServiceSpec>;
 
-/** An update that leaves allocated values out keeps them. */
+/** Keeps allocated values that an update omits. */
 export function carryAllocated(next: ServiceSpec, old: ReadonlySpec): void {
   if (needsClusterIp(old) && needsClusterIp(next)) carryAddresses(next, old);
   if (needsNodePort(old) && needsNodePort(next)) carryNodePorts(next, old);
@@ -22,7 +22,7 @@ function carryAddresses(next: ServiceSpec, old: ReadonlySpec): void {
   if ((next.clusterIPs?.length ?? 0) === 0 && old.clusterIPs !== undefined) next.clusterIPs = [...old.clusterIPs];
 }
 
-/** Clients that know only the old field clusterIP change that one. */
+/** Clients that know only the old field clusterIP change only that one. */
 function alignClusterIps(next: ServiceSpec, old: ReadonlySpec): void {
   const hasAddresses = (next.clusterIPs?.length ?? 0) > 0;
   const isFirstSame = (next.clusterIP ?? '') === (old.clusterIP ?? '');
@@ -42,7 +42,7 @@ function carryNodePorts(next: ServiceSpec, old: ReadonlySpec): void {
   }
 }
 
-/** The old field clusterIP alone names the only address. */
+/** If only the old field clusterIP is set, it names the only address. */
 export function normalizeClusterIps(spec: ServiceSpec): void {
   if (spec.clusterIP && (spec.clusterIPs?.length ?? 0) === 0) spec.clusterIPs = [spec.clusterIP];
 }

@@ -1,15 +1,15 @@
-// What a service of a type needs to be given. Source: pkg/registry/core/service/storage needsClusterIP and its like.
+// What a service needs by its type. Source: pkg/registry/core/service/storage needsClusterIP and its like.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceSpec } from '@kapstan/kinds/core/v1';
 
 type ReadonlySpec = DeepReadonly<ServiceSpec>;
 
-/** Unknown types count as having one, until the validation refuses them. */
+/** Unknown types count as needing one, until validation refuses them. */
 export function needsClusterIp(spec: ReadonlySpec): boolean {
   return spec.type !== 'ExternalName';
 }
 
-/** Node ports are part of the type, whether or not they are handed out. */
+/** True for types with node ports, whether or not ports are allocated. */
 export function hasNodePorts(spec: ReadonlySpec): boolean {
   return spec.type === 'NodePort' || spec.type === 'LoadBalancer';
 }
@@ -22,7 +22,7 @@ export function needsHealthCheckPort(spec: ReadonlySpec): boolean {
   return spec.type === 'LoadBalancer' && spec.externalTrafficPolicy === 'Local';
 }
 
-/** Reached from outside the cluster: its traffic can be kept on the node. Source: ExternallyAccessible. */
+/** True for services reached from outside, whose traffic may be kept on the node. Source: ExternallyAccessible. */
 export function needsExternalTraffic(spec: ReadonlySpec): boolean {
   return hasNodePorts(spec) || (spec.type === 'ClusterIP' && (spec.externalIPs?.length ?? 0) > 0);
 }

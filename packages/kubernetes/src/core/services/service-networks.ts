@@ -1,17 +1,17 @@
-// The networks that services get their addresses from, as ServiceCIDRs say, and the order in which their addresses are tried.
-// For cluster-addresses.ts. Source: pkg/registry/core/service/ipallocator (MetaAllocator, Allocator).
+// The networks for service addresses from ServiceCIDRs, and the order in which their addresses are tried. For
+// cluster-addresses.ts. Source: pkg/registry/core/service/ipallocator (MetaAllocator, Allocator).
 import type { DeepReadonly } from '@kapstan/api';
 import { serverContext } from '@kapstan/apiserver/internal';
 import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { type Ipv4Network, parseIpv4Network, readIpv4Network } from './ipv4.ts';
 
-/** The ServiceCIDR that every server makes of its own range. */
+/** The ServiceCIDR that every server makes for its own range. */
 const defaultName = 'kubernetes';
 
 /**
- * Those that are ready and stay. The server's own range counts for as long as nobody has made the ServiceCIDR of it: a server in
- * another's process may never do.
+ * Returns the networks that are ready and not being deleted. The server's own range counts until somebody makes its
+ * ServiceCIDR, which a server inside another program may never do.
  */
 export async function readyNetworks(server: BuiltinServer): Promise<readonly Ipv4Network[]> {
   const store = server.findStore('networking.k8s.io', 'v1', 'servicecidrs');
@@ -28,14 +28,14 @@ function isReady({ metadata, status }: DeepReadonly<ServiceCIDR>): boolean {
   return isStaying && (status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-/** Neither the network's own nor the broadcast address is given out. */
+/** False for the network's own and its broadcast address. */
 export function givesOut({ first, size }: Ipv4Network, address: number): boolean {
   return address > first && address < first + size - 1;
 }
 
 /**
- * All addresses that the network gives out, from one at random on; those of its lower band, which are for who asks for an address
- * by name, last. Source: allocateNextService.
+ * Yields all usable addresses from a random one on. The lower band, meant for addresses requested by name, comes last.
+ * Source: allocateNextService.
  */
 export function* candidates(network: Ipv4Network, random: () => number): Generator<number> {
   const count = network.size - 2;

@@ -65,7 +65,7 @@ function validateAffinity(at: Field, spec: ReadonlySpec): void {
 
 const sourceRanges = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
-/** From the field, else from the annotation before it; what was there before is taken as it is. */
+/** Checks the field, or else the older annotation. A value that was there before is not checked. */
 function validateSourceRanges(
   root: Field,
   { metadata, spec }: DeepReadonly<Service>,
@@ -97,7 +97,7 @@ function validateLoadBalancer(root: Field, spec: ReadonlySpec): void {
   validateLoadBalancerClass(root.child('spec'), spec);
 }
 
-/** `at` is the spec. Told twice on an update. */
+/** Checks the class; an update reports its errors twice. `at` is the spec. */
 function validateLoadBalancerClass(at: Field, { type, loadBalancerClass: name }: ReadonlySpec): void {
   if (name === undefined) return;
   if (type === 'LoadBalancer') at.child('loadBalancerClass').invalidAll(name, qualifiedNameErrors(name));
@@ -208,7 +208,7 @@ function validateCheckPort(at: Field, spec: ReadonlySpec): void {
   }
 }
 
-/** What stays once it is there. Source: ValidateServiceUpdate. */
+/** Checks fields that must not change once set. Source: ValidateServiceUpdate. */
 export function validateServiceChange(
   root: Field,
   service: DeepReadonly<Service>,

@@ -1,4 +1,4 @@
-// What a service says without effect. Source: pkg/api/service GetWarningsForService.
+// Warnings about fields of a service that have no effect. Source: pkg/api/service GetWarningsForService.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
 import { cidrWarnings, ipWarnings } from '../../validation/ip-warnings.ts';

@@ -57,7 +57,10 @@ function setSpecDefaults(spec: ServiceSpec): void {
   if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true;
 }
 
-/** A change of type takes along what only the old type used, unless the client changed it itself. Source: dropTypeDependentFields. */
+/**
+ * When the type changes, fields that only the old type used are dropped, unless the client changed them too. Source:
+ * dropTypeDependentFields.
+ */
 function dropTypeDependentFields(next: ServiceSpec, old: ReadonlySpec): void {
   const loses = (needs: (spec: ReadonlySpec) => boolean): boolean => needs(old) && !needs(next);
   if (loses(needsClusterIp)) {
@@ -74,7 +77,7 @@ function dropTypeDependentFields(next: ServiceSpec, old: ReadonlySpec): void {
     dropUnchanged(next, old, ['allocateLoadBalancerNodePorts', 'loadBalancerClass']);
 }
 
-/** Nobody reads it of a name outside the cluster. Source: defaultOnReadInternalTrafficPolicy. */
+/** The policy has no meaning for a name outside the cluster. Source: defaultOnReadInternalTrafficPolicy. */
 function dropInternalTraffic({ spec }: Service): void {
   if (spec?.type === 'ExternalName') delete spec.internalTrafficPolicy;
 }

@@ -30,13 +30,13 @@ export const endpointSlices: BuiltinKind<EndpointSlice> = {
     const type = root.child('addressType');
     if (type.present(object.addressType)) type.oneOf(object.addressType, ['FQDN', 'IPv4', 'IPv6']);
     validatePorts(root.child('ports'), object.ports);
-    // What was stored before the rules were as strict may stay.
+    // Objects stored before the rules became stricter may stay as they are.
     if (!jsonEqual(object.endpoints, old?.endpoints)) validateEndpoints(root.child('endpoints'), object);
     if (old !== undefined) type.immutable(object.addressType, object.addressType === old.addressType);
   },
 };
 
-/** A field of v1beta1, which is no longer served. */
+/** Drops a field of v1beta1, which is no longer served. */
 function dropTopology(slice: EndpointSlice): void {
   for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology;
 }
@@ -73,7 +73,7 @@ function validateAddress(at: Field, { address, index, type }: Address): void {
   if (type !== 'IPv4' && type !== 'IPv6') return;
   const errors = type === 'IPv4' ? ipErrors(address) : canonicalIpErrors(address);
   if (errors.length > 0) return place.invalidAll(address, errors);
-  // That it is of the wrong family stands at the list.
+  // A wrong family is reported at the list.
   if (address.includes(':') !== (type === 'IPv6')) at.invalid(address, `must be an ${type} address`);
   place.invalidAll(address, specialIpErrors(address));
 }

@@ -1,4 +1,4 @@
-// Rules of flow schemas: whose requests, and for what. Source: pkg/apis/flowcontrol/validation
+// Rules of flow schemas: which users and which requests they match. Source: pkg/apis/flowcontrol/validation
 // ValidateFlowSchemaPolicyRulesWithSubjects.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -19,7 +19,7 @@ export function validateRule(at: Field, rule: DeepReadonly<PolicyRulesWithSubjec
   at.child('nonResourceRules').each(rule.nonResourceRules, (item, place) => validateUrlRule(place, item));
 }
 
-/** Kind → member that says who, in the order of Kubernetes' complaints. */
+/** The member that names the subject of each kind, in the order of Kubernetes' errors. */
 const members = { ServiceAccount: 'serviceAccount', User: 'user', Group: 'group' } as const;
 
 function validateSubject(at: Field, subject: DeepReadonly<Subject>): void {

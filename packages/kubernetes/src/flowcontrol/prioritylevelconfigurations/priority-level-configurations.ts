@@ -96,7 +96,7 @@ function validateResponse(at: Field, { type = '', queuing }: Partial<DeepReadonl
 }
 
 const maxQueues = 10_000_000;
-/** What one 64-bit hash gives, and some to spare. Source: shufflesharding.MaxHashBits. */
+/** Bits used of one 64-bit hash; the rest is a reserve. Source: shufflesharding.MaxHashBits. */
 const maxHashBits = 60;
 
 function validateQueuing(at: Field, queuing: DeepReadonly<QueuingConfiguration>): void {

@@ -62,7 +62,7 @@ const classAnnotation = 'kubernetes.io/ingress.class';
 
 const secretNameErrors = (name = ''): readonly string[] => (name === '' ? [] : dnsSubdomainErrors(name));
 
-/** What was stored before the rules were as strict may stay. Source: allowInvalidWildcardHostRule. */
+/** Objects stored before the rules became stricter may stay as they are. Source: allowInvalidWildcardHostRule. */
 function isInvalidWildcardRule(rule: DeepReadonly<IngressRule>): boolean {
   return rule.host?.includes('*') === true && collectFieldErrors((at) => validateRule(at, rule)).length > 0;
 }

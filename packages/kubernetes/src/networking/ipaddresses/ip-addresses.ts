@@ -1,4 +1,4 @@
-// IP addresses: cluster addresses and who has them. Source: pkg/apis/networking/validation ValidateIPAddress.
+// IP addresses: each records a cluster address and its owner. Source: pkg/apis/networking/validation ValidateIPAddress.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';

@@ -79,13 +79,13 @@ function validateBlock(at: Field, block: DeepReadonly<IPBlock>): void {
   at.child('cidr').invalidAll(block.cidr, strictCidrErrors(block.cidr));
   at.child('except').each(block.except, (except, place) => {
     place.invalidAll(except, strictCidrErrors(except));
-    // What can be read can be compared, however it is written.
+    // Networks are compared by value, however they are written.
     if ([block.cidr, except].every((cidr) => cidrErrors(cidr).length === 0) && !isStrictSubset(except, block.cidr))
       place.invalid(except, 'must be a strict subset of `cidr`');
   });
 }
 
-/** IPv4 is compared by numbers; of IPv6 only that the mask is longer. */
+/** Compares IPv4 by numbers; for IPv6 it only checks that the mask is longer. */
 function isStrictSubset(inner: string, outer: string): boolean {
   const isLonger = Number(inner.split('/')[1]) > Number(outer.split('/')[1]);
   if (inner.includes(':') || outer.includes(':')) return isLonger && inner.includes(':') === outer.includes(':');

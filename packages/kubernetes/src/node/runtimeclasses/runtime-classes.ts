@@ -15,7 +15,7 @@ export const runtimeClasses: BuiltinKind<RuntimeClass> = {
     if (object.handler === '') root.child('handler').required();
     else root.child('handler').invalidAll(object.handler, dnsLabelErrors(object.handler));
     if (object.overhead !== undefined) {
-      // Shown as limits, because it is checked as such.
+      // Kubernetes checks the overhead as limits and reports it so.
       validateResourceRequirements(root.child('overhead'), { limits: object.overhead.podFixed ?? {} });
     }
     validateLabels(root.child('scheduling', 'nodeSelector'), object.scheduling?.nodeSelector);

@@ -1,4 +1,5 @@
-// Device classes. Selectors are compiled by the scheduler of devices, which is not here. Source: pkg/registry/resource/deviceclass.
+// Device classes. The device scheduler, which is not part of this server, compiles their selectors. Source:
+// pkg/registry/resource/deviceclass.
 import type { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { isExtendedResourceName } from '../../validation/extended-resource.ts';

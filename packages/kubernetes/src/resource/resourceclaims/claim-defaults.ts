@@ -1,4 +1,4 @@
-// What a claim, or a template of claims, asks for unless it says otherwise. Source: pkg/apis/resource/v1/defaults.go.
+// Defaults of a resource claim or a template of claims. Source: pkg/apis/resource/v1/defaults.go.
 import type { ResourceClaimSpec } from '@kapstan/kinds/resource.k8s.io/v1';
 
 export function setClaimDefaults(spec: ResourceClaimSpec | undefined): void {

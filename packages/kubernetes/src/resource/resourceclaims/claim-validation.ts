@@ -1,4 +1,5 @@
-// What a claim asks for: requests, constraints between them, configurations. Source: pkg/apis/resource/validation validateDeviceClaim.
+// Rules for the spec of a claim: requests, constraints between them, configurations. Source:
+// pkg/apis/resource/validation validateDeviceClaim.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';

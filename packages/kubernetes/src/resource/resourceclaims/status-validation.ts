@@ -1,5 +1,5 @@
-// What a claim got: the devices of its allocation, who uses it, what drivers say of the devices.
-// Source: pkg/apis/resource/validation ValidateResourceClaimStatusUpdate, pkg/registry/resource/resourceclaim.
+// Rules for the status of a claim: allocated devices, consumers, and what drivers report of the devices. Source:
+// pkg/apis/resource/validation ValidateResourceClaimStatusUpdate, pkg/registry/resource/resourceclaim.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -37,7 +37,7 @@ const maxHardwareBytes = 128;
 type Claim = DeepReadonly<ResourceClaim>;
 type Device = DeepReadonly<AllocatedDeviceStatus | DeviceRequestAllocationResult>;
 
-/** What driver, pool and device name together, as Kubernetes shows it. */
+/** Driver, pool and device name, as Kubernetes shows them. */
 const idOf = ({ driver, pool, device, shareID }: Device): object => ({
   Driver: driver,
   Pool: pool,
@@ -48,7 +48,7 @@ const keyOf = (device: Device): string => JSON.stringify(idOf(device));
 const allocatedKeys = ({ status }: Claim): ReadonlySet<string> =>
   new Set((status?.allocation?.devices?.results ?? []).map(keyOf));
 
-/** What drivers said of a device goes with it. Source: dropDeallocatedStatusDevices. */
+/** Drops what drivers report of devices that are no longer allocated. Source: dropDeallocatedStatusDevices. */
 export function dropDeallocated(next: ResourceClaim, old: Claim): void {
   const { status } = next;
   if (status?.devices === undefined) return;
@@ -90,7 +90,7 @@ function validateConsumers(at: Field, { status }: Claim): void {
 const consumerKey = (consumer: DeepReadonly<ResourceClaimConsumerReference>): string =>
   JSON.stringify([consumer.apiGroup ?? '', consumer.resource, consumer.name, consumer.uid]);
 
-/** Consumers only leave a claim that is going away. */
+/** A claim that is being deleted can only lose consumers. */
 function validateReservation(at: Field, next: Claim, old: Claim): void {
   if (next.status?.allocation === undefined) return at.forbidden('may not be specified when `allocated` is not set');
   if (next.metadata?.deletionTimestamp === undefined) return;
@@ -118,7 +118,7 @@ function validateDeviceName(at: Field, { driver, pool, device }: Device): void {
 
 const maxPoolBytes = 253;
 
-/** Domains, separated by slashes. */
+/** Accepts domains separated by slashes. */
 function validatePoolName(at: Field, name: string): void {
   if (!at.present(name)) return;
   if (Buffer.byteLength(name) > maxPoolBytes) at.tooLong(maxPoolBytes);
@@ -143,7 +143,7 @@ function validateAllocation(
   const place = at.child('devices');
   validateItems(place.child('results'), devices?.results, (result, item) => validateResult(item, result, names));
   const configs = devices?.config ?? [];
-  // Those of the class and those of the claim.
+  // Configurations of the class and of the claim together.
   if (configs.length > 2 * maxListItems) place.child('config').tooMany(configs.length, 2 * maxListItems);
   else place.child('config').each(configs, (config, item) => validateAllocatedConfiguration(item, config, names));
   if (nodeSelector !== undefined) validateNodeSelector(at.child('nodeSelector'), nodeSelector);

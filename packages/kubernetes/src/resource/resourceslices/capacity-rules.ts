@@ -1,5 +1,5 @@
-// How much of a capacity that is shared a claim may ask for: one of some amounts, or from one to another in steps. Part of
-// device-rules.ts. Source: pkg/apis/resource/validation validateRequestPolicy.
+// Rules for requests of a shared capacity: one of a list of amounts, or a range with steps. Part of device-rules.ts.
+// Source: pkg/apis/resource/validation validateRequestPolicy.
 import { type DeepReadonly, parseQuantity, type Quantity } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange } from '@kapstan/kinds/resource.k8s.io/v1';
@@ -26,7 +26,7 @@ export function validateRequestPolicy(at: Field, policy: DeepReadonly<CapacityRe
 }
 
 interface Amounts {
-  /** What is given to who asks for nothing. */
+  /** Amount for claims that request none. */
   readonly usual: Quantity;
   readonly most: Quantity;
 }
@@ -44,7 +44,7 @@ function validateOptions(at: Field, options: readonly Quantity[], { usual, most 
     },
     keyOf: (option) => String(option.scaledValue()),
   });
-  // Of too many none is looked at.
+  // Too many options are not looked at.
   if (options.length > maxOptions || !options.some((option) => option.compare(usual) === 0))
     at.invalid(usual.toString(), 'default value is not valid according to the requestPolicy');
 }
@@ -73,7 +73,7 @@ function validateMost(at: Field, { min, max, usual, most }: Amounts & Readonly<R
   if (usual.compare(max) > 0) at.invalid(usual.toString(), `default is more than max: ${max}`);
 }
 
-/** A step of nothing reaches nothing else. */
+/** A step of zero reaches no other value. */
 function isReached(value: Quantity, min: Quantity, step: Quantity): boolean {
   const way = value.scaledValue() - min.scaledValue();
   const length = step.scaledValue();

@@ -1,5 +1,5 @@
-// One device of a slice: its attributes, taints, counters and conditions. What can be asked of its capacities: capacity-rules.ts.
-// Source: pkg/apis/resource/validation validateDevice.
+// Rules for one device of a slice: attributes, taints, counters and conditions. Requests of its capacities:
+// capacity-rules.ts. Source: pkg/apis/resource/validation validateDevice.
 import { type DeepReadonly, parseQuantity } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -20,9 +20,9 @@ const maxCounters = 32;
 const maxConditions = 4;
 
 export interface DeviceScope {
-  /** The device of that name as it was. */
+  /** The old device of that name. */
   readonly before: ReadonlyDevice | undefined;
-  /** Each device says where it can be reached. */
+  /** True when each device says where it can be reached. */
   readonly isPerDevice: boolean;
 }
 
@@ -106,7 +106,7 @@ function validateAttribute(at: Field, attribute: DeepReadonly<DeviceAttribute>):
   if (given !== 1) at.invalid(given === 0 ? '' : goAttribute(attribute), 'exactly one value must be specified');
 }
 
-/** As Go shows the struct. */
+/** Shows the struct as Go does. */
 function goAttribute(attribute: DeepReadonly<DeviceAttribute>): object {
   const { int = null, bool = null, string = null, version = null } = attribute;
   const { ints = null, bools = null, strings = null, versions = null } = attribute;
@@ -123,7 +123,7 @@ function goAttribute(attribute: DeepReadonly<DeviceAttribute>): object {
 }
 
 function validateVersion(at: Field, version: string): void {
-  // What is too long is not looked at further: it may be any number of signs.
+  // A version that is too long is not checked further, because it could have any length.
   if (Buffer.byteLength(version) > maxValueBytes || !semver.test(version))
     at.invalid(version, 'must be a string compatible with semver.org spec 2.0.0');
   validateLength(at, version);

@@ -1,4 +1,4 @@
-// Fields of devices behind gates that are off in Kubernetes 1.36: they are taken away, unless the slice had such before. Used by
+// Removes fields of devices whose feature gates are off in Kubernetes 1.36, unless the slice had them before. Used by
 // strategy.ts. Source: pkg/registry/resource/resourceslice dropDisabledFields.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Device, ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
@@ -22,7 +22,7 @@ export function dropGatedFields(next: ResourceSlice, old: Slice | undefined): vo
 
 const hasMembers = (map: object): boolean => Object.keys(map).length > 0;
 
-/** DRAListTypeAttributes. */
+/** True when the device uses DRAListTypeAttributes. */
 export function hasLists({ attributes = {} }: DeepReadonly<Device>): boolean {
   return Object.values(attributes).some((attribute) => lists.some((name) => attribute[name] !== undefined));
 }

@@ -1,4 +1,5 @@
-// Resource slices: what drivers offer on a node; each kubelet and each driver selects its own. Source: pkg/registry/resource/resourceslice.
+// Resource slices: the devices that drivers offer on nodes. Kubelets and drivers select their own. Source:
+// pkg/registry/resource/resourceslice.
 import { formatTime } from '@kapstan/api';
 import type { ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';

@@ -1,4 +1,4 @@
-// What drivers may offer: a pool, where it can be reached, devices or counters that devices share. What a device is:
+// Rules for a slice: its pool, where the pool can be reached, its devices or shared counters. Rules for a device:
 // device-rules.ts. Source: pkg/apis/resource/validation validateResourceSliceSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
@@ -13,7 +13,7 @@ import { hasLists } from './gated-fields.ts';
 type Spec = DeepReadonly<ResourceSliceSpec>;
 
 const maxDevices = 128;
-/** Of which one has taints, counters or lists of values. */
+/** Most devices if one has taints, counters or lists of values. */
 const maxDemandingDevices = 64;
 const maxCounterSets = 8;
 const maxPoolBytes = 253;

@@ -24,7 +24,7 @@ export const csiDrivers: BuiltinKind<CSIDriver> = {
     spec.requiresRepublish ??= false;
     spec.seLinuxMount ??= false;
   },
-  // Behind a gate that is off.
+  // The feature gate of this field is off.
   prepareForCreate: ({ spec }) => void delete spec.preventPodSchedulingIfMissing,
   prepareForUpdate: ({ spec }) => void delete spec.preventPodSchedulingIfMissing,
   raisesGeneration: true,
@@ -33,7 +33,7 @@ export const csiDrivers: BuiltinKind<CSIDriver> = {
     validateSpec(at, spec);
     if (old === undefined) return;
     const { attachRequired, volumeLifecycleModes } = spec;
-    // The path is Kubernetes' own slip.
+    // The path is wrong in Kubernetes, too.
     at.child('attachedRequired').immutable(attachRequired, attachRequired === old.spec.attachRequired);
     at.child('volumeLifecycleModes').immutable(
       volumeLifecycleModes,

@@ -33,7 +33,7 @@ function validateDriver(at: Field, driver: DeepReadonly<CSINodeDriver>): void {
     at.child('nodeID').invalid(driver.nodeID, `must be ${maxNodeIdBytes} characters or less`);
   at.child('allocatable', 'count').nonNegative(driver.allocatable?.count);
   const keys = new Set<string>();
-  // Errors of keys stand at the driver.
+  // Errors of keys are reported at the driver.
   for (const key of driver.topologyKeys ?? []) {
     if (key === '') at.required();
     if (keys.has(key)) at.duplicate(key);
@@ -42,7 +42,7 @@ function validateDriver(at: Field, driver: DeepReadonly<CSINodeDriver>): void {
   }
 }
 
-/** All of a driver but how much it can take stays. */
+/** Nothing of a driver may change except its capacity. */
 function validateKept(at: Field, after: DeepReadonly<CSINodeDriver>, before: DeepReadonly<CSINodeDriver>): void {
   const { allocatable: _after, ...next } = after;
   const { allocatable: _before, ...old } = before;

@@ -1,5 +1,5 @@
-// What a driver can still provision for a class in a part of the cluster. Source: pkg/registry/storage/csistoragecapacity,
-// pkg/apis/storage/validation ValidateCSIStorageCapacity.
+// CSI storage capacities: what a driver can still provision for a class in part of the cluster. Source:
+// pkg/registry/storage/csistoragecapacity, pkg/apis/storage/validation ValidateCSIStorageCapacity.
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { CSIStorageCapacity } from '@kapstan/kinds/storage.k8s.io/v1';

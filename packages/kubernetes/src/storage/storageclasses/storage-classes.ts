@@ -49,7 +49,7 @@ function validateChange(root: Field, next: DeepReadonly<StorageClass>, old: Deep
 
 type Topologies = DeepReadonly<StorageClass>['allowedTopologies'];
 
-/** Terms that say the same are told as duplicates, and one that says nothing once for each of the terms. */
+/** Equal terms are reported as duplicates, and an empty term once per term. */
 function validateTopologies(at: Field, terms: Topologies): void {
   const counts = new Map<string, number>([[identityOf(new Map()), terms?.length ?? 0]]);
   at.each(terms, (term, place) => {
@@ -60,7 +60,7 @@ function validateTopologies(at: Field, terms: Topologies): void {
   });
 }
 
-/** The values of each key. Source: ValidateTopologySelectorTerm. */
+/** Returns the values of each key. Source: ValidateTopologySelectorTerm. */
 function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): Map<string, readonly string[]> {
   const valuesOf = new Map<string, readonly string[]>();
   at.child('matchLabelExpressions').each(term.matchLabelExpressions, ({ key, values: given }, place) => {
@@ -77,7 +77,7 @@ function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): 
   return valuesOf;
 }
 
-/** Equal for terms that say the same. */
+/** Returns the same text for equal terms. */
 function identityOf(valuesOf: ReadonlyMap<string, readonly string[]>): string {
   return JSON.stringify([...valuesOf].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

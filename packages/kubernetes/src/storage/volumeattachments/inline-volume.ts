@@ -1,5 +1,5 @@
-// Volumes of attachments that have no PersistentVolume: migrated ones of in-tree plugins, so of CSI alone.
-// Source: pkg/apis/core/validation ValidatePersistentVolumeSpec, with validateInlinePersistentVolumeSpec.
+// Rules for volumes of attachments without a PersistentVolume: they are migrated from in-tree plugins, so they must be
+// CSI. Source: pkg/apis/core/validation ValidatePersistentVolumeSpec, with validateInlinePersistentVolumeSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { PersistentVolumeSpec } from '@kapstan/kinds/core/v1';

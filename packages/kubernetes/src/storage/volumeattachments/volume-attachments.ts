@@ -53,7 +53,7 @@ function validateMetadata(at: Field, metadata: Readonly<Record<string, string>> 
   if (bytes > maxMetadataBytes) at.tooLong(maxMetadataBytes);
 }
 
-/** A message that is too long is told with the limit of the metadata: Kubernetes' own slip. */
+/** For a message that is too long, Kubernetes reports the limit of the metadata by mistake. */
 function validateError(at: Field, error: DeepReadonly<VolumeError> | undefined): void {
   if (Buffer.byteLength(error?.message ?? '') > maxMessageBytes) at.child('message').tooLong(maxMetadataBytes);
   const code = error?.errorCode;

@@ -1,4 +1,5 @@
-// Volume attributes classes: what a driver can change of a volume. Source: pkg/apis/storage/validation ValidateVolumeAttributesClass.
+// Volume attributes classes: the changeable attributes of a driver's volumes. Source: pkg/apis/storage/validation
+// ValidateVolumeAttributesClass.
 
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { VolumeAttributesClass } from '@kapstan/kinds/storage.k8s.io/v1';

@@ -1,4 +1,4 @@
-// Checks ARCHITECTURE.md and README.md against the repository: whatever they name exists.
+// Checks ARCHITECTURE.md and README.md against the repository: whatever they name exists. walk.test.ts checks the walk.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -66,34 +66,13 @@ function namedTests(): readonly NamedTest[] {
     });
 }
 
-const steps = rowsOf('The walk of one event').flatMap(([number = '', calls = '']) =>
-  matches(calls, /`(\S+\.ts)` · `(#?\w+)`/g).map((match) => ({
-    number,
-    file: group(match, 1),
-    symbol: group(match, 2),
-  })),
-);
-
 describe('ARCHITECTURE.md', () => {
   it('is read by these tests', () => {
     expect(namedFiles().length).toBeGreaterThan(30);
-    expect(steps.length).toBeGreaterThan(20);
   });
 
   it.each([...new Set(namedFiles())])('names a file that exists: %s', (path) => {
     expect(isThere(path)).toBe(true);
-  });
-
-  it('walks the thirteen steps in order', () => {
-    const numbers = ['1', '2', '3', '4', '5', '6', '7', '8a', '8b', '9', '10', '11', '12', '13'];
-    expect(rowsOf('The walk of one event').map(([number]) => number)).toEqual(numbers);
-    expect([...new Set(steps.map((step) => step.number))]).toEqual(numbers);
-  });
-
-  it.each(steps)('step $number finds $symbol defined in $file', ({ file, symbol }) => {
-    const method = `^ {2}(?:async )?\\*?${symbol}(?:<[^>]*>)?\\(`;
-    const exported = `^(?:export )?(?:async )?function ${symbol}\\b`;
-    expect(read(join('packages', file))).toMatch(new RegExp(`${method}|${exported}`, 'm'));
   });
 
   it('has a test for each invariant', () => {

@@ -27,7 +27,9 @@ const longestRunMs = 90_000;
 function copyPackages() {
   const copy = mkdtempSync(join(tmpdir(), 'kapstan-mutants-'));
   const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs'];
-  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks])
+  const walk = ['ARCHITECTURE.md', 'walk.test.ts', 'walk-table.ts', 'walk-sources.ts'];
+  const lint = walk.map((file) => (file.endsWith('.ts') ? join('test/lint', file) : file));
+  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks, ...lint])
     cpSync(join(root, file), join(copy, file));
   const modules = join(copy, 'node_modules');
   mkdirSync(join(modules, '@kapstan'), { recursive: true });
@@ -60,7 +62,8 @@ async function runTests(copy, ids) {
   rmSync(report, { force: true });
   const files = [...new Set(tests.map(({ file }) => file))];
   const pattern = `^(${tests.map((test) => test.pattern).join('|')})$`;
-  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'unit', ...files, '-t', pattern];
+  const project = files.every((file) => file.startsWith('test/lint/')) ? 'lint' : 'unit';
+  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', project, ...files, '-t', pattern];
   args.push('--reporter=json', `--outputFile=${report}`);
   const child = spawn(process.execPath, args, { cwd: copy, stdio: 'ignore', detached: true });
   let hangs = false;

@@ -56,7 +56,7 @@ export {
 export type { ManagedFieldsEntry } from './objects/kubernetes-object.ts';
 export { requireObject, requireString, requireTarget } from './objects/object-target.ts';
 export { formatRevision, parseRevision } from './objects/resource-version.ts';
-export { initialEventsEndAnnotation } from './objects/watch-event.ts';
+export { type ChangeType, initialEventsEndAnnotation } from './objects/watch-event.ts';
 export { isDefinedResource } from './resources/define-resource.ts';
 export { groupVersionResourceOf, resourcePath } from './resources/resource.ts';
 export type { FieldRequirement } from './selectors/field-selector.ts';

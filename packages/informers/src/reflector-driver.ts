@@ -12,6 +12,7 @@ import {
   type WatchOptions,
 } from '@kapstan/api';
 import {
+  type ChangeType,
   createListWatchState,
   guardedCall,
   immediate,
@@ -28,7 +29,7 @@ import { InitialSilence } from './reflector-silence.ts';
 import { StatusSource, watchErrorWarning } from './reflector-status.ts';
 import { RoundTrace } from './reflector-trace.ts';
 import { SourceWatch, type SourceWatchSink } from './source-watch.ts';
-import { type ChangeType, StagedState } from './staged-state.ts';
+import { StagedState } from './staged-state.ts';
 
 type Pending<T extends KubernetesObject> =
   | { readonly kind: 'input'; readonly input: ListWatchInput }

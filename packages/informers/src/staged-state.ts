@@ -7,8 +7,7 @@ import {
   metaNamespaceKey,
   type ObjectKey,
 } from '@kapstan/api';
-
-export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+import type { ChangeType } from '@kapstan/api/internal';
 
 export class StagedState<T extends KubernetesObject> {
   /** A list is staged in order, a stream by key. */

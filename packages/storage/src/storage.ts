@@ -1,7 +1,7 @@
 // The Storage<T> port: objects with optimistic locking, like storage.Interface of the Go library. Implemented by
 // ObjectStore (over an Engine), Cacher (over a Storage) and DryRunStorage (over any).
 import type { DeepReadonly, KubernetesObject, ResourceVersion, Revision } from '@kapstan/api';
-import type { CallSignal, Preconditions } from '@kapstan/api/internal';
+import type { CallSignal, ChangeType, Preconditions } from '@kapstan/api/internal';
 import type { SelectionPredicate } from './selection-predicate.ts';
 import type { Stored } from './stored.ts';
 
@@ -124,7 +124,7 @@ export interface StorageWatchOptions<T extends KubernetesObject> {
 
 /** A change of one object. A DELETED event carries the last matching state at the revision of the change. */
 export interface ChangeEvent<T extends KubernetesObject> {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly type: ChangeType;
   readonly stored: Stored<T>;
 }
 

@@ -2,9 +2,11 @@
 import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
 import type { ResourceVersion } from './resource-version.ts';
 
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
 /** A change. The object is shared between all receivers in a process, so it is read-only (invariant I6). */
 export interface ObjectEvent<T extends KubernetesObject> {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly type: ChangeType;
   readonly object: DeepReadonly<T>;
 }
 

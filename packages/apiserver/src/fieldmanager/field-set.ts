@@ -1,18 +1,7 @@
-// FieldSet: a set of paths to fields, as a trie whose JSON is FieldsV1. Functions that walk sets are SlicedWork,
+// FieldSet: a set of paths to fields, as a trie; fields-v1.ts has its JSON. Functions that walk sets are SlicedWork,
 // because a set may have as many paths as an object has fields. Source: structured-merge-diff fieldpath.Set.
-import {
-  isJsonObject,
-  membersPerSlice,
-  runWhole,
-  type SlicedWork,
-  SlicePace,
-  setOwn,
-  sortInSlices,
-} from '@kapstan/api/internal';
-import { comparePathElements, type FieldPath, type PathElement, parsePathElement } from './path-element.ts';
-
-/** Deepest FieldsV1 that is read, as deep as objects themselves may be. */
-const maxDepth = 1000;
+import { runWhole, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api/internal';
+import { comparePathElements, type FieldPath, type PathElement } from './path-element.ts';
 
 /**
  * A set of paths. `members` end here, `children` go on; a step can be both. Sets do not change once they are shared:
@@ -182,40 +171,6 @@ export class FieldSet {
     yield* addPaths(this, [], { paths, most });
     return paths;
   }
-
-  /** Returns canonical FieldsV1: members in order, "." only beside children. */
-  *toFieldsV1(): SlicedWork<Record<string, unknown>> {
-    const root: Record<string, unknown> = {};
-    const open: Encoding[] = [{ set: this, fields: root }];
-    const pace = new SlicePace();
-    for (let place = open.pop(); place !== undefined; place = open.pop()) {
-      const { members, children } = place.set;
-      const steps = [...members];
-      for (const element of children.keys()) if (!members.has(element)) steps.push(element);
-      for (const element of yield* sortInSlices(steps, comparePathElements)) {
-        if (pace.isDue()) yield;
-        writeStep(place, element, open);
-      }
-    }
-    return root;
-  }
-
-  /** Reads FieldsV1. Throws TypeError when it is malformed. */
-  static *fromFieldsV1(fields: unknown, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    if (!isJsonObject(fields)) throw new TypeError('fieldsV1 must be an object');
-    const root = new FieldSet();
-    const open: Decoding[] = [{ set: root, fields, depth: 0 }];
-    for (let place = open.pop(); place !== undefined; place = open.pop()) {
-      if (place.depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
-      const keys = Object.keys(place.fields);
-      for (let from = 0; from < keys.length; from += membersPerSlice) {
-        if (from > 0) yield;
-        readSteps(place, keys.length > membersPerSlice ? keys.slice(from, from + membersPerSlice) : keys, open);
-      }
-      if (pace.isDue()) yield;
-    }
-    return root;
-  }
 }
 
 /** Two sets at one step; the first may be changed. */
@@ -228,17 +183,6 @@ interface Common {
   readonly mine: FieldSet;
   readonly theirs: FieldSet;
   readonly both: LateSet;
-}
-
-interface Encoding {
-  readonly set: FieldSet;
-  readonly fields: Record<string, unknown>;
-}
-
-interface Decoding {
-  readonly set: FieldSet;
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly depth: number;
 }
 
 /** A set that a walk may have to change: before the first change it and those above it are copied. */
@@ -304,16 +248,6 @@ class LateSet {
     this.#set ??= this.#above?.set.child(this.#element) ?? new FieldSet();
     return this.#set;
   }
-}
-
-/** Adds a step to FieldsV1; the steps below it are written later. */
-function writeStep({ set, fields }: Encoding, element: PathElement, open: Encoding[]): void {
-  const below: Record<string, unknown> = {};
-  setOwn(fields, element, below);
-  const child = set.children.get(element);
-  if (child === undefined) return;
-  if (set.members.has(element)) below['.'] = {};
-  open.push({ set: child, fields: below });
 }
 
 /** Unites the sets below two steps. */
@@ -404,23 +338,4 @@ function* addPaths(
     if (child !== undefined) yield* addPaths(child, [...prefix, element], list);
     if (paths.length >= most) return;
   }
-}
-
-/** Adds steps to the set of a place; the steps below them are read later. */
-function readSteps({ set, fields, depth }: Decoding, keys: readonly string[], open: Decoding[]): void {
-  for (const key of keys) {
-    if (key === '.') continue;
-    const element = parsePathElement(key);
-    const below = fields[key];
-    if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
-    const goesOn = hasParts(below);
-    if (!goesOn || Object.hasOwn(below, '.')) set.members.add(element);
-    if (goesOn) open.push({ set: set.child(element), fields: below, depth: depth + 1 });
-  }
-}
-
-/** True when there are steps below; "." is the step itself. */
-function hasParts(below: Readonly<Record<string, unknown>>): boolean {
-  for (const name in below) if (name !== '.') return true;
-  return false;
 }

@@ -3,7 +3,8 @@
 
 import { type DeepReadonly, parseTime, stringifyJson } from '@kapstan/api';
 import { type ManagedFieldsEntry, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api/internal';
-import { FieldSet, unionOf } from './field-set.ts';
+import { type FieldSet, unionOf } from './field-set.ts';
+import { readFieldsV1, writeFieldsV1 } from './fields-v1.ts';
 
 /** One manager's fields. Entries with equal {@link managerId} belong to one manager. */
 export interface ManagedSet {
@@ -57,7 +58,7 @@ export function* decodeManagedFields(
     }
     const { manager = '', subresource = '', time } = entry;
     const encoded = (entry.fieldsV1 ?? {}) as Record<string, unknown>;
-    const fields = yield* FieldSet.fromFieldsV1(encoded, pace);
+    const fields = yield* readFieldsV1(encoded, pace);
     const set = { manager, operation, apiVersion, subresource, fields, time, encoded };
     managers.set(managerId(set), set);
     if (pace.isDue()) yield;
@@ -69,7 +70,7 @@ export function* decodeManagedFields(
 export function* encodeManagedFields(managers: Managers): SlicedWork<ManagedFieldsEntry[]> {
   const entries: ManagedFieldsEntry[] = [];
   for (const { set } of yield* sortInSlices(dated(managers), compareSets)) {
-    entries.push(managedFieldsEntry(set, set.time, set.encoded ?? (yield* set.fields.toFieldsV1())));
+    entries.push(managedFieldsEntry(set, set.time, set.encoded ?? (yield* writeFieldsV1(set.fields))));
   }
   return entries;
 }

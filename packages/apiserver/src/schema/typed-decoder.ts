@@ -2,7 +2,7 @@
 // are recorded and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and
 // decode-object.ts.
 
-import { ExactNumber } from '@kapstan/api';
+import type { ExactNumber } from '@kapstan/api';
 import {
   fitsOneSlice,
   getOwn,
@@ -15,15 +15,8 @@ import {
 } from '@kapstan/api/internal';
 import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
-import {
-  checkBase64,
-  GoValueError,
-  goKindName,
-  goTypeName,
-  isCustomType,
-  jsonKind,
-  readCustomType,
-} from './go-types.ts';
+import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
+import { converterText, isNumber, plainNumber, zeroOf } from './go-values.ts';
 import { isJsonSchemaUnion, unionMember } from './json-schema-unions.ts';
 import type { SchemaNode } from './schema-node.ts';
 
@@ -396,48 +389,4 @@ function mergeRepeated(old: unknown, next: unknown, node: SchemaNode): unknown {
     setOwn(old, name, property === undefined ? member : mergeRepeated(getOwn(old, name), member, property));
   }
   return old;
-}
-
-/** Returns the value that null leaves in a list or map in Go. */
-function zeroOf(node: SchemaNode): unknown {
-  if (node.properties !== undefined) return {};
-  switch (node.type) {
-    case 'string':
-      return node.format === 'date-time' ? null : '';
-    case 'boolean':
-      return false;
-    case 'integer':
-    case 'number':
-      return 0;
-    default:
-      return null;
-  }
-}
-
-function isNumber(value: unknown): value is number | ExactNumber {
-  return typeof value === 'number' || value instanceof ExactNumber;
-}
-
-/** `1.50` becomes the double 1.5; only numbers that a double cannot hold stay as written. */
-function plainNumber(value: number | ExactNumber): number | ExactNumber {
-  if (typeof value === 'number') return value;
-  return value.text.replace(/[eE].*$/, '').replace(/\D/g, '').length <= 15 ? Number(value.text) : value;
-}
-
-/** Returns the converter's text for a wrong type. Source: apimachinery runtime.fromUnstructured. */
-function converterText(value: unknown, node: SchemaNode): string {
-  const kind = jsonKind(value);
-  const from = { array: 'slice', object: 'map', number: isWhole(value) ? 'int64' : 'float64' }[kind] ?? kind;
-  if (node.properties !== undefined) return `cannot restore struct from: ${from}`;
-  if (node.additionalProperties !== undefined) return `cannot restore map from ${from}`;
-  if (node.items !== undefined || node.format === 'byte') return `cannot restore slice from ${from}`;
-  // Times decode themselves from JSON.
-  if (node.format === 'date-time') return `json: cannot unmarshal ${kind} into Go value of type string`;
-  // Go converts whole numbers to characters and therefore counts these two types as convertible.
-  const isConvertible = kind === 'number' && (node.type === 'integer' || (node.type === 'string' && isWhole(value)));
-  return isConvertible ? `cannot convert ${from} to ${goTypeName(node)}` : `unrecognized type: ${goKindName(node)}`;
-}
-
-function isWhole(value: unknown): boolean {
-  return /^-?\d+$/.test(String(value));
 }

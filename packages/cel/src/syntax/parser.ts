@@ -11,7 +11,8 @@ import { balancedTree } from './logic-tree.ts';
 import { MacroBuilder } from './macro-builder.ts';
 import { isMacroError, type Macro, macroKey } from './macros.ts';
 import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
-import { shownToken, type Token, type TokenKind } from './token.ts';
+import type { Token, TokenKind } from './token.ts';
+import { TokenReader } from './token-reader.ts';
 
 /** Longest text of an expression, in code points. */
 const maxCodePoints = 100_000;
@@ -41,17 +42,16 @@ export function parseExpression(text: string, options: SyntaxOptions, issues: Is
     issues.addWhole(`expression code point size exceeds limit: size: ${size}, limit ${maxCodePoints}`);
     return { kind: 'broken', offset: 0 };
   }
-  return new Parser(tokenize(text, issues), options, issues).start();
+  return new Parser(new TokenReader(tokenize(text, issues)), options, issues).start();
 }
 
 class Parser {
-  readonly #tokens: readonly Token[];
+  readonly #tokens: TokenReader;
   readonly #options: SyntaxOptions;
   readonly #issues: Issues;
   readonly #guard = new SyntaxGuard();
-  #at = 0;
 
-  constructor(tokens: readonly Token[], options: SyntaxOptions, issues: Issues) {
+  constructor(tokens: TokenReader, options: SyntaxOptions, issues: Issues) {
     this.#tokens = tokens;
     this.#options = options;
     this.#issues = issues;
@@ -60,7 +60,7 @@ class Parser {
   start(): Expr {
     try {
       const expr = this.#expr();
-      if (this.#token.kind !== 'end') this.#fail('<EOF>');
+      if (this.#tokens.token.kind !== 'end') this.#tokens.fail('<EOF>');
       this.#guard.finish();
       return expr;
     } catch (error) {
@@ -71,32 +71,6 @@ class Parser {
     }
   }
 
-  get #token(): Token {
-    return this.#tokens[this.#at] as Token;
-  }
-
-  #peek(): TokenKind {
-    return this.#token.kind;
-  }
-
-  #next(): Token {
-    return this.#tokens[this.#at++] as Token;
-  }
-
-  #takes(kind: TokenKind): Token | undefined {
-    return this.#token.kind === kind ? this.#next() : undefined;
-  }
-
-  #expect(kind: TokenKind): Token {
-    if (this.#token.kind !== kind) this.#fail(kind === 'identifier' ? 'IDENTIFIER' : `'${kind}'`);
-    return this.#next();
-  }
-
-  #fail(expected: string): never {
-    const message = `Syntax error: mismatched input ${shownToken(this.#token)} expecting ${expected}`;
-    throw new SyntaxFailure(message, this.#token.offset);
-  }
-
   #report(offset: number, message: string): Expr {
     this.#issues.add(offset, message);
     return { kind: 'broken', offset };
@@ -105,7 +79,7 @@ class Parser {
   #expr(): Expr {
     this.#guard.enter('expr');
     const condition = this.#or();
-    const mark = this.#takes('?');
+    const mark = this.#tokens.takes('?');
     if (mark === undefined) {
       this.#guard.leave('expr');
       return condition;
@@ -113,7 +87,7 @@ class Parser {
     const height = this.#guard.height;
     const whenTrue = this.#or();
     const trueHeight = this.#guard.height;
-    this.#expect(':');
+    this.#tokens.expect(':');
     const whenFalse = this.#expr();
     this.#guard.leave('expr');
     this.#guard.node(height, trueHeight);
@@ -128,7 +102,7 @@ class Parser {
     const terms = [term()];
     const marks: Token[] = [];
     let height = this.#guard.height;
-    for (let token = this.#takes(mark); token !== undefined; token = this.#takes(mark)) {
+    for (let token = this.#tokens.takes(mark); token !== undefined; token = this.#tokens.takes(mark)) {
       marks.push(token);
       terms.push(term());
       height = Math.max(height, this.#guard.height);
@@ -180,9 +154,9 @@ class Parser {
 
   #chain(marks: ReadonlySet<TokenKind>, operand: (isRight: boolean) => Expr): Expr {
     let left = operand(false);
-    while (marks.has(this.#token.kind)) {
+    while (marks.has(this.#tokens.token.kind)) {
       const height = this.#guard.height;
-      const mark = this.#next();
+      const mark = this.#tokens.next();
       const right = operand(true);
       this.#guard.node(height);
       left = this.#call(mark.offset, mark.kind === 'in' ? '@in' : `_${mark.kind}_`, [left, right]);
@@ -191,24 +165,24 @@ class Parser {
   }
 
   #unary(): Expr {
-    const { kind, offset } = this.#token;
+    const { kind, offset } = this.#tokens.token;
     if (kind !== '!' && kind !== '-') return this.#member();
     if (kind === '-' && this.#isNegativeLiteral()) return this.#member();
     let count = 0;
-    while (this.#takes(kind) !== undefined) count++;
+    while (this.#tokens.takes(kind) !== undefined) count++;
     const operand = this.#member();
     return count % 2 === 0 ? operand : this.#call(offset, kind === '!' ? '!_' : '-_', [operand]);
   }
 
   #isNegativeLiteral(): boolean {
-    const following = this.#tokens[this.#at + 1]?.kind;
+    const following = this.#tokens.ahead(1)?.kind;
     return following === 'int' || following === 'double';
   }
 
   #member(): Expr {
     let expr = this.#primary();
     for (;;) {
-      const mark = this.#takes('.') ?? this.#takes('[');
+      const mark = this.#tokens.takes('.') ?? this.#tokens.takes('[');
       if (mark === undefined) return expr;
       expr = mark.kind === '.' ? this.#selection(expr, mark) : this.#index(expr, mark);
     }
@@ -216,22 +190,22 @@ class Parser {
 
   #selection(operand: Expr, dot: Token): Expr {
     const height = this.#guard.height;
-    const isOptional = this.#takes('?') !== undefined;
-    const name = this.#token;
+    const isOptional = this.#tokens.takes('?') !== undefined;
+    const name = this.#tokens.token;
     if (name.kind === 'escapedIdentifier') {
-      this.#next();
+      this.#tokens.next();
       this.#report(name.offset, "unsupported syntax: '`'");
       this.#guard.node(height);
       return { kind: 'select', offset: dot.offset, operand, field: name.text.slice(1, -1), isTest: false };
     }
-    this.#expect('identifier');
+    this.#tokens.expect('identifier');
     if (isOptional) {
       this.#guard.node(height);
       if (!this.#options.hasOptionals) return this.#report(dot.offset, "unsupported syntax '.?'");
       const field: Expr = { kind: 'literal', offset: name.offset, value: name.text };
       return { kind: 'call', offset: dot.offset, name: '_?._', target: undefined, args: [operand, field] };
     }
-    const open = this.#takes('(');
+    const open = this.#tokens.takes('(');
     if (open === undefined) {
       this.#guard.node(height);
       return { kind: 'select', offset: dot.offset, operand, field: name.text, isTest: false };
@@ -243,9 +217,9 @@ class Parser {
 
   #index(operand: Expr, open: Token): Expr {
     const height = this.#guard.height;
-    const isOptional = this.#takes('?') !== undefined;
+    const isOptional = this.#tokens.takes('?') !== undefined;
     const index = this.#expr();
-    this.#expect(']');
+    this.#tokens.expect(']');
     this.#guard.node(height);
     if (isOptional && !this.#options.hasOptionals) return this.#report(open.offset, "unsupported syntax '[?'");
     return this.#call(open.offset, isOptional ? '_[?_]' : '_[_]', [operand, index]);
@@ -255,20 +229,20 @@ class Parser {
   #args(): Expr[] {
     const args: Expr[] = [];
     let height = 0;
-    if (this.#token.kind !== ')') {
+    if (this.#tokens.token.kind !== ')') {
       do {
         args.push(this.#expr());
         height = Math.max(height, this.#guard.height);
-      } while (this.#takes(',') !== undefined);
+      } while (this.#tokens.takes(',') !== undefined);
     }
-    this.#expect(')');
+    this.#tokens.expect(')');
     this.#guard.height = height;
     return args;
   }
 
   #primary(): Expr {
     this.#guard.height = 0;
-    const token = this.#token;
+    const token = this.#tokens.token;
     switch (token.kind) {
       case '.':
       case 'identifier':
@@ -285,25 +259,25 @@ class Parser {
   }
 
   #nested(): Expr {
-    this.#next();
+    this.#tokens.next();
     const expr = this.#expr();
-    this.#expect(')');
+    this.#tokens.expect(')');
     return expr;
   }
 
   #name(): Expr {
-    const start = this.#token.offset;
-    const dot = this.#takes('.') === undefined ? '' : '.';
+    const start = this.#tokens.token.offset;
+    const dot = this.#tokens.takes('.') === undefined ? '' : '.';
     const message = this.#structName();
     if (message !== undefined) return this.#struct(dot + message);
-    const name = this.#expect('identifier');
-    if (this.#takes('(') !== undefined) return this.#globalCall(start, dot, name);
+    const name = this.#tokens.expect('identifier');
+    if (this.#tokens.takes('(') !== undefined) return this.#globalCall(start, dot, name);
     if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
     return { kind: 'ident', offset: name.offset, name: dot + name.text };
   }
 
   #globalCall(start: number, dot: string, name: Token): Expr {
-    const open = this.#tokens[this.#at - 1] as Token;
+    const open = this.#tokens.ahead(-1) as Token;
     const args = this.#args();
     if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
     return this.#callOrMacro(open.offset, dot + name.text, { target: undefined, args });
@@ -311,30 +285,31 @@ class Parser {
 
   /** The dotted name of a struct when one is constructed here: `a.b.C{`. Leaves the bracket as the next token. */
   #structName(): string | undefined {
-    let at = this.#at;
+    let at = 0;
     let name = '';
     for (;;) {
-      const token = this.#tokens[at] as Token;
-      if (token.kind !== 'identifier') return undefined;
+      const token = this.#tokens.ahead(at);
+      if (token?.kind !== 'identifier') return undefined;
       name += token.text;
-      const mark = this.#tokens[at + 1]?.kind;
+      const mark = this.#tokens.ahead(at + 1)?.kind;
       if (mark === '{') break;
       if (mark !== '.') return undefined;
       name += '.';
       at += 2;
     }
-    this.#at = at + 1;
+    this.#tokens.skip(at + 1);
     return name;
   }
 
   #struct(name: string): Expr {
-    const open = this.#next();
+    const open = this.#tokens.next();
     const fields: StructField[] = [];
     this.#items('}', () => {
       const isOptional = this.#optionalMark();
-      const field = this.#token.kind === 'escapedIdentifier' ? this.#next() : this.#expect('identifier');
+      const field =
+        this.#tokens.token.kind === 'escapedIdentifier' ? this.#tokens.next() : this.#tokens.expect('identifier');
       if (field.kind !== 'identifier') this.#report(field.offset, "unsupported syntax: '`'");
-      const colon = this.#expect(':');
+      const colon = this.#tokens.expect(':');
       fields.push({ offset: colon.offset, name: field.text, value: this.#expr(), isOptional });
       return this.#guard.height;
     });
@@ -342,7 +317,7 @@ class Parser {
   }
 
   #list(): Expr {
-    const open = this.#next();
+    const open = this.#tokens.next();
     const elements: Expr[] = [];
     const optionals = new Set<number>();
     this.#items(']', () => {
@@ -354,13 +329,13 @@ class Parser {
   }
 
   #map(): Expr {
-    const open = this.#next();
+    const open = this.#tokens.next();
     const entries: MapEntry[] = [];
     this.#items('}', () => {
       const isOptional = this.#optionalMark();
       const key = this.#expr();
       const height = this.#guard.height;
-      const colon = this.#expect(':');
+      const colon = this.#tokens.expect(':');
       entries.push({ offset: colon.offset, key, value: this.#expr(), isOptional });
       return Math.max(height, this.#guard.height);
     });
@@ -368,7 +343,7 @@ class Parser {
   }
 
   #optionalMark(): boolean {
-    const mark = this.#takes('?');
+    const mark = this.#tokens.takes('?');
     if (mark !== undefined && !this.#options.hasOptionals) this.#report(mark.offset, "unsupported syntax '?'");
     return mark !== undefined;
   }
@@ -376,30 +351,30 @@ class Parser {
   /** Items between commas up to the closing bracket. A comma may stand before it, also when there is no item. */
   #items(close: ']' | '}', readItem: () => number): void {
     let height = 0;
-    while (this.#token.kind !== close && this.#token.kind !== ',') {
+    while (this.#tokens.token.kind !== close && this.#tokens.token.kind !== ',') {
       height = Math.max(height, readItem());
-      if (this.#takes(',') === undefined) break;
-      if (this.#peek() === ',') this.#fail(`'${close}'`);
+      if (this.#tokens.takes(',') === undefined) break;
+      if (this.#tokens.peek() === ',') this.#tokens.fail(`'${close}'`);
     }
-    this.#takes(',');
-    this.#expect(close);
+    this.#tokens.takes(',');
+    this.#tokens.expect(close);
     this.#guard.height = height;
   }
 
   #literal(): Expr {
-    const start = this.#token.offset;
-    const sign = this.#takes('-')?.text ?? '';
-    const token = this.#token;
+    const start = this.#tokens.token.offset;
+    const sign = this.#tokens.takes('-')?.text ?? '';
+    const token = this.#tokens.token;
     if (sign !== '' && token.kind !== 'int' && token.kind !== 'double') this.#failPrimary();
     const value = literalValue(token, sign);
     if (value === undefined) this.#failPrimary();
-    this.#next();
+    this.#tokens.next();
     if (isFailure(value)) return this.#report(start, value.message);
     return { kind: 'literal', offset: start, value };
   }
 
   #failPrimary(): never {
-    this.#fail(
+    this.#tokens.fail(
       "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
     );
   }

@@ -2,7 +2,7 @@
 // made once per Stored, which keeps it. Used by list-response.ts and watch-response.ts.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { formatApiVersion } from '@kapstan/api/internal';
+import { type ChangeType, formatApiVersion } from '@kapstan/api/internal';
 import { type Encoding, jsonEncoding, jsonMember, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../../codec/protobuf-encoder.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
@@ -11,7 +11,6 @@ import { metaTypes } from '../../schema/meta-types.ts';
 
 export type StoredObject = Stored<UnstructuredObject>;
 type ObjectEncoding = Encoding<UnstructuredObject>;
-export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 export type MetadataVersion = 'v1' | 'v1beta1';
 
 const wireEncoding = jsonEncoding as ObjectEncoding;
@@ -89,23 +88,23 @@ function metadataEncoding(version: MetadataVersion): ObjectEncoding {
 const braceOpen = 0x7b;
 const braceClose = Buffer.from('}');
 
-const objectFrames: Readonly<Record<EventType, ObjectEncoding>> = {
+const objectFrames: Readonly<Record<ChangeType, ObjectEncoding>> = {
   ADDED: objectFrameEncoding('ADDED'),
   MODIFIED: objectFrameEncoding('MODIFIED'),
   DELETED: objectFrameEncoding('DELETED'),
 };
-const metadataFrames: Readonly<Record<MetadataVersion, Readonly<Record<EventType, ObjectEncoding>>>> = {
+const metadataFrames: Readonly<Record<MetadataVersion, Readonly<Record<ChangeType, ObjectEncoding>>>> = {
   v1: metadataFrameEncodings('v1'),
   v1beta1: metadataFrameEncodings('v1beta1'),
 };
 
 /** Returns the event as a line of a JSON watch, shared by all its watchers. */
-export function objectFrame(type: EventType, stored: StoredObject): Uint8Array {
+export function objectFrame(type: ChangeType, stored: StoredObject): Uint8Array {
   return stored.encoded(objectFrames[type]);
 }
 
 /** Returns the same line with metadata only. */
-export function metadataFrame(type: EventType, stored: StoredObject, version: MetadataVersion): Uint8Array {
+export function metadataFrame(type: ChangeType, stored: StoredObject, version: MetadataVersion): Uint8Array {
   return stored.encoded(metadataFrames[version][type]);
 }
 
@@ -117,12 +116,12 @@ export function frameOf(type: string, json: Uint8Array): Uint8Array {
 
 const frameTail = Buffer.from('}\n');
 
-function objectFrameEncoding(type: EventType): ObjectEncoding {
+function objectFrameEncoding(type: ChangeType): ObjectEncoding {
   return { name: `watch-${type}`, encode: (stored) => frameOf(type, objectJson(stored)) };
 }
 
-function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<EventType, ObjectEncoding>> {
-  const encoding = (type: EventType): ObjectEncoding => ({
+function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<ChangeType, ObjectEncoding>> {
+  const encoding = (type: ChangeType): ObjectEncoding => ({
     name: `watch-metadata-${version}-${type}`,
     encode: (stored) => frameOf(type, metadataJson(stored, version)),
   });

@@ -15,7 +15,7 @@ import type { Route } from './route.ts';
 import { handleUpdate } from './update-handler.ts';
 import { handleWatch } from './watch-handler.ts';
 
-const handlers: ReadonlyMap<string, ResourceHandler> = new Map([
+const handlers: ReadonlyMap<string, ResourceHandler> = new Map<string, ResourceHandler>([
   ['get', handleGet],
   ['list', handleList],
   ['watch', handleWatch],

@@ -33,7 +33,7 @@ const itemHandlers: ReadonlyMap<string, { readonly verb: Verb; readonly handler:
   ['DELETE', { verb: 'delete', handler: handleDelete }],
 ]);
 
-const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map([
+const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map<string, ResourceHandler>([
   ['GET list', handleList],
   ['GET watch', handleWatch],
   ['POST create', handleCreate],

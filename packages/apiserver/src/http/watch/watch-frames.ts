@@ -2,13 +2,12 @@
 // of whole objects and of metadata. Tables are shared within one second, because ages in them change.
 
 import { type Clock, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { formatApiVersion, initialEventsEndAnnotation } from '@kapstan/api/internal';
+import { type ChangeType, formatApiVersion, initialEventsEndAnnotation } from '@kapstan/api/internal';
 import type { StorageEvent } from '@kapstan/storage';
 import { watchFrame, wrapMessage } from '../../codec/protobuf-envelope.ts';
 import { encodeValue, protobufFormat } from '../../codec/wire-format.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import {
-  type EventType,
   frameOf,
   metadataFrame,
   metadataMessage,
@@ -76,14 +75,14 @@ export class WatchFrames {
     return { definition, name: `${base} ${includeObject} ${Math.floor(clock.now() / 1000)}` };
   }
 
-  #json(type: EventType, stored: StoredObject): Uint8Array {
+  #json(type: ChangeType, stored: StoredObject): Uint8Array {
     const { target } = this.#options.form;
     if (target === undefined) return objectFrame(type, stored);
     if (target.kind === 'Table') return this.#tableFrame(type, stored);
     return metadataFrame(type, stored, target.version);
   }
 
-  #tableFrame(type: EventType, stored: StoredObject): Uint8Array {
+  #tableFrame(type: ChangeType, stored: StoredObject): Uint8Array {
     const { definition, form, includeObject, clock } = this.#options;
     const { format, target } = form;
     const second = Math.floor(clock.now() / 1000);
@@ -103,7 +102,7 @@ export class WatchFrames {
     return frame;
   }
 
-  #protobuf(type: EventType, stored: StoredObject): Uint8Array {
+  #protobuf(type: ChangeType, stored: StoredObject): Uint8Array {
     const { definition, form } = this.#options;
     const name = `watch-protobuf-${form.target === undefined ? 'object' : form.target.version}-${type}`;
     return stored.encoded({ name, encode: () => watchFrame(type, envelopeOf(definition, stored, form)) });

@@ -1,0 +1,63 @@
+// Checks the walk of one event in ARCHITECTURE.md against the sources: each function that it names calls the next one, as
+// the TypeScript compiler resolves calls.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { WalkSources } from './walk-sources.ts';
+import { type Hop, readWalk } from './walk-table.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const hops = readWalk(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'));
+const sources = new WalkSources(root, [...new Set(hops.map(({ file }) => file))]);
+
+/** Returns the hops that may come before one: the walk parts at step 7 and meets again at step 9. */
+function callersOf(hop: Hop): readonly Hop[] {
+  const before = hops[hops.indexOf(hop) - 1];
+  if (before === undefined) return [];
+  const lastOf = (step: string): Hop[] => hops.filter((other) => other.step === step).slice(-1);
+  if (hop.step === '8b' && before.step === '8a') return lastOf('7');
+  return before.step === '8b' && hop.step === '9' ? [...lastOf('8a'), before] : [before];
+}
+
+/** Returns false for what no call shows: a wrapper of the port that it is called through, and who fills a queue. */
+function isNoticed(hop: Hop, next: Hop): boolean {
+  const isWrapper = hop.through !== '' && hop.through === next.through;
+  return !isWrapper && !/^(?:wire:|awaits )/.test(next.through);
+}
+
+const calls = hops.flatMap((hop) => callersOf(hop).map((caller) => ({ caller, hop })));
+const asides = hops.flatMap((hop) => hop.asides.map((aside) => ({ hop, aside })));
+
+describe('the walk of one event in ARCHITECTURE.md', () => {
+  it('has thirteen steps and all their hops', () => {
+    const steps = ['1', '2', '3', '4', '5', '6', '7', '8a', '8b', '9', '10', '11', '12', '13'];
+    expect([...new Set(hops.map(({ step }) => step))]).toEqual(steps);
+    expect(hops.length).toBeGreaterThan(60);
+    expect(hops.filter(({ through }) => through.startsWith('wire:'))).toHaveLength(1);
+  });
+
+  it.each(hops.map((hop) => [hop.name, hop.file]))('names %s, which is in %s', (name, file) => {
+    expect(sources.find({ name, file })).toBeDefined();
+  });
+
+  it.each(calls.map(({ caller, hop }) => [caller.name, hop.name, caller, hop] as const))(
+    'goes from %s to %s, by a call',
+    (_from, _to, caller, hop) => {
+      expect(sources.problemOf(caller, hop)).toBeUndefined();
+    },
+  );
+
+  it.each(asides.map(({ hop, aside }) => [hop.name, aside, hop] as const))('lets %s call %s', (_from, aside, hop) => {
+    expect(sources.problemOfAside(hop, aside)).toBeUndefined();
+  });
+
+  it('notices each hop that is left out', () => {
+    const inner = calls.filter(({ hop }) => callersOf(hop).length === 1 && !hop.through.startsWith('wire:'));
+    const unnoticed = inner.flatMap(({ caller, hop }) => {
+      const next = calls.find((call) => call.caller === hop);
+      if (next === undefined || !isNoticed(hop, next.hop)) return [];
+      return sources.problemOf(caller, next.hop) === undefined ? [`${caller.name} → ${next.hop.name}`] : [];
+    });
+    expect(unnoticed).toEqual([]);
+  });
+});

@@ -2,7 +2,7 @@
 
 export { callChecks } from './client/call-checks.ts';
 export type { Preconditions, PropagationPolicy } from './client/call-options.ts';
-export { type MetricFamily, type RequestMeasure, RequestMetrics } from './client/request-metrics.ts';
+export { type RequestMeasure, RequestMetrics } from './client/request-metrics.ts';
 export {
   fieldErrorBody,
   fieldErrorCause,
@@ -43,6 +43,21 @@ export {
 } from './json/json-syntax.ts';
 export { parseText } from './json/json-text.ts';
 export { copyAtPace, SlicePace, sortInSlices } from './json/sliced-walks.ts';
+export { DurationHistogram, Histogram, type HistogramCounts } from './metrics/histogram.ts';
+export { LabelSeries } from './metrics/label-series.ts';
+export {
+  counterFamily,
+  formatMetrics,
+  gaugeFamily,
+  histogramFamily,
+  type Labels,
+  type MetricFamily,
+  type MetricSample,
+  type MetricsText,
+  plainSamples,
+  seriesText,
+} from './metrics/metric-family.ts';
+export { NumberSeries } from './metrics/number-series.ts';
 export { deepFreeze } from './objects/deep-freeze.ts';
 export {
   formatApiVersion,

@@ -1,8 +1,9 @@
 // CacherInspection is what people and metrics see of a cacher. Made by cacher.ts, shown by cacher-metrics.ts.
+
+import type { HistogramCounts } from '@kapstan/api/internal';
 import type { EndReason } from './cache-watcher.ts';
 import type { ConsistencyStatus } from './consistency-checker.ts';
 import type { WatcherScope } from './dispatcher.ts';
-import type { HistogramCounts } from './duration-histogram.ts';
 import type { ListCounts } from './list-reader.ts';
 
 /** Counters of a cacher. They never go down. */

@@ -1,9 +1,9 @@
 // Dispatcher delivers each event to the watchers that it concerns, and lets new watchers catch up in slices. It stands
 // between watch-cache.ts and cache-watcher.ts. Source: apiserver storage/cacher/cacher.go (dispatchEvents).
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
-import { onNextTurn, turnMs } from '@kapstan/api/internal';
+import { DurationHistogram, onNextTurn, turnMs } from '@kapstan/api/internal';
 import type { CacheWatcher, EndReason } from './cache-watcher.ts';
-import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';
+import { dispatchBounds } from './histogram-bounds.ts';
 import type { HistoryRing } from './history-ring.ts';
 import { scopeOf, WatcherIndex } from './watcher-index.ts';
 

@@ -12,6 +12,7 @@ import {
 } from '@kapstan/api';
 import {
   createListWatchState,
+  DurationHistogram,
   formatRevision,
   type ListWatchEffect,
   type ListWatchInput,
@@ -32,7 +33,7 @@ import {
   type StoredList,
 } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
-import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
+import { initializationBounds } from './histogram-bounds.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 

@@ -2,7 +2,8 @@
 // (waitUntilFreshAndBlock) and progress.
 import type { CancelTimer, Clock, Revision } from '@kapstan/api';
 import { tooLargeResourceVersion } from '@kapstan/api/errors';
-import { DurationHistogram, readWaitBounds } from './duration-histogram.ts';
+import { DurationHistogram } from '@kapstan/api/internal';
+import { readWaitBounds } from './histogram-bounds.ts';
 
 const maxWaitMs = 3_000;
 const progressPeriodMs = 100;

@@ -1,12 +1,13 @@
 // ControlPlaneOptions configures a control plane; ControlPlane is a running one. Used by control-plane.ts; serve-flags.ts turns flags
 // into these options.
+
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { MetricsText } from '@kapstan/api/internal';
 import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { RuntimeConfig } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import type { Registry } from 'prom-client';
 import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
 import type { AuditSettings } from './audit.ts';
 import type { KeyPair } from './certificates/key-pair.ts';
@@ -161,8 +162,8 @@ export interface ControlPlaneOptions {
   readonly leaderElection?: 'off' | LeaderElectionTimes;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
-  /** Registries whose metrics /metrics shows in addition to the server's own. Default none. */
-  readonly metrics?: readonly Pick<Registry, 'metrics'>[];
+  /** What /metrics shows in addition to the server's own metrics; a registry of prom-client is one. Default none. */
+  readonly metrics?: readonly MetricsText[];
   readonly clock?: Clock;
   readonly logger?: Logger;
   /** Called when the store failed for good; the process should end. Default: nothing. */

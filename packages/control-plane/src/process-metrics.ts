@@ -2,7 +2,7 @@
 // system does not provide are left out. Part of serving.ts.
 import { readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '@kapstan/api';
-import { formatMetrics, type MetricFamily } from '@kapstan/storage';
+import { counterFamily, formatMetrics, gaugeFamily, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 
 /** Values that the system provides; reading each takes a file descriptor. */
 export interface ProcessFacts {
@@ -17,19 +17,23 @@ const ownFacts: ProcessFacts = {
   limits: () => readFile('/proc/self/limits', 'utf8'),
 };
 
-export function processMetrics(clock: Clock, facts: ProcessFacts = ownFacts): { metrics(): Promise<string> } {
+export function processMetrics(clock: Clock, facts: ProcessFacts = ownFacts): MetricsText {
   const startSeconds = clock.now() / 1000 - process.uptime();
   return {
     metrics: async () => {
       const { user, system } = process.cpuUsage();
       const families = await Promise.all([
-        counter('process_cpu_seconds_total', 'CPU time used by the process, in seconds.', (user + system) / 1e6),
+        counterFamily('process_cpu_seconds_total', 'CPU time used by the process, in seconds.', (user + system) / 1e6),
         told(() =>
-          gauge('process_resident_memory_bytes', 'Resident memory of the process, in bytes.', facts.residentBytes()),
+          gaugeFamily(
+            'process_resident_memory_bytes',
+            'Resident memory of the process, in bytes.',
+            facts.residentBytes(),
+          ),
         ),
-        gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', startSeconds),
+        gaugeFamily('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', startSeconds),
         told(async () =>
-          gauge('process_open_fds', 'Number of open file descriptors.', (await facts.openFiles()).length),
+          gaugeFamily('process_open_fds', 'Number of open file descriptors.', (await facts.openFiles()).length),
         ),
         told(async () => fileLimit(await facts.limits())),
       ]);
@@ -40,7 +44,9 @@ export function processMetrics(clock: Clock, facts: ProcessFacts = ownFacts): { 
 
 function fileLimit(limits: string): MetricFamily | undefined {
   const most = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
-  return Number.isNaN(most) ? undefined : gauge('process_max_fds', 'Maximum number of open file descriptors.', most);
+  return Number.isNaN(most)
+    ? undefined
+    : gaugeFamily('process_max_fds', 'Maximum number of open file descriptors.', most);
 }
 
 /**
@@ -57,8 +63,3 @@ async function told(
     return undefined;
   }
 }
-
-type MakeFamily = (name: string, help: string, value: number) => MetricFamily;
-
-const counter: MakeFamily = (name, help, value) => ({ name, help, type: 'counter', samples: [{ labels: {}, value }] });
-const gauge: MakeFamily = (name, help, value) => ({ name, help, type: 'gauge', samples: [{ labels: {}, value }] });

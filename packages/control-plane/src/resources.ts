@@ -1,6 +1,6 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
-import { formatGroupResource } from '@kapstan/api/internal';
+import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 import { DefinitionController, definitionsId } from '@kapstan/apiextensions';
 import {
   AdmissionChain,
@@ -31,15 +31,7 @@ import {
   type RuntimeConfig,
   virtualResource,
 } from '@kapstan/kubernetes';
-import {
-  type Engine,
-  formatMetrics,
-  type InspectedStore,
-  type MetricFamily,
-  mergeSeries,
-  storeMetrics,
-  storeSizeMetric,
-} from '@kapstan/storage';
+import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
@@ -108,7 +100,7 @@ export interface Resources {
   /** Reports that the engine was compacted to this revision: watches of its resources may no longer start before it. */
   forgetBefore(engine: Engine, revision: Revision): void;
   /** Metrics of stores, watch caches and authenticators, in Prometheus' text format. */
-  readonly metrics: { metrics(): Promise<string> };
+  readonly metrics: MetricsText;
   close(): Promise<void>;
 }
 

@@ -84,7 +84,7 @@ async function starting(flags: ServeFlags, { log, logger, stop }: ServePorts): P
     process.exit(1);
   };
   try {
-    const ports = { logger, onFatal, signal: stop.signal, metrics: [log.metrics] };
+    const ports = { logger, onFatal, signal: stop.signal, metrics: [log] };
     return await namingFlags(async () => startControlPlane({ ...(await toOptions(flags)), ...ports }));
   } catch (error) {
     if (stop.signal.aborted) return undefined;

@@ -1,10 +1,13 @@
-// The metrics of requests (api) among those of prom-client, which asks for them when it shows its registry. For controller-metrics.ts.
-import type { MetricFamily, RequestMetrics } from '@kapstan/api/internal';
+// Families of our own (api) among the metrics of prom-client, which asks for them when it shows its registry. For controller-metrics.ts.
+import { type MetricFamily, plainSamples, type RequestMetrics } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
 
 /** Throws where the registry has one of that name. */
 export function registerRequests(requests: RequestMetrics, registry: Registry): void {
-  for (const family of requests.families) registry.registerMetric(new RegisteredFamily(family) as unknown as Metric);
+  for (const [index, family] of requests.families.entries())
+    registry.registerMetric(
+      new RegisteredFamily(family, () => requests.families[index] ?? family) as unknown as Metric,
+    );
 }
 
 /** What a registry needs of a metric: prom-client's own count by themselves. */
@@ -12,20 +15,21 @@ class RegisteredFamily {
   /** Registries in the format OpenMetrics write another one here. */
   name: string;
   readonly type: string;
-  readonly #family: MetricFamily;
+  readonly #read: () => MetricFamily;
 
-  constructor(family: MetricFamily) {
-    this.name = family.name;
-    this.type = family.type;
-    this.#family = family;
+  constructor({ name, type }: MetricFamily, read: () => MetricFamily) {
+    this.name = name;
+    this.type = type;
+    this.#read = read;
   }
 
   async get() {
     const { name, type } = this;
-    const values = this.#family.samples().map(({ metricName, ...sample }) => {
-      return metricName === this.#family.name ? sample : { metricName, ...sample };
-    });
-    return { name, type, help: this.#family.help, aggregator: 'sum', values };
+    const family = this.#read();
+    const values = family.samples
+      .flatMap((sample) => plainSamples(family.name, sample))
+      .map(({ metricName, ...sample }) => (metricName === family.name ? sample : { metricName, ...sample }));
+    return { name, type, help: family.help, aggregator: 'sum', values };
   }
 
   /** Requests that were made stay made. */

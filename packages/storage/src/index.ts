@@ -1,3 +1,4 @@
+export { formatMetrics, type HistogramCounts, type MetricFamily, type MetricSample } from '@kapstan/api/internal';
 export { type Codec, jsonCodec } from './codec.ts';
 export { encodeContinue, nextPage } from './continue-token.ts';
 export { DryRunStorage } from './dry-run-storage.ts';
@@ -15,12 +16,11 @@ export type {
   RangeOptions,
   RangeResult,
 } from './engine.ts';
-export { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
 export { jsonLine, jsonMember } from './json-splice.ts';
 export { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 export { KeySpace, normalizePrefix } from './keys.ts';
 export { type ListPosition, validateListOptions } from './list-options.ts';
-export { formatMetrics, type MetricFamily, type MetricSample, mergeSeries } from './metric-family.ts';
+export { mergeSeries } from './merge-series.ts';
 export { ObjectStore, type ObjectStoreOptions } from './object-store.ts';
 export { checkPreconditions } from './preconditions.ts';
 export {

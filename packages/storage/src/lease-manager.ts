@@ -1,8 +1,8 @@
 // LeaseManager finds leases for keys that expire; keys with similar lifetimes share one, as in etcd3/lease_manager.go.
 // put-committer.ts asks it. The engine below grants a new lease whenever it is asked.
 import type { Clock } from '@kapstan/api';
+import type { Histogram } from '@kapstan/api/internal';
 import type { Engine } from './engine.ts';
-import type { Histogram } from './histogram.ts';
 
 export interface LeaseManagerOptions {
   readonly engine: Engine;

@@ -1,7 +1,7 @@
 // StoreCounters counts what an ObjectStore does. The store's parts fill it, store-metrics.ts shows it. It holds plain
 // numbers, because a store is too busy for a metrics library.
 import type { Clock } from '@kapstan/api';
-import { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
+import { DurationHistogram, Histogram, type HistogramCounts } from '@kapstan/api/internal';
 
 /** A request to the engine, named as in kube-apiserver's metrics. */
 export type StoreOperation =

@@ -1,8 +1,9 @@
 // Covers TestRecordDecodeError, TestRecordEtcdEvent, TestRecordEtcdBookmark, TestRecordEtcdRequest and
 // TestUpdateStoreStats of the Go library: names, labels, buckets, values.
+
+import { formatMetrics } from '@kapstan/api/internal';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { formatMetrics } from './metric-family.ts';
 import { ObjectStore } from './object-store.ts';
 import type { StorageStats } from './storage.ts';
 import { StorageError } from './storage-error.ts';

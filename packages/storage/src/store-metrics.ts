@@ -1,8 +1,8 @@
 // The counters of stores under kube-apiserver's metric names, for whoever serves /metrics. Source: apiserver
 // storage/etcd3/metrics/metrics.go.
+
+import type { HistogramCounts, MetricFamily, MetricSample } from '@kapstan/api/internal';
 import { formatGroupResource } from '@kapstan/api/internal';
-import type { HistogramCounts } from './histogram.ts';
-import type { MetricFamily, MetricSample } from './metric-family.ts';
 import type { StorageStats } from './storage.ts';
 import type { StoreInspection } from './store-counters.ts';
 

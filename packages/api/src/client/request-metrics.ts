@@ -1,5 +1,16 @@
 // client-go's metrics of requests, kept from what a client tells of each attempt. The one source of these names: clients show them
 // as Prometheus text, managers beside their own.
+import { Histogram } from '../metrics/histogram.ts';
+import { LabelSeries } from '../metrics/label-series.ts';
+import {
+  counterFamily,
+  formatMetrics,
+  histogramFamily,
+  type Labels,
+  type MetricFamily,
+  type MetricSample,
+} from '../metrics/metric-family.ts';
+import { NumberSeries } from '../metrics/number-series.ts';
 
 /** What is told of one attempt; see `RequestDiagnostics` of @kapstan/client. */
 export interface RequestMeasure {
@@ -16,24 +27,6 @@ export interface RequestMeasure {
   readonly rateLimitedMs: number;
 }
 
-type Labels = Readonly<Record<string, string>>;
-
-/** One line of a metric. */
-interface MetricSample {
-  /** The metric's, for histograms with "_bucket", "_sum" or "_count" behind it. */
-  readonly metricName: string;
-  readonly labels: Labels;
-  readonly value: number;
-}
-
-/** One metric as it is at this moment. */
-export interface MetricFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'histogram';
-  samples(): readonly MetricSample[];
-}
-
 // Source: component-base metrics/prometheus/restclient, in seconds.
 const bounds: readonly number[] = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
@@ -42,22 +35,10 @@ const bounds: readonly number[] = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15,
  * them. `new Client(config, { onRequest: metrics.observe })`.
  */
 export class RequestMetrics {
-  readonly #requests: CounterFamily = new CounterFamily(
-    'rest_client_requests_total',
-    'Attempts by status code, method and host',
-  );
-  readonly #retries: CounterFamily = new CounterFamily(
-    'rest_client_request_retries_total',
-    'Attempts after the first, by code, verb and host',
-  );
-  readonly #durations: HistogramFamily = new HistogramFamily(
-    'rest_client_request_duration_seconds',
-    'Time to the head of the answer',
-  );
-  readonly #waits: HistogramFamily = new HistogramFamily(
-    'rest_client_rate_limiter_duration_seconds',
-    "Waits for the client's own limit",
-  );
+  readonly #requests = new NumberSeries();
+  readonly #retries = new NumberSeries();
+  readonly #durations: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(bounds));
+  readonly #waits: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(bounds));
 
   /** Takes one attempt. May be passed on as a function. */
   readonly observe: (request: RequestMeasure) => void = (request) => {
@@ -65,95 +46,37 @@ export class RequestMetrics {
     const code = status === undefined ? '<error>' : String(status);
     this.#requests.add({ code, host, method });
     if (attempt > 0) this.#retries.add({ code, host, verb: method });
-    this.#durations.measure({ host, verb: method }, durationMs / 1000);
-    this.#waits.measure({ host, verb: method }, rateLimitedMs / 1000);
+    const key = `${method} ${host}`;
+    const labels = (): Labels => ({ host, verb: method });
+    this.#durations.of(key, labels).observe(durationMs / 1000);
+    this.#waits.of(key, labels).observe(rateLimitedMs / 1000);
   };
 
   /** For other ways of showing them. */
   get families(): readonly MetricFamily[] {
-    return [this.#requests, this.#retries, this.#durations, this.#waits];
+    const seconds = (series: LabelSeries<Histogram>): MetricSample[] => series.samples((each) => each.counts());
+    return [
+      counterFamily('rest_client_requests_total', 'Attempts by status code, method and host', this.#requests.samples()),
+      counterFamily(
+        'rest_client_request_retries_total',
+        'Attempts after the first, by code, verb and host',
+        this.#retries.samples(),
+      ),
+      histogramFamily(
+        'rest_client_request_duration_seconds',
+        'Time to the head of the answer',
+        seconds(this.#durations),
+      ),
+      histogramFamily(
+        'rest_client_rate_limiter_duration_seconds',
+        "Waits for the client's own limit",
+        seconds(this.#waits),
+      ),
+    ];
   }
 
   /** The text format of Prometheus, version 0.0.4. */
   text(): string {
-    return this.families.map(familyText).join('');
+    return formatMetrics(this.families);
   }
-}
-
-class CounterFamily implements MetricFamily {
-  readonly type = 'counter';
-  readonly name: string;
-  readonly help: string;
-  readonly #counts: Map<string, { readonly labels: Labels; value: number }> = new Map();
-
-  constructor(name: string, help: string) {
-    this.name = name;
-    this.help = help;
-  }
-
-  add(labels: Labels): void {
-    const key = labelText(labels);
-    const count = this.#counts.get(key) ?? { labels, value: 0 };
-    this.#counts.set(key, count);
-    count.value++;
-  }
-
-  samples(): readonly MetricSample[] {
-    return [...this.#counts.values()].map(({ labels, value }) => ({ metricName: this.name, labels, value }));
-  }
-}
-
-interface Histogram {
-  readonly labels: Labels;
-  readonly counts: number[];
-  sum: number;
-  count: number;
-}
-
-class HistogramFamily implements MetricFamily {
-  readonly type = 'histogram';
-  readonly name: string;
-  readonly help: string;
-  readonly #histograms: Map<string, Histogram> = new Map();
-
-  constructor(name: string, help: string) {
-    this.name = name;
-    this.help = help;
-  }
-
-  measure(labels: Labels, seconds: number): void {
-    const key = labelText(labels);
-    const found = this.#histograms.get(key) ?? { labels, counts: bounds.map(() => 0), sum: 0, count: 0 };
-    this.#histograms.set(key, found);
-    found.sum += seconds;
-    found.count++;
-    for (const [at, bound] of bounds.entries()) if (seconds <= bound) found.counts[at] = (found.counts[at] ?? 0) + 1;
-  }
-
-  samples(): readonly MetricSample[] {
-    return [...this.#histograms.values()].flatMap(({ labels, counts, sum, count }) => [
-      ...bounds.map((bound, at) => this.#bucket({ ...labels, le: String(bound) }, counts[at] ?? 0)),
-      this.#bucket({ ...labels, le: '+Inf' }, count),
-      { metricName: `${this.name}_sum`, labels, value: sum },
-      { metricName: `${this.name}_count`, labels, value: count },
-    ]);
-  }
-
-  #bucket(labels: Labels, value: number): MetricSample {
-    return { metricName: `${this.name}_bucket`, labels, value };
-  }
-}
-
-function familyText(family: MetricFamily): string {
-  const { name, help, type } = family;
-  const lines = family
-    .samples()
-    .map(({ metricName, labels, value }) => `${metricName}{${labelText(labels)}} ${value}\n`);
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;
-}
-
-function labelText(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))}"`)
-    .join(',');
 }

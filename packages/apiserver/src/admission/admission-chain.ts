@@ -2,8 +2,8 @@
 // Implements the registry's AdmissionControl.
 
 import { type Clock, deepCopy, type GroupResource, systemClock } from '@kapstan/api';
+import type { MetricFamily } from '@kapstan/api/internal';
 import { formatGroupResource } from '@kapstan/api/internal';
-import type { MetricFamily } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/store/admission-control.ts';

@@ -61,7 +61,7 @@ function logOf(target: AuditLogTarget, options: Partial<AuditLogOptions> = {}) {
   const logger = { debug: tell, info: tell, warn: tell, error: tell };
   const log = new AuditLog({ target, logger, ...options });
   const count = async (name: string): Promise<number> => {
-    const line = (await log.metrics.metrics()).split('\n').find((text) => text.startsWith(name));
+    const line = (await log.metrics()).split('\n').find((text) => text.startsWith(name));
     return Number(line?.split(' ')[1] ?? 0);
   };
   return { log, told, count };

@@ -2,8 +2,7 @@
 // the server itself never waits. If writing fails, requests go on, except in the strict mode. Source: apiserver
 // plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
-import { nextTurn } from '@kapstan/api/internal';
-import { Counter, Registry } from 'prom-client';
+import { counterFamily, formatMetrics, NumberSeries, nextTurn } from '@kapstan/api/internal';
 import { type AuditEvent, formatJsonEvent, formatLegacyEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-policy.ts';
 
@@ -63,14 +62,12 @@ interface WaitingLine {
 }
 
 export class AuditLog {
-  /** The metrics, under kube-apiserver's names. */
-  readonly metrics: Registry = new Registry();
   readonly #options: Required<Omit<AuditLogOptions, 'logger'>>;
   readonly #logger: Logger;
-  readonly #events: Counter;
-  readonly #errors: Counter<'plugin'>;
-  readonly #levels: Counter<'level'>;
-  readonly #rejections: Counter;
+  #events = 0;
+  readonly #errors = new NumberSeries();
+  readonly #levels = new NumberSeries();
+  #rejections = 0;
   readonly #waiting: WaitingLine[] = [];
   /** Bytes of the waiting lines and of those being written. */
   #waitingBytes = 0;
@@ -80,26 +77,25 @@ export class AuditLog {
   constructor({ logger = silentLogger, ...options }: AuditLogOptions) {
     this.#options = { ...defaults, ...options };
     this.#logger = logger;
-    const registers = [this.metrics];
+  }
+
+  /** Returns the metrics as Prometheus text, under kube-apiserver's names. */
+  metrics(): string {
     const prefix = 'apiserver_audit';
-    this.#events = new Counter({ name: `${prefix}_event_total`, help: 'Events that were made.', registers });
-    this.#errors = new Counter({
-      name: `${prefix}_error_total`,
-      help: 'Events that were lost.',
-      labelNames: ['plugin'],
-      registers,
-    });
-    this.#levels = new Counter({
-      name: `${prefix}_level_total`,
-      help: 'Requests by the level at which they are recorded.',
-      labelNames: ['level'],
-      registers,
-    });
-    this.#rejections = new Counter({
-      name: `${prefix}_requests_rejected_total`,
-      help: 'Requests that were refused as they could not be recorded.',
-      registers,
-    });
+    return formatMetrics([
+      counterFamily(`${prefix}_event_total`, 'Events that were made.', this.#events),
+      counterFamily(`${prefix}_error_total`, 'Events that were lost.', this.#errors.samples()),
+      counterFamily(
+        `${prefix}_level_total`,
+        'Requests by the level at which they are recorded.',
+        this.#levels.samples(),
+      ),
+      counterFamily(
+        `${prefix}_requests_rejected_total`,
+        'Requests that were refused as they could not be recorded.',
+        this.#rejections,
+      ),
+    ]);
   }
 
   get maxObjectBytes(): number {
@@ -107,17 +103,17 @@ export class AuditLog {
   }
 
   countLevel(level: AuditLevel): void {
-    this.#levels.inc({ level });
+    this.#levels.add({ level });
   }
 
   countRejection(): void {
-    this.#rejections.inc();
+    this.#rejections++;
   }
 
   /** Resolves when the event's request may go on. False = the event is lost, and the request should be refused. */
   async write(event: AuditEvent): Promise<boolean> {
     const { format, mode } = this.#options;
-    this.#events.inc();
+    this.#events++;
     const line = format === 'json' ? formatJsonEvent(event) : formatLegacyEvent(event);
     const written = this.#enqueue(Buffer.from(line));
     if (mode === 'batch') return true;
@@ -134,7 +130,7 @@ export class AuditLog {
         // The write under way still uses the target, which is closed after it.
         const lost = this.#waiting.splice(0);
         for (const { bytes } of lost) this.#waitingBytes -= bytes.length;
-        this.#errors.inc({ plugin: 'buffered' }, lost.length);
+        this.#errors.add({ plugin: 'buffered' }, lost.length);
         for (const { settle } of lost) settle(false);
         this.#logger.error('the audit log does not take the waiting events in time; they are lost', {
           events: lost.length,
@@ -149,7 +145,7 @@ export class AuditLog {
   #enqueue(bytes: Uint8Array): Promise<boolean> {
     const { maxWaiting, maxWaitingBytes } = this.#options;
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes.length > maxWaitingBytes) {
-      this.#errors.inc({ plugin: 'buffered' });
+      this.#errors.add({ plugin: 'buffered' });
       return Promise.resolve(false);
     }
     return new Promise((settle) => {
@@ -189,7 +185,7 @@ export class AuditLog {
 
   /** Logs the failure once, not for each event. */
   #fail(error: unknown, events: number): false {
-    this.#errors.inc({ plugin: 'log' }, events);
+    this.#errors.add({ plugin: 'log' }, events);
     if (!this.#isFailing)
       this.#logger.error('the audit log cannot be written; events are lost until it can be', { error: String(error) });
     this.#isFailing = true;

@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 
 const dropped = async (): Promise<number> =>
-  Number(/^kapstan_log_lines_dropped_total (\d+)$/m.exec(await log.metrics.metrics())?.[1]);
+  Number(/^kapstan_log_lines_dropped_total (\d+)$/m.exec(await log.metrics())?.[1]);
 
 const notice = (lines: string): unknown => expect.stringContaining(`"msg":"${lines}: the log could not be written"`);
 

@@ -1,8 +1,7 @@
 // LogStream writes log lines to a file, pipe, socket or terminal that may be full, broken or unread. Below
 // console-logger.ts; serve.ts adds its counter to /metrics.
 import { type Clock, systemClock } from '@kapstan/api';
-import { formatMicroTime } from '@kapstan/api/internal';
-import { Counter, Registry } from 'prom-client';
+import { counterFamily, formatMetrics, formatMicroTime } from '@kapstan/api/internal';
 
 export interface LogStreamOptions {
   /** Writes some of the bytes and returns how many; throws the system's error. Must not block. */
@@ -25,9 +24,9 @@ const warnLevel = 40;
  * the system refuses (disk full, reader gone), are dropped and counted; one line reports the count as soon as writing works again.
  */
 export class LogStream {
-  readonly metrics: Registry = new Registry();
   readonly #options: Required<LogStreamOptions>;
-  readonly #counter: Counter;
+  /** Lines that could not be written. */
+  #dropped = 0;
   /** Whole lines; the system may have written a part of the first already. */
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
@@ -43,11 +42,12 @@ export class LogStream {
 
   constructor(options: LogStreamOptions) {
     this.#options = { maxWaitingBytes: defaultMaxWaitingBytes, clock: systemClock, ...options };
-    this.#counter = new Counter({
-      name: 'kapstan_log_lines_dropped_total',
-      help: 'Number of log lines that could not be written.',
-      registers: [this.metrics],
-    });
+  }
+
+  /** In the text format of Prometheus. */
+  metrics(): string {
+    const help = 'Number of log lines that could not be written.';
+    return formatMetrics([counterFamily('kapstan_log_lines_dropped_total', help, this.#dropped)]);
   }
 
   /** Accepts one line including its newline. */
@@ -74,7 +74,7 @@ export class LogStream {
 
   #drop(lines: number): void {
     this.#untold += lines;
-    this.#counter.inc(lines);
+    this.#dropped += lines;
   }
 
   #drain(): void {

@@ -1,4 +1,5 @@
 // ControlLoops starts and stops all loops of a control plane together. Between control-plane.ts and the loops.
+
 import {
   type Clock,
   delay,
@@ -8,11 +9,11 @@ import {
   objectKey,
   type ResourceClient,
 } from '@kapstan/api';
+import type { MetricsText } from '@kapstan/api/internal';
 import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { SecretTokenIssuer } from '@kapstan/kubernetes';
-import type { Registry } from 'prom-client';
 import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
 import type { ControlLoop } from './control-loop.ts';
 import { controlLoopMetrics } from './control-loop-metrics.ts';
@@ -52,7 +53,7 @@ export interface ControlLoopsOptions {
 /** The view that a control plane has of its loops, wherever they run. */
 export interface RunningLoops {
   readonly healthChecks: readonly HealthCheck[];
-  readonly metrics: { metrics(): Promise<string> };
+  readonly metrics: MetricsText;
   start(): void;
   whenReady(): Promise<void>;
   close(): Promise<void>;
@@ -118,8 +119,8 @@ export class ControlLoops implements RunningLoops {
     });
   }
 
-  get metrics(): Registry {
-    return controlLoopMetrics(this.#loops);
+  get metrics(): MetricsText {
+    return { metrics: () => controlLoopMetrics(this.#loops) };
   }
 
   /** Starts the loops; they sync in the background. Call it once. */

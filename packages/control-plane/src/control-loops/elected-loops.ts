@@ -1,9 +1,9 @@
 // ElectedLoops runs the control loops of one of several servers on one store. They run while this server holds a Lease, and are made
 // anew each time it acquires it. Replaces ControlLoops where the store is shared. Source: kube-controller-manager --leader-elect.
 import { delay, type ResourceClient } from '@kapstan/api';
+import { formatMetrics, gaugeFamily, type MetricsText } from '@kapstan/api/internal';
 import type { HealthCheck } from '@kapstan/apiserver';
 import { type LeaderElectionTimes, LeaderElector, LeadershipLostError, ObservedClient } from '@kapstan/controller';
-import { formatMetrics } from '@kapstan/storage';
 import { settledBefore } from './control-loop.ts';
 import { ControlLoops, type ControlLoopsOptions, type RunningLoops, readyTimeoutMs } from './control-loops.ts';
 
@@ -47,7 +47,7 @@ export class ElectedLoops implements RunningLoops {
   }
 
   /** Returns the metrics of the loops, and whether this server leads. */
-  get metrics(): { metrics(): Promise<string> } {
+  get metrics(): MetricsText {
     return { metrics: async () => `${await this.#loops.metrics.metrics()}${this.#formatStatus()}` };
   }
 
@@ -138,8 +138,8 @@ export class ElectedLoops implements RunningLoops {
   }
 
   #formatStatus(): string {
-    const sample = { labels: { name: leaseName }, value: this.#elector.isLeader ? 1 : 0 };
+    const samples = [{ labels: { name: leaseName }, value: this.#elector.isLeader ? 1 : 0 }];
     const help = 'Whether this server is the leader and runs the control loops: 1, or 0 if it is waiting.';
-    return formatMetrics([{ name: 'leader_election_master_status', help, type: 'gauge', samples: [sample] }]);
+    return formatMetrics([gaugeFamily('leader_election_master_status', help, samples)]);
   }
 }

@@ -14,7 +14,7 @@ const plain: Transformer = {
 };
 
 async function samples(metrics: EncryptionMetrics, name: string): Promise<string[]> {
-  const lines = (await metrics.registry.metrics()).split('\n');
+  const lines = (await metrics.metrics()).split('\n');
   return lines.filter((line) => line.startsWith(name));
 }
 

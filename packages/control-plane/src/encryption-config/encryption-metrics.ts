@@ -2,9 +2,18 @@
 // Source: apiserver storage/value/metrics.go, value/encrypt/envelope/metrics, encryptionconfig/metrics.
 
 import type { Clock, GroupResource } from '@kapstan/api';
-import { formatGroupResource } from '@kapstan/api/internal';
+import {
+  counterFamily,
+  formatGroupResource,
+  formatMetrics,
+  gaugeFamily,
+  Histogram,
+  histogramFamily,
+  LabelSeries,
+  type Labels,
+  NumberSeries,
+} from '@kapstan/api/internal';
 import type { Transformer } from '@kapstan/storage';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { KeyMetrics } from './key-metrics.ts';
 
 type Direction = 'from_storage' | 'to_storage';
@@ -24,57 +33,55 @@ const transformationBuckets = Array.from({ length: 25 }, (_, step) => 5e-6 * 2 *
 const callBuckets = Array.from({ length: 20 }, (_, step) => 1e-4 * 2 ** step);
 
 export class EncryptionMetrics {
-  readonly registry: Registry = new Registry();
   readonly keys: KeyMetrics;
   readonly #clock: Clock;
-  readonly #operations: Counter<'resource' | 'transformation_type' | 'transformer_prefix' | 'status'>;
-  readonly #durations: Histogram<'transformation_type' | 'transformer_prefix'>;
-  readonly #calls: Histogram<'provider_name' | 'method_name' | 'grpc_status_code'>;
-  readonly #misses: Counter;
-  readonly #reloads: Counter<'status'>;
-  readonly #reloadedAt: Gauge<'status'>;
+  readonly #operations: LabelSeries<{ count: number }> = new LabelSeries(() => ({ count: 0 }));
+  readonly #durations: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(transformationBuckets));
+  readonly #calls: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(callBuckets));
+  #misses = 0;
+  readonly #reloads = new NumberSeries();
+  readonly #reloadedAt = new NumberSeries();
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    const registers = [this.registry];
-    this.keys = new KeyMetrics(clock, this.registry);
-    this.#operations = new Counter({
-      name: 'apiserver_storage_transformation_operations_total',
-      help: 'Number of values encrypted or decrypted, by resource and provider; status is OK or the error code.',
-      labelNames: ['resource', 'transformation_type', 'transformer_prefix', 'status'],
-      registers,
-    });
-    this.#durations = new Histogram({
-      name: 'apiserver_storage_transformation_duration_seconds',
-      help: 'Time taken to encrypt or decrypt a value, in seconds.',
-      labelNames: ['transformation_type', 'transformer_prefix'],
-      buckets: transformationBuckets,
-      registers,
-    });
-    this.#calls = new Histogram({
-      name: 'apiserver_envelope_encryption_kms_operations_latency_seconds',
-      help: 'Latency of calls to key services, in seconds.',
-      labelNames: ['provider_name', 'method_name', 'grpc_status_code'],
-      buckets: callBuckets,
-      registers,
-    });
-    this.#misses = new Counter({
-      name: 'apiserver_storage_envelope_transformation_cache_misses_total',
-      help: 'Number of data keys that were not cached and had to be decrypted by a key service.',
-      registers,
-    });
-    this.#reloads = new Counter({
-      name: 'apiserver_encryption_config_controller_automatic_reloads_total',
-      help: 'Number of automatic reloads of the encryption configuration, by status.',
-      labelNames: ['status'],
-      registers,
-    });
-    this.#reloadedAt = new Gauge({
-      name: 'apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds',
-      help: 'Time of the last automatic reload of the encryption configuration, by status, in seconds since 1970.',
-      labelNames: ['status'],
-      registers,
-    });
+    this.keys = new KeyMetrics(clock);
+  }
+
+  /** In the text format of Prometheus. */
+  metrics(): string {
+    return formatMetrics([
+      ...this.keys.families(),
+      counterFamily(
+        'apiserver_storage_transformation_operations_total',
+        'Number of values encrypted or decrypted, by resource and provider; status is OK or the error code.',
+        this.#operations.samples(({ count }) => count),
+      ),
+      histogramFamily(
+        'apiserver_storage_transformation_duration_seconds',
+        'Time taken to encrypt or decrypt a value, in seconds.',
+        this.#durations.samples((seconds) => seconds.counts()),
+      ),
+      histogramFamily(
+        'apiserver_envelope_encryption_kms_operations_latency_seconds',
+        'Latency of calls to key services, in seconds.',
+        this.#calls.samples((seconds) => seconds.counts()),
+      ),
+      counterFamily(
+        'apiserver_storage_envelope_transformation_cache_misses_total',
+        'Number of data keys that were not cached and had to be decrypted by a key service.',
+        this.#misses,
+      ),
+      counterFamily(
+        'apiserver_encryption_config_controller_automatic_reloads_total',
+        'Number of automatic reloads of the encryption configuration, by status.',
+        this.#reloads.samples(),
+      ),
+      gaugeFamily(
+        'apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds',
+        'Time of the last automatic reload of the encryption configuration, by status, in seconds since 1970.',
+        this.#reloadedAt.samples(),
+      ),
+    ]);
   }
 
   /** Wraps a transformer so that every use is counted. */
@@ -94,21 +101,23 @@ export class EncryptionMetrics {
   }
 
   onKeyServiceCall({ provider, method, code, durationMs }: KeyServiceCall): void {
-    this.#calls.observe({ provider_name: provider, method_name: method, grpc_status_code: code }, durationMs / 1000);
-    if (method.endsWith('/Decrypt')) this.#misses.inc();
+    const labels = (): Labels => ({ provider_name: provider, method_name: method, grpc_status_code: code });
+    this.#calls.of(`${provider} ${method} ${code}`, labels).observe(durationMs / 1000);
+    if (method.endsWith('/Decrypt')) this.#misses++;
   }
 
   onReload(status: 'success' | 'failure'): void {
-    this.#reloads.inc({ status });
+    this.#reloads.add({ status });
     this.#reloadedAt.set({ status }, this.#clock.now() / 1000);
   }
 
   #measure<T>(use: Use<T>, work: () => T): T {
     const startMs = this.#clock.monotonicNow();
     const done = (status: string, prefix: string): void => {
-      const labels = { transformation_type: use.direction, transformer_prefix: prefix };
-      this.#operations.inc({ ...labels, resource: use.name, status });
-      this.#durations.observe(labels, (this.#clock.monotonicNow() - startMs) / 1000);
+      const key = `${use.direction} ${prefix}`;
+      const labels = (): Labels => ({ transformation_type: use.direction, transformer_prefix: prefix });
+      this.#operations.of(`${key} ${use.name} ${status}`, () => ({ ...labels(), resource: use.name, status })).count++;
+      this.#durations.of(key, labels).observe((this.#clock.monotonicNow() - startMs) / 1000);
     };
     let result: T;
     try {

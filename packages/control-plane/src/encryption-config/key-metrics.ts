@@ -2,14 +2,11 @@
 // Source: value/encrypt/envelope/metrics.
 import { hostname } from 'node:os';
 import type { Clock } from '@kapstan/api';
+import { counterFamily, gaugeFamily, type Labels, type MetricFamily, NumberSeries } from '@kapstan/api/internal';
 import { type KeyObserver, keyIdHash } from '@kapstan/storage';
-import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** Maximum number of label sets shown: keys come and go, and a key service may give them any ids. */
 const mostShown = 100;
-
-type KeyLabel = 'provider_name' | 'key_id_hash' | 'apiserver_id_hash';
-type Labels = Readonly<Record<string, string>>;
 
 /** The most recently used label sets, each created once. */
 class RecentLabels {
@@ -37,53 +34,51 @@ class RecentLabels {
 export class KeyMetrics {
   readonly #clock: Clock;
   readonly #serverHash: string = keyIdHash(hostname());
-  readonly #uses: Counter<KeyLabel | 'transformation_type'>;
-  readonly #usedAt: Gauge<KeyLabel | 'transformation_type'>;
-  readonly #statusAt: Gauge<KeyLabel>;
-  readonly #invalid: Counter<'provider_name' | 'error'>;
-  readonly #kept: Gauge<'provider_name'>;
+  readonly #uses = new NumberSeries();
+  readonly #usedAt = new NumberSeries();
+  readonly #statusAt = new NumberSeries();
+  readonly #invalid = new NumberSeries();
+  readonly #kept = new NumberSeries();
   readonly #used: RecentLabels;
   readonly #told: RecentLabels;
 
-  constructor(clock: Clock, registry: Registry) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    const registers = [registry];
-    const keyLabels: KeyLabel[] = ['provider_name', 'key_id_hash', 'apiserver_id_hash'];
-    this.#uses = new Counter({
-      name: 'apiserver_envelope_encryption_key_id_hash_total',
-      help: 'Number of values read or written with a key of a key service.',
-      labelNames: ['transformation_type', ...keyLabels],
-      registers,
-    });
-    this.#usedAt = new Gauge({
-      name: 'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
-      help: 'Time of the last read or write with a key of a key service, in seconds since 1970.',
-      labelNames: ['transformation_type', ...keyLabels],
-      registers,
-    });
-    this.#statusAt = new Gauge({
-      name: 'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
-      help: 'Time when a key service last reported this key as current, in seconds since 1970.',
-      labelNames: keyLabels,
-      registers,
-    });
-    this.#invalid = new Counter({
-      name: 'apiserver_envelope_encryption_invalid_key_id_from_status_total',
-      help: 'Number of key service statuses with an empty or too long key id.',
-      labelNames: ['provider_name', 'error'],
-      registers,
-    });
-    this.#kept = new Gauge({
-      name: 'apiserver_envelope_encryption_dek_source_cache_size',
-      help: 'Number of decrypted data keys in the cache. About the same number of calls to the key service follows a restart.',
-      labelNames: ['provider_name'],
-      registers,
-    });
     this.#used = new RecentLabels((labels) => {
       this.#uses.remove(labels);
       this.#usedAt.remove(labels);
     });
     this.#told = new RecentLabels((labels) => this.#statusAt.remove(labels));
+  }
+
+  families(): readonly MetricFamily[] {
+    return [
+      counterFamily(
+        'apiserver_envelope_encryption_key_id_hash_total',
+        'Number of values read or written with a key of a key service.',
+        this.#uses.samples(),
+      ),
+      gaugeFamily(
+        'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
+        'Time of the last read or write with a key of a key service, in seconds since 1970.',
+        this.#usedAt.samples(),
+      ),
+      gaugeFamily(
+        'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
+        'Time when a key service last reported this key as current, in seconds since 1970.',
+        this.#statusAt.samples(),
+      ),
+      counterFamily(
+        'apiserver_envelope_encryption_invalid_key_id_from_status_total',
+        'Number of key service statuses with an empty or too long key id.',
+        this.#invalid.samples(),
+      ),
+      gaugeFamily(
+        'apiserver_envelope_encryption_dek_source_cache_size',
+        'Number of decrypted data keys in the cache. About the same number of calls to the key service follows a restart.',
+        this.#kept.samples(),
+      ),
+    ];
   }
 
   /** Returns the observer for the provider of this name. */
@@ -99,14 +94,14 @@ export class KeyMetrics {
           transformation_type: direction,
           ...labelsOf(keyId),
         }));
-        this.#uses.inc(labels);
+        this.#uses.add(labels);
         this.#usedAt.set(labels, this.#clock.now() / 1000);
       },
       onStatus: (keyId) => {
         const labels = this.#told.of(`${provider} ${keyId}`, () => labelsOf(keyId));
         this.#statusAt.set(labels, this.#clock.now() / 1000);
       },
-      onInvalidKeyId: (why) => this.#invalid.inc({ provider_name: provider, error: why }),
+      onInvalidKeyId: (why) => this.#invalid.add({ provider_name: provider, error: why }),
       onKept: (count) => this.#kept.set({ provider_name: provider }, count),
     };
   }

@@ -1,8 +1,8 @@
 import { forbidden } from '@kapstan/api/errors';
+import { formatMetrics } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { AdmissionOperation, AdmissionPlugin } from '@kapstan/apiserver';
 import { AdmissionChain, alwaysAllow, ResourceCatalog } from '@kapstan/apiserver';
-import { formatMetrics } from '@kapstan/storage';
 import { expect, it } from 'vitest';
 import { testAttributes } from '../testing/admission-server.ts';
 import { kubernetesAdmission } from './built-in-plugins.ts';

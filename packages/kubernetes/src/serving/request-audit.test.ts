@@ -51,7 +51,7 @@ async function start(
   server = await startKubernetesServer(openLmdbEngine, {
     definitions,
     authorizer: defaultAuthorizer(),
-    metrics: [log.metrics],
+    metrics: [log],
     audit,
     ...options,
   });

@@ -1,6 +1,6 @@
 // HealthMetrics counts the results of the checks of health.ts, for /metrics/slis. Source:
 // component-base/metrics/prometheus/slis.
-import { formatMetrics, type MetricSample } from '@kapstan/storage';
+import { formatMetrics, type MetricSample } from '@kapstan/api/internal';
 
 interface CheckCounts {
   readonly labels: { readonly name: string; readonly type: string };

@@ -1,13 +1,22 @@
 // ServerMetrics holds the metrics of the HTTP layer on /metrics, under kube-apiserver's names. Source: apiserver
 // endpoints/metrics.
 import type { Clock } from '@kapstan/api';
-import { formatMetrics, Histogram, type MetricFamily, type MetricSample } from '@kapstan/storage';
-import type { Registry } from 'prom-client';
+import {
+  counterFamily,
+  formatMetrics,
+  gaugeFamily,
+  Histogram,
+  histogramFamily,
+  LabelSeries,
+  type Labels,
+  type MetricFamily,
+  type MetricSample,
+  type MetricsText,
+} from '@kapstan/api/internal';
 import { versionInfo } from '../../discovery/version-info.ts';
 import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { LabelSeries, type Labels } from '../exchange/label-series.ts';
 import { isLongRunning, type RequestInfo, type ResourceRequest } from '../exchange/request-info.ts';
 import { dryRunOf, fieldValidationOf, scopeOf, verbOf } from '../exchange/request-labels.ts';
 import { AccessMetrics } from '../request/access-metrics.ts';
@@ -28,7 +37,7 @@ export interface ServerMetricsSources {
   readonly watches: WatchRegistry;
   readonly clock: Clock;
   /** Other metrics to show as well. */
-  readonly others: readonly Pick<Registry, 'metrics'>[];
+  readonly others: readonly MetricsText[];
 }
 
 /** The same values as /version. */
@@ -56,7 +65,7 @@ interface RequestCounts {
 export class ServerMetrics {
   readonly #catalog: ResourceCatalog;
   readonly #limit: InflightLimit;
-  readonly #others: readonly Pick<Registry, 'metrics'>[];
+  readonly #others: readonly MetricsText[];
   readonly #watches: WatchRegistry;
   readonly #requests: LabelSeries<RequestCounts> = new LabelSeries(() => ({
     codes: new Map(),
@@ -136,22 +145,28 @@ export class ServerMetrics {
     return [
       ...this.access.families(),
       ...this.#requestFamilies(),
-      counter(
+      counterFamily(
         'aggregator_discovery_aggregation_count_total',
         'Number of times the aggregated discovery document was made.',
         [{ labels: {}, value: this.#aggregations }],
       ),
-      gauge('apiserver_requested_deprecated_apis', 'Deprecated resources that were requested.', [
+      gaugeFamily('apiserver_requested_deprecated_apis', 'Deprecated resources that were requested.', [
         ...this.#deprecated.samples((shown) => shown),
       ]),
-      gauge('apiserver_current_inflight_requests', 'Requests currently running.', samplesOf(this.#limit.counts())),
-      gauge(
+      gaugeFamily(
+        'apiserver_current_inflight_requests',
+        'Requests currently running.',
+        samplesOf(this.#limit.counts()),
+      ),
+      gaugeFamily(
         'apiserver_current_inqueue_requests',
         'Requests currently waiting for a place.',
         samplesOf(this.#limit.waiting()),
       ),
-      gauge('apiserver_longrunning_requests', 'Watches currently open.', [{ labels: {}, value: this.#watches.size }]),
-      counter(
+      gaugeFamily('apiserver_longrunning_requests', 'Watches currently open.', [
+        { labels: {}, value: this.#watches.size },
+      ]),
+      counterFamily(
         'apiserver_terminated_watchers_total',
         'Watches ended because their client read too slowly.',
         [...this.#watches.overflows].map(({ group, resource, count }) => ({
@@ -160,7 +175,9 @@ export class ServerMetrics {
         })),
       ),
       ...this.#watches.metrics(),
-      gauge('kubernetes_build_info', 'Version of the server as labels; always 1.', [{ labels: buildLabels, value: 1 }]),
+      gaugeFamily('kubernetes_build_info', 'Version of the server as labels; always 1.', [
+        { labels: buildLabels, value: 1 },
+      ]),
     ];
   }
 
@@ -169,23 +186,23 @@ export class ServerMetrics {
       [...codes].map(([code, value]) => ({ labels: { ...labels, code: String(code) }, value })),
     );
     return [
-      counter('apiserver_request_total', 'Requests by verb, resource and status code.', byCode),
-      histogram(
+      counterFamily('apiserver_request_total', 'Requests by verb, resource and status code.', byCode),
+      histogramFamily(
         'apiserver_request_duration_seconds',
         'Time to answer requests other than watches.',
         this.#requests.samples(({ seconds }) => (seconds.counts().count === 0 ? undefined : seconds.counts())),
       ),
-      histogram(
+      histogramFamily(
         'field_validation_request_duration_seconds',
         'Time to answer writes, by field validation mode.',
         this.#validationSeconds.samples((seconds) => seconds.counts()),
       ),
-      histogram(
+      histogramFamily(
         'apiserver_request_body_size_bytes',
         'Sizes of request bodies, by resource and verb.',
         this.#bodySizes.samples((sizes) => sizes.counts()),
       ),
-      histogram(
+      histogramFamily(
         'apiserver_response_sizes',
         'Sizes of the answers to reads of objects and lists, as sent.',
         this.#answerSizes.samples((sizes) => sizes.counts()),
@@ -193,12 +210,6 @@ export class ServerMetrics {
     ];
   }
 }
-
-type MakeFamily = (name: string, help: string, samples: MetricFamily['samples']) => MetricFamily;
-
-const counter: MakeFamily = (name, help, samples) => ({ name, help, type: 'counter', samples });
-const gauge: MakeFamily = (name, help, samples) => ({ name, help, type: 'gauge', samples });
-const histogram: MakeFamily = (name, help, samples) => ({ name, help, type: 'histogram', samples });
 
 function samplesOf({ reading, mutating }: Readonly<Record<'reading' | 'mutating', number>>): MetricSample[] {
   return [

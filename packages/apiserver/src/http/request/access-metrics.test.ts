@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
+import { formatMetrics } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
-import { formatMetrics } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AuthenticationResult } from '../../authn/authenticator.ts';
 import { Impersonator } from '../../authn/impersonator.ts';

@@ -2,13 +2,11 @@
 // chain. Source: apiserver endpoints/filters/metrics.go, filters/impersonation/metrics.
 
 import type { Clock } from '@kapstan/api';
-import { isPromiseLike } from '@kapstan/api/internal';
-import { Histogram, type MetricFamily } from '@kapstan/storage';
+import { Histogram, isPromiseLike, LabelSeries, type MetricFamily } from '@kapstan/api/internal';
 import type { AuthenticationResult } from '../../authn/authenticator.ts';
 import type { ImpersonationRecord } from '../../authn/impersonator.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '../../authz/authorizer.ts';
 import type { MaybePromise } from '../../registry/definition/first-decision.ts';
-import { LabelSeries } from '../exchange/label-series.ts';
 
 /** 1 ms, doubled 14 times. */
 const buckets = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);

@@ -2,8 +2,7 @@
 // api-server.ts.
 import type { Socket } from 'node:net';
 import type { Clock, Logger } from '@kapstan/api';
-import type { CallSignal } from '@kapstan/api/internal';
-import type { Registry } from 'prom-client';
+import type { CallSignal, MetricsText } from '@kapstan/api/internal';
 import type { AuthenticationOptions } from '../../authn/authenticator.ts';
 import type { Authorizer } from '../../authz/authorizer.ts';
 import type { ObjectPatching } from '../../registry/client/object-writes.ts';
@@ -37,7 +36,7 @@ export interface ApiServerOptions {
   /** How long /livez counts unfinished parts of the start as healthy, in milliseconds. Default 0. */
   readonly livezGraceMs?: number;
   /** Metrics that /metrics shows beside those of the HTTP layer. Default none. */
-  readonly metrics?: readonly Pick<Registry, 'metrics'>[];
+  readonly metrics?: readonly MetricsText[];
   /** Pages served outside the API. Default none. */
   readonly pages?: readonly Page[];
   /** Largest body of a request, in bytes. Default 3 145 728. */

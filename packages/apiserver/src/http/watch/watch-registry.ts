@@ -1,8 +1,13 @@
 // WatchRegistry knows the open watches, so that a stopping server can end them, and counts what they send.
 
 import { type Clock, delay, type GroupResource } from '@kapstan/api';
-import { formatGroupResource, type GroupVersionResource } from '@kapstan/api/internal';
-import { DurationHistogram, Histogram, type MetricFamily } from '@kapstan/storage';
+import {
+  DurationHistogram,
+  formatGroupResource,
+  type GroupVersionResource,
+  Histogram,
+  type MetricFamily,
+} from '@kapstan/api/internal';
 import type { RequestScope } from '../exchange/request-labels.ts';
 import type { WatchResponse } from './watch-response.ts';
 import type { OverflowReason } from './watch-response-options.ts';

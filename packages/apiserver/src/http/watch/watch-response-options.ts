@@ -1,6 +1,6 @@
 // What a WatchResponse needs, and what it tells. Part of watch-response.ts.
 import type { Clock } from '@kapstan/api';
-import type { Histogram } from '@kapstan/storage';
+import type { Histogram } from '@kapstan/api/internal';
 import type { TurnFlusher } from '../exchange/turn-flusher.ts';
 import type { InitialSlices } from './initial-slices.ts';
 import type { BudgetReason, WatchBudget } from './watch-budget.ts';

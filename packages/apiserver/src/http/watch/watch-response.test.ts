@@ -1,8 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Revision, UnstructuredObject } from '@kapstan/api';
+import { Histogram } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
-import { Histogram, type StorageEvent, Stored } from '@kapstan/storage';
+import { type StorageEvent, Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testDefinition } from '../../testing/store-fixture.ts';
 import { objectFrame } from '../answer/encodings.ts';

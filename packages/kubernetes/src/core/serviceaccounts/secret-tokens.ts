@@ -3,11 +3,10 @@
 // pkg/serviceaccount/legacy.go.
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type DeepReadonly, formatTime, type Logger, type ResourceClient } from '@kapstan/api';
-import { goQuote } from '@kapstan/api/internal';
+import { counterFamily, goQuote, type MetricFamily } from '@kapstan/api/internal';
 import type { ObjectReader, TokenAuthenticator, TokenResult, UserInfo } from '@kapstan/apiserver';
 import { type AuthenticationRemarks, serviceAccountsGroup } from '@kapstan/apiserver/internal';
 import { Secret, type ServiceAccount } from '@kapstan/kinds/core/v1';
-import type { MetricFamily } from '@kapstan/storage';
 import { audiencesOf, issuerOf, matchAudiences, type SignedClaims, type TokenSignatures } from './token-signatures.ts';
 
 /** The claim "iss" of all these tokens, whatever the issuer of others is. */
@@ -188,7 +187,7 @@ export class SecretTokens implements TokenAuthenticator {
 }
 
 function counter(name: string, help: string, value: number): MetricFamily {
-  return { name: `serviceaccount_${name}`, help, type: 'counter', samples: [{ labels: {}, value }] };
+  return counterFamily(`serviceaccount_${name}`, help, value);
 }
 
 /** A Secret that its account names was made by an old kube-controller-manager, and not by a person. */

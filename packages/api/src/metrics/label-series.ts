@@ -1,9 +1,7 @@
 // LabelSeries: the values of a metric by their labels, for metrics that count every request. It keeps plain numbers and
-// makes text only on a scrape, where a metrics library would look at all labels each time. Used by server-metrics.ts
-// and access-metrics.ts.
-import type { MetricSample } from '@kapstan/storage';
-
-export type Labels = MetricSample['labels'];
+// makes text only on a scrape, where a metrics library would look at all labels each time. Used by servers'
+// metrics and request-metrics.ts.
+import type { Labels, MetricSample } from './metric-family.ts';
 
 export class LabelSeries<V> {
   readonly #make: () => V;

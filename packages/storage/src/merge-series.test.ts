@@ -1,6 +1,12 @@
+import {
+  DurationHistogram,
+  formatMetrics,
+  Histogram,
+  type HistogramCounts,
+  type MetricFamily,
+} from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
-import { formatMetrics, type MetricFamily, mergeSeries } from './metric-family.ts';
+import { mergeSeries } from './merge-series.ts';
 
 describe('families of metrics', () => {
   it('are text that Prometheus reads', () => {

@@ -1,5 +1,4 @@
 // The buckets of a cacher's histograms. The cacher's parts fill them, inspect() shows them.
-export { DurationHistogram, type HistogramCounts } from '@kapstan/storage';
 
 /** Bucket bounds in seconds. Source: k8s.io/apiserver cacher/metrics. */
 export const readWaitBounds: readonly number[] = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3];

@@ -1,7 +1,6 @@
-import { formatMetrics, Histogram } from '@kapstan/storage';
+import { formatMetrics, Histogram, LabelSeries } from '@kapstan/api/internal';
 import { Counter, Registry, Histogram as TheirHistogram } from 'prom-client';
 import { expect, it } from 'vitest';
-import { LabelSeries } from './label-series.ts';
 
 /** Lines of a text for Prometheus, whatever the order of labels and families. */
 function linesOf(text: string): string[] {

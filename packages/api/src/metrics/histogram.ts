@@ -1,5 +1,4 @@
-// Histogram counts values in buckets as Prometheus wants them, without a metrics library. Stores and caches fill it,
-// metric-family.ts prints it.
+// Histogram counts values in buckets as Prometheus wants them, for what is too busy for a metrics library. metric-family.ts prints it.
 
 /** A histogram's counts so far. They never go down. */
 export interface HistogramCounts {

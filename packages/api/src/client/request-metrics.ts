@@ -1,7 +1,7 @@
-// client-go's metrics of requests, kept from what a client tells of each attempt. The one source of these names: clients show them
-// as Prometheus text, managers beside their own.
+// client-go's metrics of requests, computed from a client's reports of its attempts. This is the only place with their
+// names: clients show them as Prometheus text, managers beside their own.
 
-/** What is told of one attempt; see `RequestDiagnostics` of @kapstan/client. */
+/** The report of one attempt; see `RequestDiagnostics` of @kapstan/client. */
 export interface RequestMeasure {
   readonly method: string;
   /** Host and port of the server. */
@@ -12,7 +12,7 @@ export interface RequestMeasure {
   readonly attempt: number;
   /** From the request to the answer's headers, in milliseconds. */
   readonly durationMs: number;
-  /** What the client's own rate limit held the attempt up before that, in milliseconds. */
+  /** How long the client's own rate limit delayed the attempt before that, in milliseconds. */
   readonly rateLimitedMs: number;
 }
 
@@ -20,13 +20,13 @@ type Labels = Readonly<Record<string, string>>;
 
 /** One line of a metric. */
 interface MetricSample {
-  /** The metric's, for histograms with "_bucket", "_sum" or "_count" behind it. */
+  /** The metric's name; in histograms with "_bucket", "_sum" or "_count" at the end. */
   readonly metricName: string;
   readonly labels: Labels;
   readonly value: number;
 }
 
-/** One metric as it is at this moment. */
+/** The present values of one metric. */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
@@ -34,12 +34,12 @@ export interface MetricFamily {
   samples(): readonly MetricSample[];
 }
 
-// Source: component-base metrics/prometheus/restclient, in seconds.
+// In seconds. Source: component-base metrics/prometheus/restclient.
 const bounds: readonly number[] = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /**
- * Counters and histograms by host, method and code, never by path: their number is bounded by the clients that share
- * them. `new Client(config, { onRequest: metrics.observe })`.
+ * Counters and histograms by host, method and code, but never by path, so the clients that share them limit their
+ * number. Use: `new Client(config, { onRequest: metrics.observe })`.
  */
 export class RequestMetrics {
   readonly #requests: CounterFamily = new CounterFamily(
@@ -59,7 +59,7 @@ export class RequestMetrics {
     "Waits for the client's own limit",
   );
 
-  /** Takes one attempt. May be passed on as a function. */
+  /** Counts one attempt. May be passed on without its object. */
   readonly observe: (request: RequestMeasure) => void = (request) => {
     const { host, method, status, attempt, durationMs, rateLimitedMs } = request;
     const code = status === undefined ? '<error>' : String(status);
@@ -69,12 +69,12 @@ export class RequestMetrics {
     this.#waits.measure({ host, verb: method }, rateLimitedMs / 1000);
   };
 
-  /** For other ways of showing them. */
+  /** The metrics for other formats than text. */
   get families(): readonly MetricFamily[] {
     return [this.#requests, this.#retries, this.#durations, this.#waits];
   }
 
-  /** The text format of Prometheus, version 0.0.4. */
+  /** Returns the metrics in the text format of Prometheus, version 0.0.4. */
   text(): string {
     return this.families.map(familyText).join('');
   }

@@ -1,15 +1,16 @@
-// The metrics of requests (api) among those of prom-client, which asks for them when it shows its registry. For controller-metrics.ts.
+// Adds the metrics of requests (api) to a registry of prom-client, which asks for them when it is shown. For
+// controller-metrics.ts.
 import type { MetricFamily, RequestMetrics } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
 
-/** Throws where the registry has one of that name. */
+/** Throws when the registry has one of that name. */
 export function registerRequests(requests: RequestMetrics, registry: Registry): void {
   for (const family of requests.families) registry.registerMetric(new RegisteredFamily(family) as unknown as Metric);
 }
 
-/** What a registry needs of a metric: prom-client's own count by themselves. */
+/** The part of a metric that a registry needs: prom-client's own metrics count by themselves. */
 class RegisteredFamily {
-  /** Registries in the format OpenMetrics write another one here. */
+  /** Registries in the format OpenMetrics set another name here. */
   name: string;
   readonly type: string;
   readonly #family: MetricFamily;
@@ -28,8 +29,8 @@ class RegisteredFamily {
     return { name, type, help: this.#family.help, aggregator: 'sum', values };
   }
 
-  /** Requests that were made stay made. */
+  /** Requests that were made cannot be reset. */
   reset(): void {
-    // Nothing is kept here.
+    // There is no state here.
   }
 }

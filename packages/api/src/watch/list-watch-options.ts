@@ -4,25 +4,13 @@ import type { BackoffOptions } from '../time/backoff.ts';
 export interface ListWatchOptions {
   /** True = request the present state as a stream first and list only if that fails. Default true. */
   readonly useWatchList?: boolean;
-  /**
-   * Items per page of a list. 0 (default) = chosen as in client-go: 500, or no limit where the server can then answer
-   * from its cache.
-   */
+  /** Items per page of a list. 0 (default) = as in client-go: 500, or no limit where a cache can then answer. */
   readonly pageSize?: number;
-  /**
-   * A watch asks to be ended after a random time between this and its double, in milliseconds. Values below the default
-   * of 300 000 count as the default.
-   */
+  /** A watch ends after one to two times this, at random, in milliseconds; at least the default, 300 000. */
   readonly minWatchTimeoutMs?: number;
-  /**
-   * Silence after which a watch counts as dead and is reopened from the last version, in milliseconds. 0 = never.
-   * Default 90 000.
-   */
+  /** Silence in milliseconds after which a watch is reopened from the last version. 0 = never. Default 90 000. */
   readonly idleTimeoutMs?: number;
-  /**
-   * For this long after the first internal error of an open watch, it is reopened at once instead of listing again, in
-   * milliseconds. 0 (default) = never.
-   */
+  /** How long internal errors reopen a watch instead of listing, in milliseconds. 0 (default) = never. */
   readonly internalErrorRetryMs?: number;
   /** Pauses after failures. Default: 800 ms, doubled up to 30 s, jitter 1, reset after 2 min. */
   readonly backoff?: BackoffOptions;

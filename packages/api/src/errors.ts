@@ -1,4 +1,5 @@
-// Errors as servers, fakes of servers and validators make them. Whoever only asks what an error is needs @kapstan/api alone.
+// Constructors of errors for servers, fakes of servers and validators. Programs that only test errors need @kapstan/api
+// alone.
 
 export {
   duplicateField,

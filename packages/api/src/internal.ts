@@ -1,4 +1,5 @@
-// What the packages of Kapstan share with each other. It changes without notice: programs use @kapstan/api and @kapstan/api/errors.
+// What Kapstan's packages share with each other. It changes without notice: programs use @kapstan/api and
+// @kapstan/api/errors.
 
 export { callChecks } from './client/call-checks.ts';
 export type { Preconditions, PropagationPolicy } from './client/call-options.ts';

@@ -1,6 +1,6 @@
 // Logging as a port: a message and plain fields. Secrets never go into fields.
 
-/** An error is in `error`, as it was thrown: a logger that writes JSON must ask it for its message and stack. */
+/** An error is in the field `error` as it was thrown, so a logger that writes JSON must read its message and stack. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {
@@ -12,5 +12,5 @@ export interface Logger {
 
 const ignore = (): void => undefined;
 
-/** Says nothing: the default of every component. */
+/** Logs nothing: the default of every component. */
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };

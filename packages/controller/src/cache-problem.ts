@@ -1,4 +1,4 @@
-// CacheProblem: why a kind cannot be listed or watched, in words that say what to do about it. Found by informer-cache.ts, told
+// CacheProblem says why a kind cannot be listed or watched, and what to do about it. Found by informer-cache.ts, logged
 // by the manager.
 
 import { isNotFound, type Resource } from '@kapstan/api';
@@ -6,13 +6,13 @@ import { isDefinedResource } from '@kapstan/api/internal';
 
 export interface CacheProblem {
   readonly kind: Resource;
-  /** Absent: the server has not answered. */
+  /** Absent = the server has not answered. */
   readonly error?: unknown;
 }
 
 /**
- * Whether that is how a client says that it was closed: it never comes back. A connection that was given up has the same code, and
- * a cause. Source: `Client.close` of @kapstan/client.
+ * True for the error of a client that was closed and never comes back. A connection that was given up has the same
+ * code, and a cause. Source: `Client.close` of @kapstan/client.
  */
 export function isOfClosedClient(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECANCELED' && error.cause === undefined;
@@ -21,7 +21,7 @@ export function isOfClosedClient(error: unknown): boolean {
 /** Whether this run has installed the definitions of its kinds. */
 export type Installation = 'wasInstalled' | 'notInstalled';
 
-/** "Foo (foos.v1.demo.dev): …". */
+/** Returns "Foo (foos.v1.demo.dev): …". */
 export function problemText({ kind, error }: CacheProblem, installation: Installation): string {
   const { plural, version, group } = kind;
   return `${kind.kind} (${[plural, version, ...(group === '' ? [] : [group])].join('.')}): ${reasonOf({ kind, error }, installation)}`;
@@ -29,7 +29,7 @@ export function problemText({ kind, error }: CacheProblem, installation: Install
 
 function reasonOf({ kind, error }: CacheProblem, installation: Installation): string {
   if (error === undefined) return 'no answer yet';
-  // A list of a kind that is served is never 404.
+  // A list of a kind that is served never answers 404.
   if (!isNotFound(error)) return error instanceof Error ? error.message : String(error);
   if (isDefinedResource(kind) && installation === 'wasInstalled')
     return 'the server does not serve it: its CustomResourceDefinition went after the start, a restart installs it again';

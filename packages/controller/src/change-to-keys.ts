@@ -1,4 +1,5 @@
-// From changes of objects to keys of the queue: whose they are, and how urgent. Used by controller-runner.ts.
+// Turns changes of objects into keys of the queue: which objects to reconcile, and how urgently. Used by
+// controller-runner.ts.
 import { inspect } from 'node:util';
 import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
 import { immediate } from '@kapstan/api/internal';
@@ -8,7 +9,9 @@ import type { ReconcileKeys } from './controller-builder.ts';
 /** Source: controller-runtime handler.LowPriority. */
 const lowPriority = -100;
 
-/** As the queue has them: "namespace/name", or "name". Throws TypeError for what is no list of keys. */
+/**
+ * Returns the keys as the queue has them: "namespace/name", or "name". Throws TypeError unless given a list of keys.
+ */
 export function textsOf(keys: ReconcileKeys): readonly string[] {
   if (!Array.isArray(immediate(keys, 'a list of keys')))
     throw new TypeError(`a map gives a list of keys, not ${inspect(keys)}`);
@@ -22,7 +25,7 @@ function textOf(key: unknown): string {
   throw new TypeError(`a key is "namespace/name" or { namespace, name }, not ${inspect(key)}`);
 }
 
-/** Why no object of the kind can have this key; undefined = one can. */
+/** Returns why no object of the kind can have this key; undefined = one can. */
 export function keyProblem(key: string, { kind, scope }: Resource): string | undefined {
   const parts = key.split('/');
   if (parts.length > 2) return '"namespace/name" has one slash';
@@ -31,7 +34,7 @@ export function keyProblem(key: string, { kind, scope }: Resource): string | und
   return parts.length === 2 && parts[0] !== '' ? undefined : `${kind} is namespaced: "namespace/name"`;
 }
 
-/** What comes only because a program began, or once more, may wait. */
+/** Changes that come from the program's start or a resync may wait. */
 export function defaultPriority(change: ObjectChange<KubernetesObject>): number {
   const isOld = change.type === 'added' ? change.isInInitialList : change.type === 'updated' && isResync(change);
   return isOld ? lowPriority : 0;
@@ -41,7 +44,7 @@ function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { read
   return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
 }
 
-/** What an object of the reconciled kind makes necessary: itself. */
+/** Names the object itself, which is what a change of the reconciled kind asks for. */
 export function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
   return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }

@@ -1,8 +1,8 @@
-// Finds the cluster for run(): the one file of this package that knows @kapstan/client.
+// Finds the cluster for run(). Only this file of the package imports @kapstan/client.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { ConnectOptions } from '@kapstan/client';
 
-/** A client with the namespace that its kubeconfig or pod belongs to. */
+/** A client with the namespace of its kubeconfig or pod. */
 export interface ConnectedClient extends ResourceClient {
   readonly namespace: string;
   close(): Promise<void>;
@@ -13,15 +13,19 @@ export interface ConnectPorts {
   readonly logger: Logger;
 }
 
-/** Which cluster, see `connect` of @kapstan/client. Default: KUBECONFIG, else ~/.kube/config, else the pod's service account. */
+/**
+ * Selects the cluster, see `connect` of @kapstan/client. Default: KUBECONFIG, else ~/.kube/config, else the pod's
+ * service account.
+ */
 export type ClusterOptions = Pick<ConnectOptions, 'kubeconfig' | 'context' | 'inCluster'>;
 
-/** Rejects when there is no usable configuration; whether the server can be reached shows with the first call. */
+/** Rejects when there is no usable configuration. Whether the server can be reached shows at the first call. */
 export async function connectCluster(
   cluster: ClusterOptions,
   { clock, logger }: ConnectPorts,
 ): Promise<ConnectedClient> {
-  // Loaded here, because HTTP is a third of what this package would load, and who brings a client needs none of it.
+  // Imported here, because HTTP is a third of what this package would load, and a program with a client of its own
+  // needs none of it.
   const { connect } = await import('@kapstan/client');
   return connect({ ...cluster, clock, logger });
 }

@@ -1,5 +1,5 @@
-// controller(Kind): says what a controller watches and what it does. Plain data that nothing runs yet: controller-runner.ts
-// does, for the manager. What users see first.
+// controller(Kind) describes what a controller watches and what it does. It is plain data; controller-runner.ts runs it
+// for the manager.
 import { inspect } from 'node:util';
 import type { DeepReadonly, KubernetesObject, NamespacedResource, ObjectTarget, Resource } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
@@ -22,7 +22,7 @@ import type { PriorityOptions, RateLimiter } from './workqueue/index.ts';
 import { requirePriorityOptions } from './workqueue/queue-order.ts';
 import { requireRateLimiter } from './workqueue/rate-limiter.ts';
 
-/** An object that a server has stored: it has a name. */
+/** An object that a server has stored, so it has a name. */
 export interface NamedObject {
   metadata: { name: string };
 }
@@ -32,21 +32,24 @@ export interface NamespacedObject {
   metadata: { name: string; namespace: string };
 }
 
-/** What a reconcile is given: the cached object, which nobody may change. */
+/** The argument of a reconcile: the cached object, which nobody may change. */
 export type Reconciled<T extends KubernetesObject> = DeepReadonly<T & NamedObject>;
 
-/** What an author writes. Nothing = done until the next change; {@link requeueAfter} = come back; a rejection = again with backoff. */
+/**
+ * The function that an author writes. It returns nothing when it is done until the next change, or {@link requeueAfter}
+ * to be called again later; after a rejection it is called again with backoff.
+ */
 export type Reconciler<T extends KubernetesObject> = (
   object: Reconciled<T>,
   context: ReconcilerContext<T>,
 ) => Promise<ReconcileResult | undefined> | Promise<void>;
 
-/** Objects to reconcile: "namespace/name", or "name" for cluster-scoped ones; or the same in parts. */
+/** Objects to reconcile: "namespace/name", or "name" for cluster-scoped ones; or the parts of the name. */
 export type ReconcileKeys = readonly (string | ObjectTarget)[];
 
 /**
- * Which objects to reconcile when another one changes. Called for its old and its new state; must be quick. What it throws is
- * logged as an error, and that state names none.
+ * Returns which objects to reconcile when another one changes. Called for its old and its new state; must be quick. An
+ * error that it throws is logged, and that state then names none.
  */
 export type MapToKeys<C extends KubernetesObject> = (
   object: DeepReadonly<C>,
@@ -54,33 +57,37 @@ export type MapToKeys<C extends KubernetesObject> = (
 ) => ReconcileKeys;
 
 export interface SourceOptions<C extends KubernetesObject> {
-  /** Changes for which it is false are not heard. Default: all are. */
+  /** Changes for which it returns false are ignored. Default: all count. */
   readonly when?: Predicate<C>;
 }
 
 export interface ControllerSettings<T extends KubernetesObject> {
-  /** Objects reconciled at once; one object never by two. At least 1. Default 1. */
+  /** Number of objects reconciled at once; the same object never twice. At least 1. Default 1. */
   readonly workers?: number;
-  /** Default: client-go's, 5 ms to 1000 s an object, 10 a second over all; it stands in where this one throws, which is logged. */
+  /**
+   * Default: client-go's, 5 ms to 1000 s per object and 10 a second over all. It also replaces this one when it throws,
+   * which is logged.
+   */
   readonly rateLimiter?: RateLimiter<string>;
   /**
-   * How urgent a change of the reconciled kind is; higher is first. Default: 0, and -100 for what the first list brings and
-   * for resyncs; also where it throws or gives no whole number, which is logged. Source: controller-runtime LowPriority.
+   * Returns the urgency of a change of the reconciled kind; higher is first. Default: 0, and -100 for changes of the
+   * first list and for resyncs. The default is also used when it throws or returns no whole number, which is logged.
+   * Source: controller-runtime LowPriority.
    */
   readonly priority?: (change: ObjectChange<T>) => number;
   readonly priorityQueue?: PriorityOptions;
-  /** A reconcile's signal aborts after this time, which a warning says, in milliseconds. 0 (default) = never. */
+  /** Time after which a reconcile's signal aborts, with a warning, in milliseconds. 0 (default) = never. */
   readonly timeoutMs?: number;
   /**
-   * A reconcile that has not ended after this time is named in a warning, as its worker does nothing else; again each time that
-   * it has taken twice as long. In milliseconds. 0 = never. Default 60 000.
+   * Time after which a running reconcile is named in a warning, because it blocks its worker, and again each time that
+   * this has doubled. In milliseconds. 0 = never. Default 60 000.
    */
   readonly slowAfterMs?: number;
-  /** Told after each run. */
+  /** Called after each run. */
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
-/** Where keys come from beside the reconciled kind itself. */
+/** A source of keys besides the reconciled kind itself. */
 export type ControllerSource =
   | { readonly type: 'owned'; readonly resource: Resource; readonly when: Predicate<KubernetesObject> }
   | {
@@ -95,7 +102,7 @@ export type ControllerSource =
       readonly map: (value: unknown) => ReconcileKeys;
     };
 
-/** What objects of a kind are found by, see {@link ControllerBuilder.index}. */
+/** Values by which objects of a kind are found; see {@link ControllerBuilder.index}. */
 export interface ControllerIndex {
   readonly resource: Resource;
   readonly name: string;
@@ -120,48 +127,52 @@ export interface Controller {
 }
 
 export interface ControllerBuilder<T extends KubernetesObject> {
-  /** Reconciles the controlling owner of an object of this kind when that changes. They are then `ctx.children`. */
+  /** Reconciles the controlling owner when an object of this kind changes. Such objects are then `ctx.children`. */
   owns<C extends KubernetesObject>(resource: Resource<C>, options?: SourceOptions<C>): ControllerBuilder<T>;
-  /** Reconciles what the function names when an object of this kind changes. */
+  /** Reconciles the objects that the function names when an object of this kind changes. */
   watches<C extends KubernetesObject>(
     resource: Resource<C>,
     map: MapToKeys<C>,
     options?: SourceOptions<C>,
   ): ControllerBuilder<T>;
   /**
-   * Reconciles what the function names for each value of an observable, promise or async iterable. Subscribed to while the
-   * controller works; one that fails or ends is logged (an end at level info) and gives nothing more.
+   * Reconciles the objects that the function names for each value of an observable, promise or async iterable. It is
+   * subscribed to while the controller works. A failure or end is logged (an end at level info), and no more values
+   * come.
    */
   on<V>(trigger: ObservableInput<V>, map: (value: V) => ReconcileKeys): ControllerBuilder<T>;
   /**
-   * Has objects of a kind found by what the function gives: `ctx.cache(kind).byIndex(name, value)`, also in `watches`. The kind is
-   * cached for it; its changes make nothing necessary by that. An object for which the function throws is not found. Controllers
-   * of one manager share indexes: two functions under one name are a TypeError there. Source: controller-runtime FieldIndexer.
+   * Indexes objects of a kind by the values that the function returns: `ctx.cache(kind).byIndex(name, value)`, also in
+   * `watches`. The kind is cached, but its changes alone cause no reconcile. An object for which the function throws is
+   * not found. Controllers of one manager share indexes, and two functions under one name are a TypeError. Source:
+   * controller-runtime FieldIndexer.
    */
   index<C extends KubernetesObject>(
     resource: Resource<C>,
     name: string,
     valuesOf: IndexFunction<C>,
   ): ControllerBuilder<T>;
-  /** Only these changes of the reconciled kind count; of several, all must agree. */
+  /** Only these changes of the reconciled kind count; several predicates must all agree. */
   when(predicate: Predicate<T>): ControllerBuilder<T>;
   /**
-   * Has each object carry this finalizer before it is first reconciled, and calls the function when it is deleted. Done (no
-   * error, no `requeueAfter`) takes the finalizer off. Of several, the first named is called first.
+   * Adds this finalizer to each object before it is first reconciled, and calls the function when the object is
+   * deleted. When that succeeds (no error, no `requeueAfter`), the finalizer is removed. Several are called in the
+   * order given.
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
-  /** Given settings replace earlier ones, each for itself. */
+  /** Replaces settings; those not given stay. */
   settings(settings: ControllerSettings<T>): ControllerBuilder<T>;
   /**
-   * The controller. The function is called with the cached object, when every cache is filled and shows what was last written
-   * for it. Not for objects that are gone or being deleted: those are for owner references and finalizers.
+   * Returns the controller. The function is called with the cached object, once every cache is filled and shows the
+   * last writes for it. It is not called for objects that are gone or being deleted: use owner references and
+   * finalizers for these.
    */
   reconcile(reconcile: Reconciler<T>): Controller;
 }
 
 /**
- * Come back after this time, in milliseconds. 0 = at once, rate limited; so is a time that has passed, below 0. Throws TypeError for
- * what is no finite number.
+ * Requests another run after this time, in milliseconds. 0 or below = at once, rate limited. Throws TypeError unless
+ * given a finite number.
  */
 export function requeueAfter(requeueAfterMs: number): ReconcileResult {
   if (!Number.isFinite(requeueAfterMs))
@@ -170,9 +181,9 @@ export function requeueAfter(requeueAfterMs: number): ReconcileResult {
 }
 
 /**
- * Begins a controller of a kind. Its name (default: the kind in lower case) is its field manager and stands in metrics, events
- * and logs; no two of a manager may have the same. Each call gives a new builder and leaves the old one as it was. Here and in
- * the builder, a wrong argument throws TypeError.
+ * Begins a controller of a kind. Its name (default: the kind in lower case) is its field manager and appears in
+ * metrics, events and logs; names must differ within a manager. Each call returns a new builder and leaves the old one
+ * as it was. This function and the builder throw TypeError for a wrong argument.
  */
 export function controller<T extends KubernetesObject>(
   resource: NamespacedResource<T>,
@@ -219,7 +230,7 @@ const settingsCallbacks = ['priority', 'onOutcome'] as const;
 const always: Predicate<KubernetesObject> = () => true;
 const done: Reconciler<KubernetesObject> = async () => undefined;
 
-// The casts: a source's functions are only ever called with objects of its own resource.
+// The casts are safe, because a source's functions are only called with objects of its own resource.
 function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilder<T> {
   const add = (source: ControllerSource): ControllerBuilder<T> =>
     builder({ ...spec, sources: [...spec.sources, source] });
@@ -266,7 +277,7 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
   };
 }
 
-/** The resource, with its type given up. */
+/** Returns the resource without its static type. */
 function resourceOf(resource: unknown, where: string): Resource {
   requireResource(resource, where);
   return resource as Resource;
@@ -279,7 +290,7 @@ function predicateOf(options: SourceOptions<never>, where: string): Predicate<Ku
   return when.bind(options);
 }
 
-/** Throws TypeError for what is no observable, promise or iterable. */
+/** Throws TypeError unless given an observable, promise or iterable. */
 function triggerOf(trigger: ObservableInput<unknown>): ObservableInput<unknown> {
   try {
     return from(trigger);
@@ -290,20 +301,20 @@ function triggerOf(trigger: ObservableInput<unknown>): ObservableInput<unknown> 
   }
 }
 
-/** Source: apimachinery ValidateFieldManager, as it is the field manager: at most 128 bytes, printable. */
+/** The name is the field manager, so it has at most 128 printable bytes. Source: apimachinery ValidateFieldManager. */
 function requireName(name: unknown): void {
   const isName = typeof name === 'string' && /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(name);
   if (isName && Buffer.byteLength(name) <= 128) return;
   throw new TypeError(`a controller's name has 1 to 128 printable characters, unlike ${inspect(name)}`);
 }
 
-/** The function, with the type of its objects given up. */
+/** Returns the function without the static type of its objects. */
 function requireFunction<F>(given: unknown, where: string): F {
   if (typeof given === 'function') return given as F;
   throw new TypeError(`${where} takes a function, not ${inspect(given)}`);
 }
 
-/** Source: apimachinery ValidateFinalizerName, and its rule that those of others than Kubernetes have a domain. */
+/** Finalizers outside Kubernetes must have a domain. Source: apimachinery ValidateFinalizerName. */
 function requireFinalizerName(name: unknown): void {
   const problems = typeof name === 'string' && name.includes('/') ? qualifiedNameErrors(name) : [''];
   if (problems.length === 0) return;

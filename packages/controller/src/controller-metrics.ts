@@ -1,5 +1,5 @@
-// ControllerMetrics: the numbers of a manager in Prometheus' format, under the names of client-go and controller-runtime. Fed by
-// work queues, controller-runner.ts and the manager; shown by probe-server.ts.
+// ControllerMetrics: the metrics of a manager in Prometheus' format, with the names of client-go and
+// controller-runtime. Filled by work queues, controller-runner.ts and the manager; shown by probe-server.ts.
 import diagnostics_channel from 'node:diagnostics_channel';
 import { type Clock, systemClock } from '@kapstan/api';
 import { type RequestMeasure, RequestMetrics, requireClock, requireFunctions } from '@kapstan/api/internal';
@@ -22,9 +22,12 @@ interface QueueTimes {
   readonly startedAtMs: Map<string, number>;
 }
 
-/** One for a manager; alone, for a loop of one's own: {@link ControllerMetrics.queueObserver} and the methods beside it feed it. */
+/**
+ * A manager has one. For a loop of your own, {@link ControllerMetrics.queueObserver} and the methods beside it fill
+ * one.
+ */
 export class ControllerMetrics {
-  /** To be shown, or merged into another. */
+  /** The metrics, to be shown or merged into another registry. */
   readonly registry: Registry;
   readonly #clock: Clock;
   readonly #queues = new Map<string, QueueTimes>();
@@ -57,48 +60,48 @@ export class ControllerMetrics {
     const own = { labelNames: ['controller'], registers };
     this.#depth = new Gauge({
       name: 'workqueue_depth',
-      help: 'Keys that wait, by priority.',
+      help: 'Keys waiting, by priority.',
       labelNames: [...queue.labelNames, 'priority'],
       registers,
     });
-    this.#adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys that came to need work.', ...queue });
-    this.#retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys that were added for later.', ...queue });
+    this.#adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added to the queue.', ...queue });
+    this.#retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys added for a later retry.', ...queue });
     const timed = { ...queue, buckets: queueBuckets };
     this.#queueSeconds = new Histogram({
       name: 'workqueue_queue_duration_seconds',
-      help: 'How long keys waited for a worker.',
+      help: 'Time that keys waited.',
       ...timed,
     });
     this.#workSeconds = new Histogram({
       name: 'workqueue_work_duration_seconds',
-      help: 'How long workers had keys.',
+      help: 'Time that workers had keys.',
       ...timed,
     });
-    this.#ages('workqueue_unfinished_work_seconds', 'Time spent so far on the keys that workers have, summed.', sum);
-    this.#ages('workqueue_longest_running_processor_seconds', 'How long the slowest worker has had its key.', (ages) =>
+    this.#ages('workqueue_unfinished_work_seconds', 'Time spent so far on all keys in work, summed.', sum);
+    this.#ages('workqueue_longest_running_processor_seconds', 'Time spent so far on the oldest key in work.', (ages) =>
       Math.max(0, ...ages),
     );
     this.#reconciles = new Counter({
       name: 'controller_runtime_reconcile_total',
-      help: 'Reconciles by what became of them.',
+      help: 'Reconciles by result.',
       labelNames: ['controller', 'result'],
       registers,
     });
     const counter = (name: string, help: string): Counter =>
       new Counter({ name: `controller_runtime_${name}_total`, help, ...own });
     this.#errors = counter('reconcile_errors', 'Failed reconciles.');
-    this.#terminalErrors = counter('terminal_reconcile_errors', 'Reconciles that failed for good.');
-    this.#timeouts = counter('reconcile_timeouts', 'Reconciles whose signal aborted as they took too long.');
+    this.#terminalErrors = counter('terminal_reconcile_errors', 'Reconciles that ended with a TerminalError.');
+    this.#timeouts = counter('reconcile_timeouts', 'Reconciles aborted because they took too long.');
     this.#reconcileSeconds = new Histogram({
       name: 'controller_runtime_reconcile_time_seconds',
-      help: 'How long reconciles took.',
+      help: 'Time that reconciles took.',
       buckets: reconcileBuckets,
       ...own,
     });
     this.#maxWorkers = new Gauge({ name: 'controller_runtime_max_concurrent_reconciles', help: 'Workers.', ...own });
     this.#activeWorkers = new Gauge({
       name: 'controller_runtime_active_workers',
-      help: 'Workers that reconcile at this moment.',
+      help: 'Workers that reconcile at present.',
       ...own,
     });
     const lease = { labelNames: ['name'], registers };
@@ -115,15 +118,15 @@ export class ControllerMetrics {
     registerRequests(this.#requests, registry);
   }
 
-  /** For a work queue of that name. */
+  /** Returns the observer for a work queue of that name. */
   queueObserver(name: string): WorkQueueObserver<string> {
     const times: QueueTimes = { addedAtMs: new Map(), startedAtMs: new Map() };
     this.#queues.set(name, times);
     const labels = { name, controller: name };
-    // Shown from the start, so that a rate over them begins at 0.
+    // Shown from the start, so that a rate over it begins at 0.
     this.#adds.inc(labels, 0);
     this.#retries.inc(labels, 0);
-    // "" where there are none, as controller-runtime has it.
+    // "" for queues without priorities, as in controller-runtime.
     const waiting = (priority: number | undefined) => ({ ...labels, priority: String(priority ?? '') });
     return {
       added: (key, priority) => {
@@ -145,7 +148,7 @@ export class ControllerMetrics {
     };
   }
 
-  /** A controller begins to exist. */
+  /** Records a new controller. */
   controllerAdded(controller: string, workers: number): void {
     this.#maxWorkers.set({ controller }, workers);
     this.#activeWorkers.set({ controller }, 0);
@@ -155,7 +158,7 @@ export class ControllerMetrics {
     this.#timeouts.inc({ controller }, 0);
   }
 
-  /** A run begins; call the result when it has ended. */
+  /** Records the begin of a run; call the result when it has ended. */
   reconcileStarted(controller: string): () => void {
     const startedAtMs = this.#clock.monotonicNow();
     this.#activeWorkers.inc({ controller });
@@ -165,12 +168,12 @@ export class ControllerMetrics {
     };
   }
 
-  /** A run has taken longer than it may. */
+  /** Records that a run has exceeded its time. */
   reconcileTimedOut(controller: string): void {
     this.#timeouts.inc({ controller });
   }
 
-  /** A run has ended so. */
+  /** Records the result of a run. */
   reconcileEnded(controller: string, outcome: ReconcileOutcome): void {
     this.#reconciles.inc({ controller, result: resultOf(outcome) });
     if (outcome.type !== 'failed') return;
@@ -178,18 +181,18 @@ export class ControllerMetrics {
     if (isTerminalError(outcome.error)) this.#terminalErrors.inc({ controller });
   }
 
-  /** This process begins or ceases to hold the lease of that name, or to want it. */
+  /** Records that this process begins or ceases to hold the lease of that name, or to want it. */
   leaderChanged(name: string, isLeader: boolean): void {
     this.#leader.set({ name }, isLeader ? 1 : 0);
     this.#slowRenewals.inc({ name }, 0);
   }
 
-  /** A renewal could not be written straight from what was written last. */
+  /** Records a renewal that could not be written directly from the last write. */
   renewedSlowly(name: string): void {
     this.#slowRenewals.inc({ name });
   }
 
-  /** Counts the requests of @kapstan/client in this process, until the result is called. */
+  /** Counts the requests of @kapstan/client in this process until the result is called. */
   followRequests(): () => void {
     const onRequest = (message: unknown): void => this.#requests.observe(message as RequestMeasure);
     diagnostics_channel.subscribe('kapstan:client:request', onRequest);
@@ -198,7 +201,7 @@ export class ControllerMetrics {
     };
   }
 
-  /** A gauge of the ages of what workers have, computed when it is asked for. */
+  /** Returns a gauge of the ages of keys in work, computed on demand. */
   #ages(name: string, help: string, combine: (secondsOfEach: readonly number[]) => number): void {
     const secondsOf = ({ startedAtMs }: QueueTimes): readonly number[] =>
       [...startedAtMs.values()].map((since) => (this.#clock.monotonicNow() - since) / 1000);

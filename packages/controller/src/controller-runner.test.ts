@@ -106,8 +106,8 @@ describe('a controller that runs', () => {
     await settle();
     expect(runs).toEqual(['a 1', 'a 2']);
     const fields = { controller: 'configmap', kind: 'ConfigMap', key: 'default/a', error: new Error('broken') };
-    const predicate = 'A predicate failed; the change counts';
-    const priorities = 'The function for priorities failed; the default counts';
+    const predicate = 'a predicate failed; the change is accepted';
+    const priorities = 'the priority function failed; the default priority is used';
     const lines = [predicate, priorities].map((message) => [message, expect.objectContaining(fields)]);
     expect(errors).toEqual([...lines, ...lines]);
   });
@@ -124,7 +124,7 @@ describe('a controller that runs', () => {
     expect(runs).toEqual(['a', 'b', 'c']);
     expect(errors).toHaveLength(3);
     expect(errors[0]).toMatchObject([
-      'The function for priorities failed; the default counts',
+      'the priority function failed; the default priority is used',
       { key: 'default/a', error: new TypeError('a priority must be a whole number, not NaN') },
     ]);
   });
@@ -153,7 +153,7 @@ describe('a controller that runs', () => {
       error: new Error('nowhere'),
       repeated: 1,
     };
-    expect(errors).toEqual([['A change could not be mapped to objects; it is lost', fields]]);
+    expect(errors).toEqual([['a change could not be mapped to keys; it is dropped', fields]]);
   });
 
   it('goes on with a trigger whose value could not be mapped', async () => {
@@ -175,10 +175,10 @@ describe('a controller that runs', () => {
     expect(runs).toEqual(['a', 'a']);
     expect(errors).toEqual([
       [
-        'A value could not be mapped to objects; it is lost',
+        'a value could not be mapped to keys; it is dropped',
         { controller: 'configmap', error: new Error('bad value') },
       ],
-      ['A trigger failed', { controller: 'configmap', error: new Error('over') }],
+      ['a trigger failed; it gives no more values', { controller: 'configmap', error: new Error('over') }],
     ]);
   });
 
@@ -195,7 +195,7 @@ describe('a controller that runs', () => {
     await settle();
     expect(runs).toEqual(['a', 'a']);
     const wrong = (problem: string, key: string) => [
-      'A key can never name an object; it is dropped, and others like it from now on',
+      'a key is no name of an object; it is dropped, and similar ones without further lines',
       { controller: 'main', key, problem },
     ];
     expect(errors).toEqual([
@@ -214,7 +214,7 @@ describe('a controller that runs', () => {
     );
     for (const keys of [undefined, 'default/a', [null], [{ namespace: 'default' }]]) trigger.next(keys);
     const lost = (error: string, more = {}) => [
-      'A value could not be mapped to objects; it is lost',
+      'a value could not be mapped to keys; it is dropped',
       { controller: 'main', error: new TypeError(error), ...more },
     ];
     expect(errors).toEqual([
@@ -235,7 +235,7 @@ describe('a controller that runs', () => {
     running = new Manager([one], { client, clock, logger: { ...logger, info } }).run(stop.signal);
     await settle();
     trigger.complete();
-    expect(infos).toContainEqual(['A trigger has ended', { controller: 'configmap' }]);
+    expect(infos).toContainEqual(['a trigger has ended', { controller: 'configmap' }]);
   });
 
   it('reconciles once what fails for good, although the run put finalizers on, under the name of its controller', async () => {

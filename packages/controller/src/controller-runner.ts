@@ -1,5 +1,5 @@
-// ControllerRunner: one controller at work: its sources, its queue, its reconcile loop. Wires what
-// controller-builder.ts describes out of the parts below (controller-sources.ts, reconcile-loop.ts); started by the manager.
+// ControllerRunner runs one controller: its sources, its queue, its reconcile loop. It connects the parts
+// (controller-sources.ts, reconcile-loop.ts) as controller-builder.ts describes; the manager starts it.
 
 import type { Clock, DeepReadonly, KubernetesObject, LogFields, Logger, ResourceClient } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
@@ -24,7 +24,7 @@ import { RunsUnderWay } from './runs-under-way.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
-/** What the manager lends to each of its controllers. */
+/** What the manager gives each of its controllers. */
 export interface ControllerPorts {
   /** Its writes are refused when this process may not write. */
   readonly client: ResourceClient;
@@ -53,7 +53,7 @@ export class ControllerRunner {
   readonly #userLog: Logger;
   readonly #log: Logger;
 
-  /** Registers its handlers: the informers are started afterwards. Throws TypeError on bad settings. */
+  /** Registers its handlers, so start the informers afterwards. Throws TypeError on bad settings. */
   constructor(controller: Controller, ports: ControllerPorts) {
     const { name, settings } = controller;
     const { rateLimiter, priorityQueue = {}, workers = 1, timeoutMs = 0, slowAfterMs = defaultSlowAfterMs } = settings;
@@ -79,12 +79,14 @@ export class ControllerRunner {
     this.#sources = new ControllerSources(controller, { ...ports, queue: this.#queue, log: this.#log });
   }
 
-  /** Which objects of this controller are being reconciled: "pod default/a". */
+  /** Objects of this controller that are being reconciled, for example "pod default/a". */
   get underWay(): readonly string[] {
     return this.#runs.keys.map((key) => `${this.#controller.name} ${key}`);
   }
 
-  /** Works until `stop` aborts, after a grace period, or at once until `lost` does. Resolves when nothing is under way. */
+  /**
+   * Works until `stop` aborts, and then for a grace period, or until `lost` aborts. Resolves when nothing is under way.
+   */
   async run({ stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
     const { name, settings } = this.#controller;
     const { clock, metrics, gracePeriodMs } = this.#ports;
@@ -111,7 +113,7 @@ export class ControllerRunner {
       for (const trigger of triggers)
         guardedCall(
           () => trigger.unsubscribe(),
-          (error) => this.#log.error('A trigger failed when it was ended', { error }),
+          (error) => this.#log.error('a trigger failed to unsubscribe', { error }),
         );
     }
   }
@@ -136,7 +138,7 @@ export class ControllerRunner {
     const log = withFields(this.#userLog, { key: request.key });
     const shown = async (): Promise<void> => {
       if (!(await ports.ownWrites.shown(writer)))
-        log.warn('The cache does not show what was written; going on without');
+        log.warn('the cache did not show our own write in time; continuing without it');
     };
     await shown();
     const cached = ports.cache.reader(controller.resource).get(request);
@@ -167,7 +169,7 @@ export class ControllerRunner {
   ): Promise<ReconcileResult | undefined> {
     const { finalizers, resource: kind, name: fieldManager } = this.#controller;
     let left: DeepReadonly<KubernetesObject> | undefined = cached;
-    // On to the next at once: a predicate may drop the update that a removal makes.
+    // Goes on to the next at once, because a predicate may drop the update that a removal causes.
     for (const { name, finalize } of finalizers) {
       if (!hasFinalizer(left, name)) continue;
       if (left !== cached) await shown();
@@ -180,7 +182,7 @@ export class ControllerRunner {
   }
 }
 
-/** What the cache found by its name has one. */
+/** The cache found the object by its name, so it has one. */
 const named = (object: DeepReadonly<KubernetesObject>): Reconciled<KubernetesObject> =>
   object as Reconciled<KubernetesObject>;
 
@@ -192,7 +194,7 @@ function withFields(logger: Logger, fields: LogFields): Logger {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** Resolves when the promise or the signal is done. */
+/** Resolves when the promise settles or the signal aborts. */
 async function settled(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   let stop: () => void = () => undefined;

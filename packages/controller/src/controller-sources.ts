@@ -1,5 +1,5 @@
-// ControllerSources turns changes of a controller's sources, and values of its triggers, into keys of its queue. Informers call it through
-// source-handler.ts; controller-runner.ts is above it, the queue below.
+// ControllerSources turns changes of a controller's sources, and values of its triggers, into keys of its queue.
+// Informers call it through source-handler.ts; controller-runner.ts uses it.
 import { type Clock, type KubernetesObject, type LogFields, type Logger, objectKey, type Resource } from '@kapstan/api';
 import { immediate, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
@@ -37,12 +37,15 @@ export class ControllerSources implements ChangeSink {
   readonly #log: Logger;
   readonly #registrations: EventHandlerRegistration[] = [];
   readonly #sources: Source[] = [];
-  /** False before the work begins: a standby hears of nothing, as what happens is in the caches. Source: controller-runtime. */
+  /**
+   * False before the work begins: a standby ignores changes, because the caches show them later. Source:
+   * controller-runtime.
+   */
   #isWorking = false;
-  /** What was wrong with keys that a map gave, each told once. */
+  /** Errors of keys from maps, each logged once. */
   readonly #wrongKeys = new Set<string>();
 
-  /** Registers its handlers: the informers are started afterwards. */
+  /** Registers its handlers, so start the informers afterwards. */
   constructor(controller: Controller, ports: SourcesPorts) {
     this.#controller = controller;
     this.#ports = ports;
@@ -51,7 +54,8 @@ export class ControllerSources implements ChangeSink {
     const finalizers = controller.finalizers.map((finalizer) => finalizer.name);
     this.#follow({
       kind: controller.resource,
-      // The run that adds a finalizer goes on with it: reconciling once more would undo what a TerminalError asks for.
+      // The run that adds a finalizer continues with the object: another reconcile would undo what a TerminalError asks
+      // for.
       when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
       keysOf: (object) => [nameOf(object)],
     });
@@ -65,7 +69,7 @@ export class ControllerSources implements ChangeSink {
     return Promise.all(this.#registrations.map((registration) => registration.whenSynced()));
   }
 
-  /** Hears changes no more. */
+  /** Ignores changes from now on. */
   stop(): void {
     this.#isWorking = false;
   }
@@ -79,7 +83,7 @@ export class ControllerSources implements ChangeSink {
     return { kind, when, keysOf: (object) => source.map(object, caches) };
   }
 
-  /** Hears changes from now on, and first of all objects that are there, in slices: there may be many. */
+  /** Handles changes from now on, and first, in slices, all objects that exist. */
   async begin(ends: AbortSignal): Promise<void> {
     const { cache, clock } = this.#ports;
     this.#isWorking = true;
@@ -109,16 +113,17 @@ export class ControllerSources implements ChangeSink {
 
   #hear(change: ObjectChange<KubernetesObject>, { kind, when, keysOf }: Source): void {
     const fields = { kind: kind.kind, key: change.key };
-    const heard = { otherwise: true, problem: 'A predicate failed; the change counts', fields };
+    const heard = { otherwise: true, problem: 'a predicate failed; the change is accepted', fields };
     if (!this.#ask(() => accepts(when, change), heard)) return;
     const { priority = defaultPriority } = kind === this.#controller.resource ? this.#controller.settings : {};
     const usual = {
       otherwise: defaultPriority(change),
-      problem: 'The function for priorities failed; the default counts',
+      problem: 'the priority function failed; the default priority is used',
       fields,
     };
-    const none = { otherwise: [], problem: 'A change could not be mapped to objects; it is lost', fields };
-    // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
+    const none = { otherwise: [], problem: 'a change could not be mapped to keys; it is dropped', fields };
+    // Both states count, because the objects that were named before must learn that they no longer are. Each key is
+    // added once, because a worker takes the first at once.
     const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
     const keys = objects.flatMap((object) =>
       object === undefined ? [] : this.#ask(() => this.#matching(textsOf(keysOf(object))), none),
@@ -131,13 +136,13 @@ export class ControllerSources implements ChangeSink {
     for (const key of new Set(keys)) this.#queue.add(key, urgency);
   }
 
-  /** Without those that can never name an object. */
+  /** Returns the keys that can name an object. */
   #matching(keys: readonly string[]): readonly string[] {
     return keys.filter((key) => {
       const problem = keyProblem(key, this.#controller.resource);
       if (problem === undefined) return true;
       if (!this.#wrongKeys.has(problem))
-        this.#log.error('A key can never name an object; it is dropped, and others like it from now on', {
+        this.#log.error('a key is no name of an object; it is dropped, and similar ones without further lines', {
           key,
           problem,
         });
@@ -146,7 +151,7 @@ export class ControllerSources implements ChangeSink {
     });
   }
 
-  /** What a function of the user answers. What it throws must not cost the change: it is told, and another answer counts. */
+  /** Calls a function of the user. An error must not cost the change: it is logged, and another answer is used. */
   #ask<R>(question: () => R, { otherwise, problem, fields }: Fallback<R>): R {
     try {
       return question();
@@ -156,17 +161,18 @@ export class ControllerSources implements ChangeSink {
     }
   }
 
-  /** Follows the triggers. The caller unsubscribes. */
+  /** Subscribes to the triggers. The caller unsubscribes. */
   subscribe(): readonly Subscription[] {
     return this.#controller.sources.flatMap((source) => {
       if (source.type !== 'trigger') return [];
-      const none = { otherwise: [], problem: 'A value could not be mapped to objects; it is lost', fields: {} };
+      const none = { otherwise: [], problem: 'a value could not be mapped to keys; it is dropped', fields: {} };
       const next = (value: unknown): void => {
         const keys = this.#ask(() => this.#matching(textsOf(source.map(value))), none);
         for (const key of new Set(keys)) this.#queue.add(key);
       };
-      const error = (failure: unknown): void => this.#log.error('A trigger failed', { error: failure });
-      const complete = (): void => this.#log.info('A trigger has ended');
+      const error = (failure: unknown): void =>
+        this.#log.error('a trigger failed; it gives no more values', { error: failure });
+      const complete = (): void => this.#log.info('a trigger has ended');
       return [from(source.trigger).subscribe({ next, error, complete })];
     });
   }

@@ -1,5 +1,6 @@
-// createOrUpdate: makes an object as a function wants it, by reading and writing. For those who do not use server-side apply, which
-// needs neither (ctx.apply). Beside finalizer.ts; over any ResourceClient. Source: controller-runtime controllerutil.CreateOrUpdate.
+// createOrUpdate brings an object into a wanted form by reading and writing. It is for programs without server-side
+// apply, which does both (ctx.apply). Beside finalizer.ts; over any ResourceClient. Source: controller-runtime
+// controllerutil.CreateOrUpdate.
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {
   apiVersionOf,
@@ -17,27 +18,27 @@ import { requireGivenFunction, requireObject, requireResource, requireTarget } f
 import { targetOf } from './finalizer.ts';
 import { ObservedClient } from './observed-client.ts';
 
-/** What should be there. */
+/** The wanted object. */
 export interface CreateOrUpdate<T extends KubernetesObject> extends WriteOptions {
-  /** What is created where there is none; its metadata names the object. It is copied, never changed. */
+  /** The object to create if there is none; its metadata names the object. It is copied, never changed. */
   readonly object: T;
   /**
-   * Changes a copy: of `object` where there is none, else of what the server has. Called once in both cases; may be async. Throws
-   * TypeError when it changes the name or the namespace.
+   * Changes a copy: of `object` if there is none, else of the server's object. Called once; may be async. Throws
+   * TypeError when it changes name or namespace.
    */
   readonly mutate: (object: DeepWritable<T>) => void | Promise<void>;
 }
 
-/** What became of it, and the object as it is now. */
+/** What was done, and the object as it is now. */
 export interface CreatedOrUpdated<T extends KubernetesObject> {
   readonly result: 'created' | 'updated' | 'unchanged';
   readonly object: T;
 }
 
 /**
- * Reads the object, has it changed, and creates or updates it; sends no write when nothing has changed. Rejects with 409 when
- * somebody else wrote between the read and the write: in a reconcile let it throw. Only the object itself is written, not its
- * status where that is a subresource. Throws TypeError for wrong arguments.
+ * Reads the object, calls `mutate`, and creates or updates it; writes nothing when nothing has changed. Rejects with
+ * 409 when somebody else wrote in between: in a reconcile let it throw. Writes only the object itself and not its
+ * status if that is a subresource. Throws TypeError for wrong arguments.
  */
 export async function createOrUpdate<T extends KubernetesObject>(
   client: ResourceClient,
@@ -62,7 +63,7 @@ export async function createOrUpdate<T extends KubernetesObject>(
   }
   const wanted = await change(present);
   if (isSameJson(present, wanted)) {
-    // It is wanted all the same: ctx.prune must not take it for a child that the run left out.
+    // The object is wanted although it was not written: ctx.prune must not delete it.
     if (client instanceof ObservedClient) client.keep(resource, target);
     return { result: 'unchanged', object: present };
   }
@@ -94,7 +95,7 @@ function requireSameName(before: KubernetesObject, after: KubernetesObject, reso
   );
 }
 
-/** Whether both are the same to the server: members that are undefined are not sent. */
+/** True when both are the same to the server: members that are undefined are not sent. */
 function isSameJson(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(parseJson(stringifyJson(one)), parseJson(stringifyJson(other)));
 }

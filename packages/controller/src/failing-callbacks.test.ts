@@ -64,12 +64,12 @@ describe('a controller whose callbacks fail', () => {
     const must = 'must be there at once, it is a promise';
     expect(runs).toEqual(['a']);
     expect(told).toEqual([
-      `A predicate failed; the change counts: the answer of a predicate ${must}`,
-      `The function for priorities failed; the default counts: a priority ${must}`,
-      `A change could not be mapped to objects; it is lost: a list of keys ${must}`,
+      `a predicate failed; the change is accepted: the answer of a predicate ${must}`,
+      `the priority function failed; the default priority is used: a priority ${must}`,
+      `a change could not be mapped to keys; it is dropped: a list of keys ${must}`,
       // Of the source that is watched.
-      `The function for priorities failed; the default counts: a priority ${must}`,
-      `A value could not be mapped to objects; it is lost: a list of keys ${must}`,
+      `the priority function failed; the default priority is used: a priority ${must}`,
+      `a value could not be mapped to keys; it is dropped: a list of keys ${must}`,
     ]);
   });
 
@@ -106,7 +106,7 @@ describe('a controller whose callbacks fail', () => {
     stop.abort();
     await running;
     expect(other.observed).toBe(false);
-    expect(told).toEqual([expect.stringContaining('A trigger failed when it was ended: ')]);
+    expect(told).toEqual([expect.stringContaining('a trigger failed to unsubscribe: ')]);
   });
 });
 

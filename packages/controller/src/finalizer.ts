@@ -1,5 +1,6 @@
-// Finalizers: puts one on an object before outside things are made for it, and takes it off when they are gone. Writes are
-// conditional on the version that was read. Used by the builder's finalize(), and alone. Source: controller-runtime controllerutil.
+// Adds a finalizer to an object before external resources are made for it, and removes it when they are gone. Writes
+// require the version that was read. Used by the builder's finalize(), and on its own. Source: controller-runtime
+// controllerutil.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type DeepReadonly,
@@ -11,21 +12,23 @@ import {
 } from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 
-/** What is written about a finalizer, and where. */
+/** A change of a finalizer. */
 export interface FinalizerWrite<T extends KubernetesObject> {
-  /** As it was read: only that version is changed. */
+  /** The object as it was read: only that version is changed. */
   readonly object: DeepReadonly<T>;
   readonly finalizer: string;
-  /** Owner of the field in `managedFields`: the controller's name. Default: what the server makes of the user agent. */
+  /**
+   * Owner of the field in `managedFields`: the controller's name. Default: what the server derives from the user agent.
+   */
   readonly fieldManager?: string;
 }
 
-/** Whether an object carries a finalizer. */
+/** True when the object has the finalizer. */
 export function hasFinalizer(object: DeepReadonly<KubernetesObject>, finalizer: string): boolean {
   return object.metadata?.finalizers?.includes(finalizer) === true;
 }
 
-/** The object with the finalizer. Rejects with 409 when it was changed meanwhile. */
+/** Returns the object with the finalizer. Rejects with 409 when it was changed meanwhile. */
 export async function addFinalizer<T extends KubernetesObject>(
   client: ResourceClient,
   resource: Resource<T>,
@@ -36,7 +39,10 @@ export async function addFinalizer<T extends KubernetesObject>(
   return (await writeFinalizers(client, resource, { object, finalizers, ...rest })) as DeepReadonly<T>;
 }
 
-/** Without it; undefined when the object has gone: it was the last, or somebody was faster. Rejects with 409 when it was changed meanwhile. */
+/**
+ * Returns the object without the finalizer; undefined when the object is gone, because it was the last one or somebody
+ * else was faster. Rejects with 409 when it was changed meanwhile.
+ */
 export async function removeFinalizer<T extends KubernetesObject>(
   client: ResourceClient,
   resource: Resource<T>,
@@ -71,7 +77,7 @@ async function writeFinalizers<T extends KubernetesObject>(
   );
 }
 
-/** Whether an update does nothing but put some of these finalizers on. */
+/** True when an update only adds some of these finalizers. */
 export function isFinalizerAddition(change: ObjectChange<KubernetesObject>, finalizers: readonly string[]): boolean {
   if (change.type !== 'updated') return false;
   const { oldObject, object } = change;
@@ -94,7 +100,7 @@ function isSameButFinalizers(one: DeepReadonly<KubernetesObject>, other: DeepRea
   return isDeepStrictEqual(stripped(one), stripped(other));
 }
 
-/** Where an object is, for calls of a client. */
+/** Returns the object's name and namespace for calls of a client. */
 export function targetOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectTarget {
   const { name = '', namespace } = metadata ?? {};
   return namespace === undefined ? { name } : { namespace, name };

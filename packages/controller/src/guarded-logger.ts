@@ -1,10 +1,10 @@
-// guardedLogger: the user's logger where its failure must cost neither a worker nor the leadership nor an Event. Beside
-// warning-logger.ts.
+// guardedLogger wraps the user's logger, so that its failure costs neither a worker nor the leadership nor an Event.
+// Beside warning-logger.ts.
 import process from 'node:process';
 import type { LogFields, Logger } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
 
-/** Never throws. What the logger throws, or rejects with where it is async, is a warning of the process. */
+/** Never throws. What the logger throws or, if async, rejects with becomes a warning of the process. */
 export function guardedLogger(logger: Logger): Logger {
   const guarded =
     (level: keyof Logger) =>
@@ -13,7 +13,9 @@ export function guardedLogger(logger: Logger): Logger {
   return { debug: guarded('debug'), info: guarded('info'), warn: guarded('warn'), error: guarded('error') };
 }
 
-/** The last place for what a user's function throws where even the logger may be what threw. */
+/**
+ * Emits what a user's function threw as a warning of the process, for cases in which the logger itself may be broken.
+ */
 export function emitThrown(thrown: unknown): void {
   process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
 }

@@ -1,5 +1,5 @@
-// GuardedRequeue: how a loop puts keys back, where the rate limiter is the user's and its failure must cost neither a worker nor
-// the key. Used by reconcile-loop.ts; below it workqueue/.
+// GuardedRequeue puts keys back with the user's rate limiter, whose failure must cost neither a worker nor the key.
+// Used by reconcile-loop.ts, over workqueue/.
 
 import type { Clock } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
@@ -8,15 +8,18 @@ import { defaultControllerRateLimiter, type RateLimiter, type RateLimitingQueue 
 export interface GuardedRequeueOptions {
   readonly queue: RateLimitingQueue<string>;
   readonly clock: Clock;
-  /** Told what the rate limiter throws or rejects with. Must not throw. */
+  /** Receives what the rate limiter throws or rejects with. Must not throw. */
   readonly report: (key: string, error: unknown) => void;
 }
 
-/** Asks the queue's rate limiter; where that fails, {@link defaultControllerRateLimiter}, so that the key comes back and not at once. */
+/**
+ * Asks the queue's rate limiter; if that fails, {@link defaultControllerRateLimiter}, so that the key comes back after
+ * a delay.
+ */
 export class GuardedRequeue {
   readonly #queue: RateLimitingQueue<string>;
   readonly #report: GuardedRequeueOptions['report'];
-  /** Knows only the keys for which the queue's failed. */
+  /** Has only the keys for which the queue's limiter failed. */
   readonly #fallback: RateLimiter<string>;
 
   constructor({ queue, clock, report }: GuardedRequeueOptions) {
@@ -25,7 +28,7 @@ export class GuardedRequeue {
     this.#fallback = defaultControllerRateLimiter(clock);
   }
 
-  /** Tries of a key since it was last forgotten. */
+  /** Returns the tries of a key since it was last forgotten. */
   numRequeues(key: string): number {
     try {
       return this.#queue.numRequeues(key);

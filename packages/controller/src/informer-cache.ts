@@ -1,5 +1,6 @@
-// InformerCache: the informers that all controllers of a manager share, one list and watch a kind (and a namespace, where
-// only some are looked at), and what is read from them. Over SharedInformerFactory; used by the manager and its controllers.
+// InformerCache: the informers that all controllers of a manager share, and reads from them. Each kind has one list and
+// watch, or one per namespace if only some are watched. Over SharedInformerFactory; used by the manager and its
+// controllers.
 import { inspect } from 'node:util';
 import {
   type DeepReadonly,
@@ -22,25 +23,25 @@ import {
 import { Subscription } from 'rxjs';
 import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
 
-/** Its informers wait for a kind that is gone, so that its controllers go on when it is back. */
+/** Informers wait for a kind that is gone, so that its controllers continue when it is back. */
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
-  /** Namespaces to look at. Default and empty: all. Cluster-scoped kinds are seen whole. */
+  /** Namespaces to watch. Default and empty: all. Of cluster-scoped kinds all objects are visible. */
   readonly namespaces?: readonly string[];
 }
 
-/** Options of a factory with which its informers would see less than the cache believes. */
+/** Options of a factory with which its informers would see less than the cache assumes. */
 const notGivenOn: Readonly<Record<string, string>> = {
   namespace: 'namespaces says where it looks',
   isServed: 'it waits for kinds that are not served',
 };
 
-/** What a controller reads from a cache: shared objects, read-only, not older than its own writes. */
+/** What a controller reads from a cache: shared, read-only objects, not older than its own writes. */
 export interface CacheReader<T extends KubernetesObject> {
-  /** Undefined when there is none. Throws TypeError for what names no object. */
+  /** Returns undefined when there is no such object. Throws TypeError for a malformed target. */
   get(target: ObjectTarget): DeepReadonly<T> | undefined;
-  /** Throws Error for a selector that cannot be parsed, TypeError for other options. */
+  /** Throws Error for a selector that cannot be parsed, TypeError for unknown options. */
   list(options?: { readonly namespace?: string; readonly labelSelector?: string }): readonly DeepReadonly<T>[];
-  /** Objects under one value of an index, see `index()` of a controller. Throws Error for an unknown index. */
+  /** Returns objects under one value of an index, see `index()` of a controller. Throws Error for an unknown index. */
   byIndex(index: string, value: string): readonly DeepReadonly<T>[];
 }
 
@@ -53,11 +54,11 @@ const controllerUid: IndexFunction<KubernetesObject> = (object) => [
 
 interface CachedKind {
   readonly kind: Resource;
-  /** One, or one a namespace. */
+  /** One informer, or one per namespace. */
   readonly informers: readonly SharedInformer<KubernetesObject>[];
 }
 
-/** All of them are listed before the first reconcile; none is made afterwards. */
+/** All kinds are listed before the first reconcile; none is added afterwards. */
 export class InformerCache {
   readonly #factories: readonly SharedInformerFactory[];
   readonly #namespaces: readonly string[];
@@ -79,7 +80,10 @@ export class InformerCache {
     this.#hasSelectors = (resource) => Object.values(options.tweakListOptions?.(resource) ?? {}).some(Boolean);
   }
 
-  /** Those of a kind: one, or one a namespace. Made at the first call. Throws TypeError as {@link reader} does. */
+  /**
+   * Returns the informers of a kind: one, or one per namespace. They are made at the first call. Throws TypeError as
+   * {@link reader} does.
+   */
   informers<T extends KubernetesObject>(resource: Resource<T>): readonly SharedInformer<T>[] {
     const present = this.#present(resource);
     if (present !== undefined) return present;
@@ -92,7 +96,7 @@ export class InformerCache {
   }
 
   /**
-   * Has the objects of a kind found by these values. Throws TypeError where an index of that name has another function.
+   * Indexes the objects of a kind by these values. Throws TypeError when an index of that name has another function.
    * Source: controller-runtime FieldIndexer.
    */
   index<T extends KubernetesObject>(resource: Resource<T>, name: string, valuesOf: IndexFunction<T>): void {
@@ -103,7 +107,7 @@ export class InformerCache {
     }
   }
 
-  /** The informer that sees an object, if one sees all objects of its place. */
+  /** Returns the informer that sees an object, if one sees all objects of its place. */
   informerOf(resource: Resource, namespace: string): SharedInformer<KubernetesObject> | undefined {
     if (this.#hasSelectors(resource)) return undefined;
     const informers = this.#cached.get(keyOf(resource))?.informers;
@@ -112,8 +116,8 @@ export class InformerCache {
   }
 
   /**
-   * Throws Error for a kind that no controller of the manager watches, and TypeError where its resource is cached as that of
-   * another kind or scope.
+   * Returns a reader. Throws Error for a kind that no controller of the manager watches, and TypeError when its
+   * resource is cached with another kind or scope.
    */
   reader<T extends KubernetesObject>(resource: Resource<T>): CacheReader<T> {
     requireResource(resource, 'a cache');
@@ -143,7 +147,10 @@ export class InformerCache {
     };
   }
 
-  /** By "plural.group" what is wrong with each informer that has not synced or does not follow; empty = all is well. */
+  /**
+   * Returns, by "plural.group", what is wrong with each informer that has not synced or does not follow; empty =
+   * nothing.
+   */
   problems(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
     for (const [key, { informers }] of this.#cached) {
@@ -153,7 +160,7 @@ export class InformerCache {
     return problems;
   }
 
-  /** Of each kind that is not filled, why, as far as its server has answered; empty = all are. */
+  /** Returns why each unfilled kind is unfilled, as far as its server has answered; empty = all are filled. */
   unsynced(): readonly CacheProblem[] {
     return [...this.#cached.values()].flatMap(({ kind, informers }) => {
       const bad = informers.filter((informer) => !isFilled(informer));
@@ -163,7 +170,7 @@ export class InformerCache {
     });
   }
 
-  /** Tells why a kind cannot be listed or watched: once a reason, until it is well again. To be called before the start. */
+  /** Reports why a kind cannot be listed or watched, once per reason until it works again. Call it before the start. */
   followProblems({
     textOf,
     tell,
@@ -176,7 +183,7 @@ export class InformerCache {
       for (const informer of informers)
         informer.status$.subscribe(({ phase, error }) => {
           if (phase === 'live') told.clear();
-          // A watch that ended, perhaps with its server: what comes of it is seen with the next attempt.
+          // A watch ended, perhaps with its server; the next attempt shows the cause.
           if (error === undefined || phase === 'stale') return;
           const text = textOf({ kind, error });
           if (!told.has(text)) tell(text);
@@ -185,7 +192,7 @@ export class InformerCache {
     }
   }
 
-  /** Tells by which error a client said that it was closed, also one that has said so already. */
+  /** Reports the error by which a client said that it was closed, even if it has said so already. */
   followClosing(tell: (error: unknown) => void): void {
     for (const { informers } of this.#cached.values())
       for (const informer of informers)
@@ -199,8 +206,8 @@ export class InformerCache {
   }
 
   /**
-   * All are listed and have been watched: a list whose changes nobody may watch is old at once. False when the signal aborts
-   * first.
+   * Resolves to true when all kinds are listed and have been watched: a list that nobody may watch is out of date at
+   * once. False when the signal aborts first.
    */
   async waitForSync(signal: AbortSignal): Promise<boolean> {
     const informers = [...this.#cached.values()].flatMap((cached) => cached.informers);
@@ -208,7 +215,7 @@ export class InformerCache {
     return all.every(Boolean);
   }
 
-  /** A resource that says otherwise than the first one would get objects of that kind unnoticed. */
+  /** A resource that differs from the first one would get objects of that kind unnoticed. */
   #present<T extends KubernetesObject>(resource: Resource<T>): readonly SharedInformer<T>[] | undefined {
     const cached = this.#cached.get(keyOf(resource));
     if (cached === undefined) return undefined;
@@ -229,7 +236,7 @@ export class InformerCache {
 const isFilled = ({ hasSynced, status }: SharedInformer<KubernetesObject>): boolean =>
   hasSynced && status.phase === 'live';
 
-/** False when the informer ends or the signal aborts first. */
+/** Resolves to false when the informer ends or the signal aborts first. */
 async function becomesFilled(informer: SharedInformer<KubernetesObject>, signal: AbortSignal): Promise<boolean> {
   if (!(await waitForCacheSync([informer], { signal }))) return false;
   return await new Promise((resolve) => {
@@ -246,14 +253,14 @@ async function becomesFilled(informer: SharedInformer<KubernetesObject>, signal:
   });
 }
 
-/** Throws TypeError: nothing would be found under the name that a text lacks. */
+/** Throws TypeError, because nothing would be found under a text without these members. */
 function requireTarget(target: unknown): void {
   const { namespace = '', name } = (target ?? {}) as Partial<ObjectTarget>;
   if (typeof name !== 'string' || typeof namespace !== 'string')
     throw new TypeError(`get() takes { namespace, name }, not ${inspect(target)}`);
 }
 
-/** Throws TypeError: what is not understood would select everything. */
+/** Throws TypeError, because an unknown option would be ignored and everything selected. */
 function requireSelection(options: unknown): void {
   const isObject = typeof options === 'object' && options !== null;
   if (!isObject || Object.keys(options).some((name) => name !== 'namespace' && name !== 'labelSelector'))

@@ -21,14 +21,14 @@ import { warningLogger } from './warning-logger.ts';
 
 export interface InstallDefinitionsOptions {
   readonly client: ResourceClient;
-  /** Owns the definitions' fields. */
+  /** Field manager of the definitions' fields. */
   readonly fieldManager: string;
   readonly clock?: Clock;
-  /** Told when the definitions cannot be applied, listed or watched, which is tried again. Default: process warnings. */
+  /** Told when the definitions cannot be applied, listed or watched, which is retried. Default: process warnings. */
   readonly logger?: Logger;
-  /** Gives up after this time, in milliseconds, with the last error. 0 (default) = never. */
+  /** Time after which it gives up with the last error, in milliseconds. 0 (default) = never. */
   readonly timeoutMs?: number;
-  /** Gives up, and the promise rejects with its reason. */
+  /** When it aborts, the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -41,13 +41,13 @@ const optionNames: OptionNames<InstallDefinitionsOptions> = {
   signal: true,
 };
 
-/** As those of the informers: a server that is away is tried as often for definitions as for objects. */
+/** As for the informers: a server that is away is asked for definitions as often as for objects. */
 const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0, resetAfterMs: 0 } as const;
 
 /**
- * Applies the definitions and resolves when all are established. While the server cannot be reached, fails or is overloaded, that
- * is tried again. Rejects when a definition is refused, when its names are taken by another (which waiting does not help), when
- * the time is over, and when the signal aborts.
+ * Applies the definitions and resolves when all are established. It retries while the server cannot be reached, fails
+ * or is overloaded. Rejects when a definition is refused, when its names are taken by another one, when the time is
+ * over, and when the signal aborts.
  */
 export async function installDefinitions(
   resources: readonly DefinedResource[],
@@ -76,7 +76,7 @@ export async function installDefinitions(
     throw new Error(`timed out after ${timeoutMs} ms waiting for definitions to be installed${why}`, { cause: error });
   } finally {
     cancel();
-    // One was refused: the others are not to go on unseen.
+    // One was refused, so the others must not go on unseen.
     over.abort();
   }
 }
@@ -87,7 +87,7 @@ type InstallationOptions = InstallDefinitionsOptions &
 class Installation {
   readonly #definition: DefinedResource['definition'];
   readonly #options: InstallationOptions;
-  /** What kept the definition from being applied the last time. */
+  /** The last error of applying the definition. */
   problem: string | undefined;
 
   constructor({ definition }: DefinedResource, options: InstallationOptions) {
@@ -132,7 +132,10 @@ class Installation {
   }
 }
 
-/** Whether the server was not reached, failed or asked to come back later. What has a code but no status failed below HTTP. */
+/**
+ * True when the server was not reached, failed or asked for a later retry. An error with a code but no status failed
+ * below HTTP.
+ */
 function isPassing(error: unknown): error is Error {
   if (isStatusError(error)) return error.code === 429 || error.code >= 500;
   if (isOfClosedClient(error)) return false;

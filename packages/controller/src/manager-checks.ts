@@ -1,5 +1,5 @@
-// What a manager must be given, looked at before it makes anything: a wrong option is a TypeError that names it. Used by
-// manager.ts and run.ts; controllers were looked at when they were built (controller-builder.ts).
+// Checks a manager's arguments before it makes anything: a wrong option is a TypeError that names it. Used by
+// manager.ts and run.ts; controller-builder.ts has checked the controllers.
 import { inspect } from 'node:util';
 import { dnsLabelErrors } from '@kapstan/api/errors';
 import {
@@ -30,7 +30,10 @@ const electionOptions: OptionNames<LeaderElectionOptions & Pick<LeaderElectorOpt
 };
 const probeOptions: OptionNames<ProbeServerOptions> = { port: true, host: true };
 
-/** Throws TypeError for what is no controller, for none where nothing else is run, and for two of one name. */
+/**
+ * Throws TypeError for values that are no controllers, for an empty list unless something else runs, and for two
+ * controllers of one name.
+ */
 export function requireControllers(controllers: readonly Controller[], runnables: readonly Runnable[] = []): void {
   if (!Array.isArray(controllers))
     throw new TypeError(`a manager takes a list of controllers, not ${inspect(controllers)}`);
@@ -45,14 +48,14 @@ export function requireControllers(controllers: readonly Controller[], runnables
   if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
 }
 
-/** Throws TypeError for what JavaScript lets through and what would fail late or not at all. */
+/** Throws TypeError for values that JavaScript lets through and that would fail late or not at all. */
 export function requireManagerOptions(given: object, names: Readonly<Record<string, unknown>>): void {
   requireObject(given, 'options of a manager');
   requireOptions(given, names, 'a manager');
   requireFunctions((given as { readonly client?: unknown }).client, 'client', ['listerWatcher']);
 }
 
-/** {@link requireManagerOptions} for `run`, before it looks for a cluster. */
+/** Does what {@link requireManagerOptions} does for `run`, before it looks for a cluster. */
 export function requireRunOptions(given: object, names: Readonly<Record<string, unknown>>): void {
   requireOptions(given, names, 'run()');
 }
@@ -75,7 +78,7 @@ function requireOptions(given: object, names: Readonly<Record<string, unknown>>,
     throw new TypeError(`installCrds must be true or false, not ${inspect(installCrds)}`);
 }
 
-/** The rest is for informer-cache.ts and the informers. */
+/** informer-cache.ts and the informers check the rest. */
 function requireInformers(informers: unknown): void {
   requireObject(informers, 'informers');
   for (const name of ['namespaces', 'clock'])
@@ -83,7 +86,7 @@ function requireInformers(informers: unknown): void {
       throw new TypeError(`informers takes no ${name}: it stands beside informers`);
 }
 
-/** The rest is for leader-election-options.ts. */
+/** leader-election-options.ts checks the rest. */
 function requireElection(election: unknown): void {
   if (election === false) return;
   const lease = (typeof election === 'object' && election) || {};
@@ -95,7 +98,7 @@ function requireElection(election: unknown): void {
 function requireNamespaces(namespaces: unknown): void {
   if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
     throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
-  // A server would answer with an empty list: nothing would ever come, and nothing would be said.
+  // A server would answer with an empty list, so nothing would ever happen, without an error.
   if (namespaces.includes('')) throw new TypeError('namespaces: leave it out for all namespaces, "" is none');
   for (const name of namespaces as readonly string[])
     for (const problem of dnsLabelErrors(name))

@@ -1,4 +1,4 @@
-// ManagerOptions: what a manager is given. Read by manager.ts and run.ts, checked by manager-checks.ts.
+// ManagerOptions: the options of a manager. Read by manager.ts and run.ts, checked by manager-checks.ts.
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { OptionNames } from '@kapstan/api/internal';
@@ -8,45 +8,46 @@ import type { LeaderElectionOptions } from './leader-election/leader-election-op
 import type { ProbeServerOptions } from './probe-server.ts';
 import type { Runnable } from './runnables.ts';
 
-/** What a manager needs and may be told. Those of `run` are the same with a client found by itself. */
+/** The options of a manager. `run` takes the same, except that it finds a client by itself. */
 export interface ManagerOptions {
-  /** Of the cluster. It stays open when the manager ends. */
+  /** The cluster's client. It stays open when the manager ends. */
   readonly client: ResourceClient;
-  /** Of several processes one works, the others keep their caches warm. Default false: this one works. */
+  /** Elects one of several processes to work; the others keep their caches warm. Default false: this one works. */
   readonly leaderElection?: false | (Omit<LeaderElectionOptions, 'namespace'> & { readonly namespace?: string });
-  /** Applies the definitions of kinds made with `defineResource`, and waits until they are served. Default false. */
+  /** Applies the definitions of kinds made with `defineResource` and waits until they are served. Default false. */
   readonly installCrds?: boolean;
-  /** Namespaces to look at. Default and empty: all. */
+  /** Namespaces to watch. Default and empty: all. */
   readonly namespaces?: readonly string[];
-  /** Serves /metrics, /healthz and /readyz. Default: nothing listens. */
+  /** Serves /metrics, /healthz and /readyz. Default: no server. */
   readonly metrics?: ProbeServerOptions;
-  /** Metrics go there too. Default: a registry of this manager. */
+  /** Registry for the metrics. Default: one of this manager. */
   readonly registry?: Registry;
   /**
-   * How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. Those that are aborted
-   * have 2000 ms more to end, then the run rejects. Events that wait are written in the same time, as long as that makes headway,
-   * and have 2000 ms at least; a warning counts those that are not. So in a pod let it be 5000 or more
-   * below `terminationGracePeriodSeconds`, which is 30 s by default: when that is over, the kubelet ends the process.
+   * How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. Aborted
+   * ones have 2000 ms more to end, then the run rejects. Waiting events are written in the same time while that makes
+   * progress, but for at least 2000 ms; a warning counts the rest. In a pod, choose 5000 or more below
+   * `terminationGracePeriodSeconds` (default 30 s), after which the kubelet kills the process.
    */
   readonly gracePeriodMs?: number;
   /** How long a reconcile waits for the caches to show what its object's last one wrote, in milliseconds. Default 5000. */
   readonly ownWritesTimeoutMs?: number;
   /**
-   * How long the caches may take to be filled before the run rejects, naming the kinds that are not and why, in milliseconds;
-   * before them the definitions that `installCrds` installs may take as long.
-   * 0 = for ever. Default 120 000. Source: controller-runtime CacheSyncTimeout.
+   * How long the caches may take to fill before the run rejects and names the kinds that are not filled and why, in
+   * milliseconds; definitions that `installCrds` installs may take as long before that. 0 = forever. Default 120 000.
+   * Source: controller-runtime CacheSyncTimeout.
    */
   readonly cacheSyncTimeoutMs?: number;
-  /** What runs beside the controllers, see {@link Manager.add}. With one of them there may be no controller. */
+  /** What runs besides the controllers, see {@link Manager.add}. With a runnable there need not be a controller. */
   readonly runnables?: readonly Runnable[];
-  /** Selectors, resyncs and the like of the shared informers. */
+  /** Selectors, resyncs and other options of the shared informers. */
   readonly informers?: Omit<InformerCacheOptions, 'namespaces' | 'clock'>;
   readonly clock?: Clock;
   /** Uniform in [0, 1). Default Math.random. */
   readonly random?: () => number;
   /**
-   * Errors are in the field `error`, their stacks cut down to the program's own lines where they have any; without a stack where a line
-   * of the same text has shown it in the last 10 minutes, with the field `repeated` then. Default: errors and warnings are warnings of the process.
+   * Errors are in the field `error`, with stacks cut to the program's own lines if there are any. A stack that a line
+   * of the same text has shown in the last 10 minutes is omitted, and the field `repeated` set. Default: errors and
+   * warnings are warnings of the process.
    */
   readonly logger?: Logger;
 }

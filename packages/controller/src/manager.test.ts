@@ -386,7 +386,7 @@ describe('the end of a manager', () => {
     await clock.advance(10_000);
     await ended;
     expect(written).toHaveLength(14);
-    expect(warnings).toEqual(['Events were not written before the end { component: configmap, events: 36 }']);
+    expect(warnings).toEqual(['events were not written before the end { component: configmap, events: 36 }']);
   });
 
   it('does not wait for events that nobody takes', async () => {
@@ -397,7 +397,7 @@ describe('the end of a manager', () => {
     stop.abort();
     await clock.advance(2000);
     expect(await ended).toBeUndefined();
-    expect(warnings).toEqual(['Events were not written before the end { component: configmap, events: 50 }']);
+    expect(warnings).toEqual(['events were not written before the end { component: configmap, events: 50 }']);
   });
 
   it('writes what events wait before it gives the lease back', async () => {

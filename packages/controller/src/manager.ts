@@ -1,5 +1,5 @@
-// Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
-// order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
+// Manager runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them
+// in order. Over controller-runner.ts; run.ts finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
 import { type DefinedResource, delay, type Resource, type ResourceClient, systemClock } from '@kapstan/api';
 import { boundCallbacks, isDefinedResource, requireGivenSignal } from '@kapstan/api/internal';
@@ -28,8 +28,8 @@ const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transfor
 const lastWordsMs = 2000;
 
 /**
- * Runs controllers in one process: one set of caches for all of them, one lease, one server of probes and metrics. `run` makes
- * one of these; on its own it is for a client of one's own and for tests.
+ * Runs controllers in one process with one set of caches, one lease, and one server of probes and metrics. `run` makes
+ * one; use it directly with a client of your own and in tests.
  */
 export class Manager {
   readonly #options: ManagerOptions & Required<Pick<ManagerOptions, keyof typeof defaults | 'clock' | 'logger'>>;
@@ -48,7 +48,7 @@ export class Manager {
   #stoppedAtMs: number | undefined;
   #server: ProbeServer | undefined;
   readonly #stop = new AbortController();
-  /** What a runnable failed with. */
+  /** The failure of a runnable. */
   #failure: { readonly error: unknown } | undefined;
 
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
@@ -63,8 +63,8 @@ export class Manager {
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
       onHandlerError: (error, change, informer) =>
-        told.error('A handler failed; its change is lost to it', { informer, key: change?.key, error }),
-      // Told below, by kind.
+        told.error('a handler failed; it misses this change', { informer, key: change?.key, error }),
+      // The problems are reported below, per kind.
       onWatchError: () => undefined,
       logger: told,
       ...boundCallbacks(options.informers ?? {}, informerCallbacks),
@@ -75,7 +75,7 @@ export class Manager {
     const recorders = controllers.map(
       ({ name }) => new EventRecorder({ client, component: name, clock, logger: told }),
     );
-    // That it has ended is to be said too, when nothing else may be written any more.
+    // This recorder may still write when the others no longer can: the end of the leadership is recorded too.
     const ofElection = new EventRecorder({
       client: new ObservedClient({ client: options.client, admit: () => this.#elector?.throwIfLost() }),
       component: (controllers[0] ?? runnables[0])?.name ?? '',
@@ -106,45 +106,45 @@ export class Manager {
       this.#becomeReady = resolve;
       this.#failReady = reject;
     });
-    // Not everybody asks.
+    // Without this a rejection that nobody waits for would be unhandled.
     this.#ready.catch(() => undefined);
   }
 
-  /** What /metrics shows. */
+  /** The metrics that /metrics shows. */
   get metrics(): Registry {
     return this.#metrics.registry;
   }
 
-  /** Whether this process may work at this moment. */
+  /** True while this process may work. */
   get isLeader(): boolean {
     return this.#elector?.isLeader ?? true;
   }
 
-  /** The port of /metrics and the probes; undefined while nothing listens. */
+  /** The port of /metrics and the probes; undefined while there is no server. */
   get probePort(): number | undefined {
     return this.#server?.port;
   }
 
-  /** Resolves when all caches are filled, whether this process leads or not. Rejects when the run ends before. */
+  /** Resolves when all caches are filled, whether or not this process leads. Rejects when the run ends before. */
   whenReady(): Promise<void> {
     return this.#ready;
   }
 
   /**
-   * Runs this beside the controllers, from the moment on when the caches are filled: only while this process leads, unless it says
-   * otherwise; at once where that is so already. Its signal aborts at the stop, and it has the grace period to end then; those
-   * that run in every process are stopped after the reconciles have ended. What it rejects with ends the manager. Throws
-   * TypeError for what is no runnable, Error after the stop. Source: controller-runtime Manager.Add.
+   * Runs this besides the controllers once the caches are filled (at once if they are): only while this process leads,
+   * unless it says otherwise. Its signal aborts at the stop, and it has the grace period to end; runnables of every
+   * process are stopped after the reconciles have ended. A rejection of it ends the manager. Throws TypeError unless
+   * given a runnable, and Error after the stop. Source: controller-runtime Manager.Add.
    */
   add(runnable: Runnable): void {
     this.#runnables.add(runnable);
   }
 
   /**
-   * Works until the signal aborts, and resolves when all has ended: runs under way (they have the grace period, then their
-   * signal aborts), events, the lease, caches, probes; also when that is before the caches are filled or this process leads.
-   * Rejects when the start fails, with {@link LeadershipLostError}, with what a runnable rejects with, and when runs did not
-   * end in time; everything is closed then too. Once.
+   * Works until the signal aborts, and resolves when everything has ended: runs under way (after the grace period their
+   * signal aborts), events, the lease, caches, probes. The signal may abort before the caches are filled or this
+   * process leads. Rejects when the start fails, with {@link LeadershipLostError}, with a runnable's rejection, and
+   * when runs did not end in time; everything is closed then, too. Call it once.
    */
   async run(signal: AbortSignal): Promise<void> {
     requireGivenSignal(signal);
@@ -179,7 +179,7 @@ export class Manager {
     this.#stop.abort(reason);
   }
 
-  /** Those that run in every process, as others are ended with the work. */
+  /** Ends the runnables of every process; the others ended with the work. */
   async #endRunnables(): Promise<void> {
     const { clock, gracePeriodMs } = this.#options;
     const spentMs = clock.monotonicNow() - (this.#stoppedAtMs ?? clock.monotonicNow());
@@ -209,7 +209,9 @@ export class Manager {
     else await this.#elector.run((lost) => this.#work({ stop, lost }), stop);
   }
 
-  /** False when the stop comes first. Rejects when that takes too long, and at once where the client was closed. */
+  /**
+   * Resolves to false when the stop comes first. Rejects when it takes too long, and at once if the client was closed.
+   */
   async #cachesFill(stop: AbortSignal): Promise<boolean> {
     const { clock, cacheSyncTimeoutMs } = this.#options;
     const over = new AbortController();
@@ -226,7 +228,8 @@ export class Manager {
       cancel();
     });
     if (isFilled) return true;
-    // What kept them from it was warned of. Source: controller-runtime's Start, which takes the end of its context for no failure.
+    // The causes were logged as warnings. controller-runtime's Start does not count the end of its context as a failure
+    // either.
     if (stop.aborted) return false;
     if (closing !== undefined)
       throw new Error('the client is closed: a manager needs one that stays open until its run has ended', {
@@ -241,20 +244,20 @@ export class Manager {
 
   async #work(signals: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
     const { logger } = this.#options;
-    // What a client still tries to write would go out under another leader.
+    // Drops events that are still waiting, because they would be written under another leader.
     signals.lost.addEventListener('abort', () => void this.#silence(), { once: true });
-    // Each controller listens: Node takes more than ten for a leak.
+    // Each controller adds listeners, and Node takes more than ten for a leak.
     setMaxListeners(0, signals.stop, signals.lost);
     logger.info('Starting workers', { controllers: this.#controllers.length });
     const work = Promise.all([...this.#runners.map((runner) => runner.run(signals)), this.#runnables.lead(signals)]);
     if (await this.#inTime(work, signals)) logger.info('All workers finished');
-    // As long as this process may write.
+    // Only while this process may write.
     if (!signals.lost.aborted) await this.#lastWords();
-    // What is left had its time; only the election has something to say from here on.
+    // The remaining events had their time; only the election still records something from here on.
     await Promise.all(this.#recorders.slice(0, this.#controllers.length).map((recorder) => recorder.close()));
   }
 
-  /** Rejects when the work has not ended a while after it should have; after a lost leadership that is false. */
+  /** Rejects when the work has not ended in time; resolves to false after a lost leadership. */
   async #inTime(
     work: Promise<unknown>,
     { stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal },
@@ -270,9 +273,10 @@ export class Manager {
         throw new Error(
           `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for what was aborted then; still under way: ${left()}`,
         );
-      // Their signals are aborted and nothing of theirs is written any more: others lead, so this process is to end.
+      // Their signals are aborted and they can no longer write. Others lead now, so this process must end.
       await delay(clock, lastWordsMs, over.signal).catch(() => undefined);
-      if (!over.signal.aborted) logger.warn('Leadership was lost; runs are left behind', { underWay: left() });
+      if (!over.signal.aborted)
+        logger.warn('leadership was lost; runs that did not end are abandoned', { underWay: left() });
     };
     try {
       return await Promise.race([work.then(() => true), late().then(() => false)]);
@@ -281,7 +285,7 @@ export class Manager {
     }
   }
 
-  /** Writes the events that wait: within the grace period as long as that makes headway, else within a short time. */
+  /** Writes the waiting events: within the grace period while that makes progress, else within a short time. */
   async #lastWords(): Promise<void> {
     const { clock, gracePeriodMs } = this.#options;
     const untilMs = (this.#stoppedAtMs ?? clock.monotonicNow()) + gracePeriodMs;
@@ -297,7 +301,7 @@ export class Manager {
     }
   }
 
-  /** Ends the writing of events. Never rejects. */
+  /** Stops writing events. Never rejects. */
   async #silence(): Promise<void> {
     await Promise.all(this.#recorders.map((recorder) => recorder.close()));
   }
@@ -353,7 +357,7 @@ export class Manager {
       metrics: this.metrics,
     });
     this.#server = server;
-    // Where that is depends on whether this is a pod, and the port may be any.
+    // The address depends on whether this is a pod, and the port may be any free one.
     logger.info('Serving metrics and probes', { host: server.host, port: server.port });
   }
 
@@ -372,7 +376,7 @@ function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, ke
   };
 }
 
-/** Those that the controllers reconcile, own, watch or index; each once. */
+/** Returns each resource that the controllers reconcile, own, watch or index once. */
 function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
   const kinds = controllers.flatMap(({ resource: kind, sources, indexes }): Resource[] => [
     kind,

@@ -326,7 +326,7 @@ describe('a listener to outcomes that is async and fails', () => {
     );
     for (const key of ['n/a', 'n/b']) queue.add(key);
     await settle();
-    const [message, error] = ['The listener to outcomes failed', new Error('mine')];
+    const [message, error] = ['onOutcome failed', new Error('mine')];
     expect(told).toEqual([
       [message, { key: 'n/a', error }],
       [message, { key: 'n/b', error, repeated: 1 }],

@@ -1,5 +1,6 @@
-// ObservedClient: the client that a reconcile gets. It asks before each write whether it may still write, and reports what it
-// wrote, so that caches can be kept not older. Over any ResourceClient; used by controller-runner.ts.
+// ObservedClient is the client of a reconcile. It asks before each write whether it may still write, and reports its
+// writes, so that the controller can wait until its caches show them. Over any ResourceClient; used by
+// controller-runner.ts.
 
 import {
   type ApplyOptions,
@@ -33,13 +34,13 @@ import { requireOptionNames } from './option-names.ts';
 
 export interface ObservedClientOptions {
   readonly client: ResourceClient;
-  /** Told of each write that succeeded and whose answer was an object; not of dry runs. */
+  /** Called with each successful write whose answer was an object; not with dry runs. */
   readonly observer?: WriteObserver;
-  /** Called before each write and each repetition of it; what it throws, the write rejects with. Default: every write may go. */
+  /** Called before each attempt of a write, which rejects with what it throws. Default: every write is allowed. */
   readonly admit?: () => void;
-  /** Told of each object that is to be created, updated, patched or applied, before that is sent and whatever comes of it. */
+  /** Called with each object before it is created, updated, patched or applied, whatever the result. */
   readonly wanted?: (resource: Resource, target: ObjectTarget) => void;
-  /** Cancels every call, beside the signal that the call may have. */
+  /** Cancels every call, in addition to the call's own signal. */
   readonly signal?: AbortSignal;
 }
 
@@ -86,7 +87,7 @@ export class ObservedClient implements ResourceClient {
   async create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
     this.#want(resource, object);
     const created = await this.#write(resource, options, (limited) => this.#client.create(resource, object, limited));
-    // The server may have made the name.
+    // The server may have generated the name.
     this.#want(resource, created);
     return created;
   }
@@ -130,7 +131,7 @@ export class ObservedClient implements ResourceClient {
     resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
-    // Before it is spread: what is no object must not become options that select everything.
+    // Checked before it is spread, because a value that is no object would become options that select everything.
     if (options !== undefined) requireObject(options, 'options, such as { namespace },');
     await this.#write(resource, options, (limited) =>
       this.#client.deleteCollection(resource, limited).then(() => undefined),
@@ -149,7 +150,7 @@ export class ObservedClient implements ResourceClient {
     return this.#client.listerWatcher(resource, scope);
   }
 
-  /** Counts an object as wanted that is as it should be, so that nothing is sent for it. */
+  /** Records an object as wanted although nothing is sent for it, because it is already as it should be. */
   keep(resource: Resource, target: ObjectTarget): void {
     this.#options.wanted?.(resource, target);
   }
@@ -175,7 +176,10 @@ export class ObservedClient implements ResourceClient {
     return written;
   }
 
-  /** The client is asked to look again: it may have to wait before an attempt, and the process may be paused meanwhile. */
+  /**
+   * The client checks again before each attempt, because it may have to wait for it, and the process may be paused
+   * meanwhile.
+   */
   async #admitted<O extends CallOptions, R>(options: O | undefined, send: (options: O) => Promise<R>): Promise<R> {
     const { admit } = this.#options;
     if (admit === undefined) return await this.#call(options, send);
@@ -232,7 +236,7 @@ class BoundList<T extends KubernetesObject> extends ObjectList<T> {
   }
 }
 
-/** Not AbortSignal.any: on Node 20 a signal that lives long keeps something for each one that was made of it. */
+/** AbortSignal.any is not used, because on Node 20 a long-lived signal keeps memory for each signal made from it. */
 function eitherOf(...outer: readonly AbortSignal[]): { readonly signal: AbortSignal; readonly end: () => void } {
   const either = new AbortController();
   const onAbort = (): void => either.abort(outer.find(({ aborted }) => aborted)?.reason);

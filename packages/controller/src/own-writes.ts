@@ -1,5 +1,5 @@
-// OwnWrites: keeps a controller from acting on a cache that is older than what it wrote itself. Told of writes through the port
-// WriteObserver, of what the caches hold by their informers. Used by controller-runner.ts.
+// OwnWrites keeps a controller from acting on a cache that is older than its own writes. It learns of writes through
+// the port WriteObserver, and of the caches' contents from their informers. Used by controller-runner.ts.
 import {
   type CancelTimer,
   type Clock,
@@ -16,7 +16,7 @@ import type { InformerCache } from './informer-cache.ts';
 
 type Informer = SharedInformer<KubernetesObject>;
 
-/** A write that its informer has not shown. */
+/** A write that its informer has not shown yet. */
 interface PendingWrite {
   readonly informer: Informer;
   readonly key: ObjectKey;
@@ -32,10 +32,10 @@ export interface OwnWritesOptions {
   readonly timeoutMs: number;
 }
 
-/** Memory: the writes that no cache has shown yet; they are forgotten with the next wait. */
+/** Memory: the writes that no cache has shown yet, until the next wait. */
 export class OwnWrites {
   readonly #options: OwnWritesOptions;
-  /** By who wrote. */
+  /** Writes by writer. */
   readonly #byWriter = new Map<string, Set<PendingWrite>>();
   readonly #byInformer = new Map<Informer, Map<ObjectKey, Set<PendingWrite>>>();
 
@@ -43,7 +43,10 @@ export class OwnWrites {
     this.#options = options;
   }
 
-  /** Looks at what an informer shows. Before it starts, so that it is not told of all that is there. */
+  /**
+   * Follows what an informer shows. Call it before the informer starts, so that it is not called for every existing
+   * object.
+   */
   follow(informer: Informer): void {
     if (this.#byInformer.has(informer)) return;
     const pending = new Map<ObjectKey, Set<PendingWrite>>();
@@ -65,7 +68,7 @@ export class OwnWrites {
     );
   }
 
-  /** Takes the writes of one writer: of the reconciles of one key. */
+  /** Returns the observer for the writes of one writer, which is the reconciles of one key. */
   observer(writer: string): WriteObserver {
     return {
       observeWrite: (resource, target, version) => this.#note(writer, this.#pending(resource, target, version)),
@@ -73,8 +76,8 @@ export class OwnWrites {
   }
 
   /**
-   * Resolves when the caches show all that the writer wrote. False when that took longer than the timeout; it is not waited
-   * for again then.
+   * Resolves to true when the caches show all writes of the writer. False when that took longer than the timeout; those
+   * writes are not waited for again.
    */
   async shown(writer: string): Promise<boolean> {
     const writes = this.#byWriter.get(writer);
@@ -118,13 +121,16 @@ export class OwnWrites {
   }
 }
 
-/** The object is there at that version or a later one, or all changes up to it are: then it was deleted since. */
+/**
+ * True when the cache has the object at that version or a later one, or all changes up to it: the object was then
+ * deleted.
+ */
 function isShown({ informer, key, resourceVersion }: PendingWrite): boolean {
   const shown = informer.indexer.getByKey(key)?.metadata?.resourceVersion;
   return isAtLeast(shown, resourceVersion) || isAtLeast(informer.indexer.resourceVersion, resourceVersion);
 }
 
-/** Where versions cannot be compared, only the same one counts. */
+/** If versions cannot be compared, only the same one counts. */
 function isAtLeast(shown: string | undefined, wanted: string): boolean {
   if (shown === undefined || shown === '') return false;
   if (shown === wanted) return true;

@@ -1,19 +1,19 @@
-// ownersOf: from an object to those that own it, as keys to reconcile. What owns() of the builder does, as a mapping for
+// ownersOf maps an object to the keys of its owners. It does what owns() of the builder does, as a mapping for
 // watches(). Source: controller-runtime handler.EnqueueRequestForOwner.
 
 import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
 import { type OptionNames, requireKnownOptions, requireObject, requireResource } from '@kapstan/api/internal';
 
 export interface OwnersOfOptions {
-  /** True: only the one owner that controls the object counts, as with `owns()`. Default false: every owner does. */
+  /** True = only the owner that controls the object counts, as with `owns()`. Default false: every owner does. */
   readonly isController?: boolean;
 }
 
 const optionNames: OptionNames<OwnersOfOptions> = { isController: true };
 
 /**
- * Returns a mapping for `watches()` that names the objects of a kind which own the changed object. Owners count by group and
- * kind, whatever the version. Throws TypeError for what is no kind.
+ * Returns a mapping for `watches()` that names the owners of a kind. Owners count by group and kind, whatever the
+ * version. Throws TypeError unless given a resource.
  *
  *     controller(Team).watches(Pod, ownersOf(Team))
  */

@@ -1,18 +1,18 @@
-// ProbeServer: /healthz, /readyz and /metrics of a manager over plain HTTP, for probes and for Prometheus.
+// ProbeServer serves /healthz, /readyz and /metrics of a manager over plain HTTP, for probes and for Prometheus.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import type { Registry } from 'prom-client';
 
-/** Undefined = well; else what is wrong. */
+/** Returns what is wrong; undefined = nothing. */
 type Probe = () => string | undefined;
 
 export interface ProbeServerOptions {
-  /** 0 = any free one. */
+  /** 0 = any free port. */
   readonly port: number;
   /**
-   * Address to listen at. Default: in a pod (where KUBERNETES_SERVICE_HOST is set) all, as the kubelet and Prometheus come from
-   * outside; else 127.0.0.1, as nobody has to prove who he is.
+   * Address to listen at. Default: in a pod (if KUBERNETES_SERVICE_HOST is set) all, because the kubelet and Prometheus
+   * connect from outside; else 127.0.0.1, because there is no authentication.
    */
   readonly host?: string;
 }
@@ -21,18 +21,18 @@ export interface ProbeServerPages {
   readonly healthz: Readonly<Record<string, Probe>>;
   readonly readyz: Readonly<Record<string, Probe>>;
   readonly metrics: Registry;
-  /** From then on /readyz answers 503, so that nobody sends anything here any more. */
+  /** True = /readyz answers 503, so that nobody sends requests here any more. */
   readonly isStopping: () => boolean;
 }
 
 export interface ProbeServer {
   readonly host: string;
   readonly port: number;
-  /** Ends connections too. Idempotent. */
+  /** Also ends connections. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Resolves when it listens. Rejects when it cannot. */
+/** Resolves once it listens. Rejects when it cannot. */
 export async function startProbeServer(options: ProbeServerOptions, pages: ProbeServerPages): Promise<ProbeServer> {
   const server = createServer((request, response) => {
     void answer(request.url ?? '/', response, pages);
@@ -50,7 +50,7 @@ export async function startProbeServer(options: ProbeServerOptions, pages: Probe
   };
 }
 
-/** Undefined = all addresses, of both families where the host has both. */
+/** Undefined = all addresses, of both families if the host has both. */
 function defaultHost(): string | undefined {
   return process.env.KUBERNETES_SERVICE_HOST ? undefined : '127.0.0.1';
 }
@@ -90,7 +90,7 @@ interface Page {
   readonly text: string;
 }
 
-/** As kube-apiserver words it: a line a check when something is wrong or `?verbose` asks. */
+/** Formats like kube-apiserver: one line per check when something is wrong or `?verbose` asks for it. */
 function report(name: 'healthz' | 'readyz', pages: ProbeServerPages, isVerbose: boolean): Page {
   if (name === 'readyz' && pages.isStopping())
     return { status: 503, text: '[-]shutdown failed: process is shutting down\nreadyz check failed\n' };

@@ -1,5 +1,5 @@
-// pruneChildren: deletes the children of a reconciled object that its run did not want any more. What ctx.prune does;
-// WantedObjects is told by observed-client.ts which objects the run wrote.
+// pruneChildren deletes children of a reconciled object that its run no longer wants, for ctx.prune. observed-client.ts
+// tells WantedObjects which objects the run wrote.
 
 import {
   type DeepReadonly,
@@ -14,11 +14,11 @@ import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/a
 import { targetOf } from './finalizer.ts';
 
 export interface PruneOptions {
-  /** True: nothing is deleted, the list says what would be. Default false. */
+  /** True = nothing is deleted; the list says what would be. Default false. */
   readonly dryRun?: boolean;
 }
 
-/** The objects that one run wrote or found as it wants them. */
+/** The objects that one run wrote, or found as it wants them. */
 export class WantedObjects {
   readonly #keys = new Set<string>();
 
@@ -38,7 +38,10 @@ interface PruneParts<C extends KubernetesObject> {
 
 const optionNames: OptionNames<PruneOptions> = { dryRun: true };
 
-/** Returns the children that it deleted, or would delete. Each is deleted as the cache has it: rejects with 409 for one that was changed since. */
+/**
+ * Returns the children that it deleted, or would delete. Each is deleted in the cached version; rejects with 409 for
+ * one that was changed since.
+ */
 export async function pruneChildren<C extends KubernetesObject>(
   { client, kind, children, wanted }: PruneParts<C>,
   options: PruneOptions,
@@ -55,7 +58,7 @@ export async function pruneChildren<C extends KubernetesObject>(
   return pruned;
 }
 
-/** False when it is gone already: the cache has not heard of it. */
+/** Returns false when it is gone already and the cache does not know yet. */
 async function deleteAsSeen<C extends KubernetesObject>(
   client: ResourceClient,
   resource: Resource<C>,
@@ -75,6 +78,6 @@ async function deleteAsSeen<C extends KubernetesObject>(
   }
 }
 
-/** Versions of a kind are the same objects. */
+/** All versions of a kind are the same objects, so the key has none. */
 const keyOf = ({ group, plural, scope }: Resource, { namespace = '', name }: ObjectTarget): string =>
   `${plural}.${group} ${objectKey(scope === 'Cluster' ? '' : namespace, name)}`;

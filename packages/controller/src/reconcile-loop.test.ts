@@ -131,7 +131,7 @@ describe('ReconcileLoop', () => {
     stop.abort();
     await finished;
     expect(seen).toEqual(['a', 'b']);
-    const [message, error] = ['The listener to outcomes failed', new Error('bad listener')];
+    const [message, error] = ['onOutcome failed', new Error('bad listener')];
     expect(logged).toEqual([
       [message, { key: 'a', error }],
       [message, { key: 'b', error, repeated: 1 }],
@@ -187,7 +187,7 @@ describe('ReconcileLoop', () => {
     const queue = new RateLimitingQueue<string>({ clock, rateLimiter, priority: {} });
     const [runs, told]: [unknown[], unknown[]] = [[], []];
     const error = (message: string, fields: LogFields = {}): void => {
-      if (message.startsWith('The rate limiter failed')) told.push((fields.error as Error).message);
+      if (message.startsWith('the rate limiter failed')) told.push((fields.error as Error).message);
     };
     const logger = { ...silentLogger, error };
     const loop = new ReconcileLoop({

@@ -1,5 +1,5 @@
-// ReconcileLoop: N workers on one queue, each handing a key to the user's reconcile function and putting it back when it
-// failed. Below it workqueue/; what users of the builder never see.
+// ReconcileLoop: N workers on one queue. Each passes a key to the user's reconcile function and puts it back if that
+// fails. Over workqueue/; users of the builder do not see it.
 import { inspect } from 'node:util';
 import {
   type CancelTimer,
@@ -30,9 +30,9 @@ import { requireOptionNames } from './option-names.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
-/** Which object to reconcile. It may be gone. Of a key of several slashes there is none: it is logged, and dropped. */
+/** The object to reconcile, which may be gone. A key with several slashes is logged and dropped. */
 export interface ReconcileRequest extends ObjectName {
-  /** "namespace/name", or "name". */
+  /** The key: "namespace/name", or "name". */
   readonly key: string;
 }
 
@@ -45,7 +45,7 @@ export interface SyncContext {
 
 /** Absent = done until the next change. */
 export interface ReconcileResult {
-  /** Come back after this time, in milliseconds. 0, or a time that is over = at once, rate limited. */
+  /** Time until the next run, in milliseconds. 0 or below = at once, rate limited. */
   readonly requeueAfterMs: number;
 }
 
@@ -55,7 +55,7 @@ export type SyncHandler = (request: ReconcileRequest, context: SyncContext) => P
 const queueMethods = ['get', 'done', 'forget', 'addRateLimited', 'addAfter', 'numRequeues', 'shutDown'] as const;
 const terminalBrand = Symbol.for('@kapstan/controller/TerminalError');
 
-/** An error that trying again cannot help: it is logged and the key waits for the next change. */
+/** An error that a retry cannot help: it is logged, and the key waits for the next change. */
 export class TerminalError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -64,12 +64,12 @@ export class TerminalError extends Error {
   }
 }
 
-/** True for a {@link TerminalError}, also one of another copy of this package. */
+/** True for a {@link TerminalError}, including those of another copy of this package. */
 export function isTerminalError(error: unknown): boolean {
   return typeof error === 'object' && error !== null && terminalBrand in error;
 }
 
-/** What became of one run. */
+/** The result of one run. */
 export type ReconcileOutcome =
   | { readonly type: 'succeeded'; readonly request: ReconcileRequest; readonly requeueAfterMs?: number }
   | {
@@ -81,24 +81,24 @@ export type ReconcileOutcome =
 
 export interface ReconcileLoopOptions {
   /**
-   * What its rate limiter throws is logged, and {@link defaultControllerRateLimiter} stands in for that key: 5 ms to 1000 s, 10 a
-   * second over all.
+   * When its rate limiter throws, that is logged and {@link defaultControllerRateLimiter} is used for the key: 5 ms to
+   * 1000 s, 10 a second over all.
    */
   readonly queue: RateLimitingQueue<string>;
   readonly reconcile: SyncHandler;
-  /** Keys worked on at once. At least 1. Default 1. */
+  /** Number of keys worked on at once. At least 1. Default 1. */
   readonly workers?: number;
   /**
-   * Time that reconciles under way have to end after the stop, in milliseconds, before their signal aborts. 0 = it aborts at
+   * Time for running reconciles to end after the stop before their signal aborts, in milliseconds. 0 = it aborts at
    * once. Default 30 000. Source: controller-runtime GracefulShutdownTimeout.
    */
   readonly gracePeriodMs?: number;
-  /** Aborts the signal of what is under way without any grace: the right to work is lost. Default: never. */
+  /** Aborts the signals of running reconciles without any grace, because the right to work is lost. Default: never. */
   readonly abort?: AbortSignal;
   /** Measures the grace period. Default: the real clock. */
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** Called after each run. What it throws is logged. */
+  /** Called after each run. An error that it throws is logged. */
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
@@ -114,7 +114,7 @@ const optionNames: OptionNames<ReconcileLoopOptions> = {
 };
 const defaultGracePeriodMs = 30_000;
 
-/** `stop`: begin nothing any more; `abort`: end what is under way. */
+/** `stop`: begin no more runs; `abort`: end those under way. */
 interface Signals {
   readonly stop: AbortSignal;
   readonly abort: AbortSignal;
@@ -158,13 +158,13 @@ export class ReconcileLoop {
     this.#requeues = new GuardedRequeue({
       queue: this.#queue,
       clock: this.#clock,
-      report: (key, error) => this.#logger.error('The rate limiter failed; the default one counts', { key, error }),
+      report: (key, error) => this.#logger.error('the rate limiter failed; the default one is used', { key, error }),
     });
   }
 
   /**
-   * Works until the signal aborts. Then no key is begun any more: the queue is shut down, the reconciles under way have the
-   * grace period to end before their signal aborts. Resolves when they have ended.
+   * Works until the signal aborts. It then begins no more keys: the queue is shut down, and running reconciles have the
+   * grace period before their signal aborts. Resolves when they have ended.
    */
   async run(stop: AbortSignal): Promise<void> {
     requireGivenSignal(stop);
@@ -202,19 +202,22 @@ export class ReconcileLoop {
       const request = this.#requestOf(key);
       if (request === undefined) continue;
       const outcome = await this.#runOnce(request, signals);
-      // Before done(): the key must not be handed to another worker between the two.
+      // Runs before done(), so that the key is not given to another worker in between.
       this.#requeue(key, outcome, signals);
       this.#queue.done(key);
       this.#tell(outcome);
     }
   }
 
-  /** Undefined for a key that names nothing: it is done with, as trying again would give the same. Source: the sample controller. */
+  /**
+   * Returns undefined for a key that is no name, which is dropped because a retry would give the same. Source: the
+   * sample controller.
+   */
   #requestOf(key: string): ReconcileRequest | undefined {
     try {
       return requestOf(key);
     } catch (error) {
-      this.#logger.error('A key can never name an object; it is dropped', { key, error });
+      this.#logger.error('a key is no name of an object; it is dropped', { key, error });
       this.#requeues.forget(key);
       this.#queue.done(key);
       return undefined;
@@ -224,7 +227,7 @@ export class ReconcileLoop {
   #tell(outcome: ReconcileOutcome): void {
     guardedCall(
       () => this.#onOutcome(outcome),
-      (error) => this.#logger.error('The listener to outcomes failed', fieldsOf(outcome.request.key, error)),
+      (error) => this.#logger.error('onOutcome failed', fieldsOf(outcome.request.key, error)),
     );
   }
 
@@ -235,7 +238,7 @@ export class ReconcileLoop {
       requireResult(result);
       return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
     } catch (error) {
-      // Nothing comes back to a queue that is shut down.
+      // A queue that is shut down takes nothing back.
       return { type: 'failed', request, error, willRetry: !isTerminalError(error) && !stop.aborted };
     }
   }
@@ -256,14 +259,14 @@ export class ReconcileLoop {
       return this.#requeues.addRateLimited(key, priority);
     }
     this.#requeues.forget(key);
-    // It heeded its signal: that is how a stop is meant to go.
+    // The run ended because of its signal, as it should.
     if ([stop, abort].some((signal) => signal.aborted && error === signal.reason)) return;
     const next = isTerminalError(error) ? 'waiting for the next change' : 'not trying again after the stop';
     this.#logger.error(`Error syncing; ${next}`, fields);
   }
 }
 
-/** Throws TypeError for what would be taken for the end of the work, or for work that is due at once. */
+/** Throws TypeError for results that would otherwise count as the end of the work, or as work that is due at once. */
 function requireResult(result: unknown): void {
   if (result === undefined) return;
   const { requeueAfterMs } = (typeof result === 'object' && result !== null ? result : {}) as Partial<ReconcileResult>;
@@ -271,12 +274,12 @@ function requireResult(result: unknown): void {
     throw new TypeError(`a reconcile gives nothing or requeueAfter(milliseconds), not ${inspect(result)}`);
 }
 
-/** The error as it is: loggers show its stack and cause. */
+/** Returns the error as it is, because loggers show its stack and cause. */
 function fieldsOf(key: string, error: unknown): LogFields {
   return { key, ...(isStatusError(error) ? { reason: error.reason } : {}), error };
 }
 
-/** Throws TypeError for a key that is no name: keys are the user's. */
+/** Throws TypeError for a key that is no name, because keys come from the user. */
 function requestOf(key: unknown): ReconcileRequest {
   if (typeof key !== 'string') throw new TypeError(`expected string in workqueue but got ${inspect(key)}`);
   return { key, ...splitMetaNamespaceKey(key) };

@@ -1,4 +1,5 @@
-// ReconcilerContext: what a reconcile function works with, beside its object. Made anew for each run by controller-runner.ts.
+// ReconcilerContext: what a reconcile function works with besides its object. controller-runner.ts makes one for each
+// run.
 
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {
@@ -22,7 +23,7 @@ import { targetOf } from './finalizer.ts';
 import { type CacheReader, controllerUidIndex, type InformerCache } from './informer-cache.ts';
 import { type PruneOptions, pruneChildren, type WantedObjects } from './prune-children.ts';
 
-/** All of it may be left out but the name: what server-side apply is given. */
+/** The object to apply; only the name is required. */
 export type ApplyConfiguration<T extends KubernetesObject> = DeepPartial<
   Omit<T, 'apiVersion' | 'kind' | 'metadata'>
 > & {
@@ -43,14 +44,14 @@ type DeepPartial<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
     : T;
 
-/** What a merge patch says of a value: parts of it, and null for a field that is to go. Lists are replaced whole. */
+/** The body of a merge patch: parts of the value, and null for fields to remove. Lists are replaced whole. */
 type MergePatch<T> = T extends readonly (infer E)[]
   ? readonly DeepPartial<E>[]
   : T extends object
     ? { readonly [K in keyof T]?: MergePatch<T[K]> | (Record<never, never> extends Pick<T, K> ? null : never) }
     : T;
 
-/** Any object where the compiler does not know the kind's fields; nothing for a kind that has no status. */
+/** Any object if the compiler does not know the kind's fields; never for a kind without status. */
 export type StatusOf<T> = string extends keyof T
   ? object
   : keyof T extends keyof KubernetesObject
@@ -60,15 +61,21 @@ export type StatusOf<T> = string extends keyof T
       : never;
 
 export interface ApplySettings {
-  /** 'controller' (default): the reconciled object becomes its controlling owner, so that it is collected with it. 'none': no owner. */
+  /**
+   * 'controller' (default): the reconciled object becomes the controlling owner, so the applied object is deleted with
+   * it. 'none': no owner.
+   */
   readonly owner?: 'controller' | 'none';
 }
 
-/** What a reconcile function has beside its object. Of one run: its signal and its client end with it. */
+/**
+ * What a reconcile function works with besides its object. It belongs to one run, and its signal and client end with
+ * that.
+ */
 export interface ReconcilerContext<T extends KubernetesObject> {
   /**
-   * For all else: it rejects writes when this process must not write any more, ends with the signal, and what it wrote is in
-   * the caches before the object's next reconcile.
+   * For all other calls. It refuses writes when this process may no longer write, ends with the signal, and its writes
+   * are in the caches before the object's next reconcile.
    */
   readonly client: ResourceClient;
   /** Aborts when the run should end: the grace period after a stop is over, leadership is lost, or the run takes too long. */
@@ -78,9 +85,9 @@ export interface ReconcilerContext<T extends KubernetesObject> {
   /** Each line names the controller and the object. */
   readonly log: Logger;
   /**
-   * Server-side apply as the controller's field manager, taking over fields of others, with the reconciled object as owner.
-   * Where the kind is watched, resolves when the cache shows it. Throws TypeError where that cannot own it: in another
-   * namespace, or beyond namespaces.
+   * Applies an object as the controller's field manager, taking fields over from others, with the reconciled object as
+   * owner. If the kind is watched, resolves when the cache shows it. Throws TypeError when the reconciled object cannot
+   * own it, because it is in another namespace or cluster-scoped.
    */
   apply<C extends KubernetesObject>(
     resource: Resource<C>,
@@ -88,19 +95,22 @@ export interface ReconcilerContext<T extends KubernetesObject> {
     settings?: ApplySettings,
   ): Promise<C>;
   /**
-   * Merges this into the status of the reconciled object; sends nothing where that changes nothing. A field that is left out
-   * stays, null removes one, and lists are replaced whole.
+   * Merges this into the status of the reconciled object; sends nothing if that changes nothing. Omitted fields stay,
+   * null removes a field, and lists are replaced whole.
    */
   status(status: StatusOf<T>): Promise<void>;
-  /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not cached. */
+  /**
+   * Returns cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not cached.
+   */
   children<C extends KubernetesObject>(resource: Resource<C>): readonly DeepReadonly<C>[];
   /**
    * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with
-   * `createOrUpdate`), so call it last. Resolves with those that it deleted; `{ dryRun: true }` only lists them. A child is
-   * deleted as the cache has it, so one that was changed since is a 409. Throws Error for a kind that is not cached.
+   * `createOrUpdate`), so call it last. Resolves to those that it deleted; `{ dryRun: true }` only lists them. A child
+   * is deleted in its cached version, so one that was changed since gives 409. Throws Error for a kind that is not
+   * cached.
    */
   prune<C extends KubernetesObject>(resource: Resource<C>, options?: PruneOptions): Promise<readonly DeepReadonly<C>[]>;
-  /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
+  /** Returns the cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
   cache<C extends KubernetesObject>(resource: Resource<C>): CacheReader<C>;
   /** Records an Event about the reconciled object; returns at once and never fails. */
   event(type: 'Normal' | 'Warning', reason: string, message: string): void;
@@ -116,9 +126,9 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   readonly attempt: number;
   readonly log: Logger;
-  /** What this run wrote through the client. */
+  /** The objects that this run wrote through the client. */
   readonly wanted: WantedObjects;
-  /** Resolves when the caches show what this run wrote, or that takes too long. */
+  /** Resolves when the caches show this run's writes, or that takes too long. */
   readonly shown: () => Promise<void>;
 }
 
@@ -167,7 +177,9 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
   };
 }
 
-/** The reference with which an object becomes the controlling owner of another. Source: metav1.NewControllerRef. */
+/**
+ * Returns the reference with which an object becomes the controlling owner of another. Source: metav1.NewControllerRef.
+ */
 export function controllerReference(resource: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
   const { name = '', uid = '' } = owner.metadata ?? {};
   return {
@@ -180,7 +192,7 @@ export function controllerReference(resource: Resource, owner: DeepReadonly<Kube
   };
 }
 
-/** Throws TypeError for what names no object, and for one of another kind, which would be applied as this one. */
+/** Throws TypeError for an object without a name, and for one of another kind, which would be applied as this one. */
 function requireConfiguration(resource: Resource, object: unknown): void {
   requireObject(object, 'what is applied, such as { metadata: { name } },');
   const { metadata, apiVersion = apiVersionOf(resource), kind = resource.kind } = object as Partial<KubernetesObject>;
@@ -233,7 +245,7 @@ function ownerReference(
   return controllerReference(kind, object);
 }
 
-/** Whether a merge patch would leave a value as it is. Source: RFC 7386. */
+/** True when a merge patch would not change the value. Source: RFC 7386. */
 function isMergedAlready(present: unknown, patch: unknown): boolean {
   if (!isPlainObject(patch)) return isDeepStrictEqual(present, patch);
   if (!isPlainObject(present)) return false;

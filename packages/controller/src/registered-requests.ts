@@ -2,7 +2,7 @@
 import { type MetricFamily, plainSamples, type RequestMetrics } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
 
-/** Throws where the registry has one of that name. */
+/** Throws when the registry has one of that name. */
 export function registerRequests(requests: RequestMetrics, registry: Registry): void {
   for (const [index, family] of requests.families.entries())
     registry.registerMetric(
@@ -10,9 +10,9 @@ export function registerRequests(requests: RequestMetrics, registry: Registry): 
     );
 }
 
-/** What a registry needs of a metric: prom-client's own count by themselves. */
+/** The part of a metric that a registry needs: prom-client's own metrics count by themselves. */
 class RegisteredFamily {
-  /** Registries in the format OpenMetrics write another one here. */
+  /** Registries in the format OpenMetrics set another name here. */
   name: string;
   readonly type: string;
   readonly #read: () => MetricFamily;
@@ -32,8 +32,8 @@ class RegisteredFamily {
     return { name, type, help: family.help, aggregator: 'sum', values };
   }
 
-  /** Requests that were made stay made. */
+  /** Requests that were made cannot be reset. */
   reset(): void {
-    // Nothing is kept here.
+    // There is no state here.
   }
 }

@@ -163,7 +163,10 @@ describe('run', () => {
     // 10 s without a renewal, and 2 s for what was aborted then.
     expect((end?.atMs ?? 0) - cutAtMs).toBeLessThanOrEqual(12_000);
     expect(infos).not.toContain('All workers finished');
-    expect(told).toContainEqual(['Leadership was lost; runs are left behind', { underWay: 'configmap default/a' }]);
+    expect(told).toContainEqual([
+      'leadership was lost; runs that did not end are abandoned',
+      { underWay: 'configmap default/a' },
+    ]);
   });
 
   it('ends the write of an event when leadership is lost, and at the end of the run', async () => {

@@ -1,4 +1,5 @@
-// run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
+// run() is a program of controllers. It finds the cluster, listens to SIGTERM and SIGINT, and leaves the rest to the
+// manager.
 import { inspect } from 'node:util';
 import { type ResourceClient, systemClock } from '@kapstan/api';
 import { type OptionNames, requireSignal } from '@kapstan/api/internal';
@@ -10,7 +11,10 @@ import { type ManagerOptions, managerOptionNames } from './manager-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
-  /** Not together with `kubeconfig`, `context` and `inCluster`. Default: one for the cluster of the kubeconfig or of the pod, closed in the end. */
+  /**
+   * May not be combined with `kubeconfig`, `context` and `inCluster`. Default: one for the cluster of the kubeconfig or
+   * of the pod, closed at the end.
+   */
   readonly client?: ResourceClient;
   /** Ends the run. Default: SIGTERM or SIGINT does; a second one ends the process at once. */
   readonly signal?: AbortSignal;
@@ -28,8 +32,8 @@ const optionNames: OptionNames<RunOptions> = {
 export type RunArguments = readonly [...Controller[], RunOptions] | readonly Controller[];
 
 /**
- * Runs controllers until the process is told to end, and resolves when their work has ended in peace. Rejects as
- * {@link Manager.run} does: a program should then exit, with a status other than 0, and be started anew.
+ * Runs controllers until the process is told to end, and resolves when their work has ended. Rejects as {@link
+ * Manager.run} does: a program should then exit with a status other than 0 and be restarted.
  */
 export async function run(...controllersAndOptions: RunArguments): Promise<void> {
   const all: readonly (Controller | RunOptions)[] = controllersAndOptions;
@@ -70,7 +74,7 @@ function isRunOptions(argument: Controller | RunOptions): argument is RunOptions
   return !isController(argument);
 }
 
-/** The lease is where the program is, if nothing else is said. */
+/** The lease is in the program's own namespace by default. */
 function withNamespace<O extends Pick<ManagerOptions, 'leaderElection'>>(options: O, namespace: string | undefined): O {
   const { leaderElection } = options;
   if (!leaderElection || namespace === undefined) return options;
@@ -81,7 +85,7 @@ function processSignals(): { readonly signal: AbortSignal; readonly ignore: () =
   const stop = new AbortController();
   const names = ['SIGTERM', 'SIGINT'] as const;
   const onSignal = (name: NodeJS.Signals): void => {
-    // The next one finds no listener, and does what it does by default.
+    // The next signal finds no listener and ends the process.
     ignore();
     stop.abort(new Error(`stopped by ${name}`));
   };

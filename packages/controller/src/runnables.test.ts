@@ -148,7 +148,7 @@ describe('a runnable of a manager', () => {
     await clock.advance(0);
     expect(await end).toEqual(new Error('mine'));
     expect(events).toEqual(['other begins', 'other ends']);
-    expect(told).toEqual([['A runnable failed; the manager ends', { runnable: 'failing', error: new Error('mine') }]]);
+    expect(told).toEqual([['a runnable failed; the manager ends', { runnable: 'failing', error: new Error('mine') }]]);
     expect(lease?.spec?.holderIdentity).toBe('');
     expect([clock.pendingTimers, source.openWatches]).toEqual([0, 0]);
   });
@@ -178,7 +178,7 @@ describe('a runnable of a manager', () => {
     await settle();
     stop.abort();
     expect(await end).toBeUndefined();
-    expect(told).toEqual([['A runnable failed after the stop', { runnable: 'failing', error: new Error('late') }]]);
+    expect(told).toEqual([['a runnable failed after the stop', { runnable: 'failing', error: new Error('late') }]]);
   });
 
   it.each([

@@ -1,5 +1,6 @@
-// Runnables: what a manager runs beside its controllers: servers, timers, consumers of queues. One group runs always, the other
-// only while this process leads. Used by manager.ts. Source: controller-runtime manager.Runnable and LeaderElectionRunnable.
+// Runnables run besides a manager's controllers: servers, timers, consumers of queues. One group runs always, the other
+// only while this process leads. Used by manager.ts. Source: controller-runtime manager.Runnable and
+// LeaderElectionRunnable.
 import { inspect } from 'node:util';
 import {
   type Clock,
@@ -13,18 +14,18 @@ import { type OptionNames, requireGivenFunction } from '@kapstan/api/internal';
 import type { CacheReader } from './informer-cache.ts';
 import { requireOptionNames } from './option-names.ts';
 
-/** Work of your own with the life of a manager. */
+/** Work of your own that runs as long as a manager. */
 export interface Runnable {
-  /** Stands in logs and errors. */
+  /** Its name in logs and errors. */
   readonly name: string;
   /**
-   * True (default): runs only while this process leads, and may write through `context.client` as long as that lasts. False: runs
-   * in every process, leader or not. Source: controller-runtime NeedLeaderElection.
+   * True (default) = runs only while this process leads, and may write through `context.client` during that time. False
+   * = runs in every process, leader or not. Source: controller-runtime NeedLeaderElection.
    */
   readonly needsLeaderElection?: boolean;
   /**
-   * Called once, when the caches are filled. Works until the signal aborts, and has the grace period to end then. It may end before.
-   * A rejection ends the manager, whose run rejects with the same error.
+   * Called once, when the caches are filled. It works until the signal aborts, and has the grace period to end then; it
+   * may end earlier. A rejection ends the manager, whose run rejects with the same error.
    */
   run(context: RunnableContext): Promise<void>;
 }
@@ -37,7 +38,7 @@ export interface RunnableContext {
   readonly client: ResourceClient;
   /** Each line names the runnable. */
   readonly log: Logger;
-  /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
+  /** Returns the cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
   cache<T extends KubernetesObject>(resource: Resource<T>): CacheReader<T>;
 }
 
@@ -45,16 +46,16 @@ export interface RunnablePorts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly cache: RunnableContext['cache'];
-  /** For those that need leadership. */
+  /** The client of runnables that need leadership. */
   readonly leaderClient: ResourceClient;
   readonly client: ResourceClient;
-  /** Called with what a runnable rejects with before its end. */
+  /** Called with the rejection of a runnable before its end. */
   readonly onFailure: (error: unknown) => void;
 }
 
 const optionNames: OptionNames<Runnable> = { name: true, needsLeaderElection: true, run: true };
 
-/** Throws TypeError for what is no runnable. */
+/** Throws TypeError unless given a runnable. */
 export function requireRunnable(runnable: Runnable): void {
   requireOptionNames(runnable, optionNames, 'a runnable');
   const { name, needsLeaderElection } = runnable;
@@ -65,7 +66,7 @@ export function requireRunnable(runnable: Runnable): void {
     throw new TypeError(`needsLeaderElection must be true or false, not ${inspect(needsLeaderElection)}`);
 }
 
-/** Those that start and end together. */
+/** Runnables that start and end together. */
 class RunnableGroup {
   readonly #ports: RunnablePorts;
   readonly #client: ResourceClient;
@@ -92,7 +93,7 @@ class RunnableGroup {
     for (const runnable of this.#waiting.splice(0)) this.#begin(runnable, signal);
   }
 
-  /** Resolves when none runs any more; after the signal has aborted none is begun. */
+  /** Resolves when none runs any more; after the signal has aborted none is started. */
   async ended(): Promise<void> {
     await Promise.all(this.#running.values());
   }
@@ -113,13 +114,13 @@ class RunnableGroup {
       error: (message, more) => logger.error(message, { ...fields, ...more }),
     };
     try {
-      // One that throws at once fails as one that rejects; the others begin all the same.
+      // A function that throws at once fails like one that rejects, and the others still start.
       await Promise.resolve();
       await runnable.run({ signal, client: this.#client, log, cache });
     } catch (error) {
-      // It heeded its signal: that is how a stop is meant to go.
+      // It ended because of its signal, as it should.
       if (signal.aborted && isEndedBy(signal, error)) return;
-      log.error(signal.aborted ? 'A runnable failed after the stop' : 'A runnable failed; the manager ends', { error });
+      log.error(signal.aborted ? 'a runnable failed after the stop' : 'a runnable failed; the manager ends', { error });
       if (!signal.aborted) onFailure(error);
     } finally {
       this.#running.delete(runnable);
@@ -146,7 +147,9 @@ export class Runnables {
     this.#leading = new RunnableGroup(ports, ports.leaderClient);
   }
 
-  /** At once where its group runs already. Throws TypeError for what is no runnable, Error after the stop. */
+  /**
+   * Starts it at once if its group runs already. Throws TypeError unless given a runnable, and Error after the stop.
+   */
   add(runnable: Runnable): void {
     requireRunnable(runnable);
     if (this.#isEnding)
@@ -154,12 +157,12 @@ export class Runnables {
     (runnable.needsLeaderElection === false ? this.#always : this.#leading).add(runnable);
   }
 
-  /** None is taken from now on. */
+  /** Accepts no more runnables. */
   close(): void {
     this.#isEnding = true;
   }
 
-  /** Those that run in every process. */
+  /** Starts the runnables of every process. */
   start(): void {
     this.#always.start(this.#over.signal);
   }
@@ -176,7 +179,7 @@ export class Runnables {
     return [...this.#leading.underWay, ...this.#always.underWay];
   }
 
-  /** Ends those that run in every process, within a time. Resolves with the names of those that did not end. */
+  /** Ends the runnables of every process within a time. Resolves to the names of those that did not end. */
   async stop(timeoutMs: number): Promise<readonly string[]> {
     this.#isEnding = true;
     this.#over.abort(new Error('the manager was stopped'));

@@ -29,7 +29,7 @@ describe('RunsUnderWay', () => {
     const { runs, clock, outer, warnings } = fake({ slowAfterMs: 1000 });
     const { end } = runs.begin('a', outer.signal);
     await clock.advance(7999);
-    const text = 'A reconcile has not ended: its worker does nothing else';
+    const text = 'a reconcile has not ended; it blocks its worker';
     expect(warnings).toEqual([1000, 2000, 4000].map((runningMs) => [runningMs, text, { key: 'a', runningMs }]));
     end();
     await clock.advance(100_000);
@@ -44,7 +44,7 @@ describe('RunsUnderWay', () => {
     await clock.advance(1);
     expect(signal.reason).toEqual(new Error('the reconcile took longer than 2000 ms'));
     expect(warnings).toEqual([
-      [2000, 'A reconcile takes longer than its timeoutMs: its signal is aborted', { key: 'a', timeoutMs: 2000 }],
+      [2000, 'a reconcile took longer than its timeoutMs; its signal is aborted', { key: 'a', timeoutMs: 2000 }],
     ]);
   });
 

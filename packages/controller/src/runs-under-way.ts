@@ -1,5 +1,5 @@
-// RunsUnderWay: what the workers of one controller do at this moment: the signal and the time limit of each run, words about
-// those that take long, and the keys of those that do not end. Used by controller-runner.ts.
+// RunsUnderWay tracks what the workers of one controller do: the signal and time limit of each run, warnings about long
+// ones, and the keys of those that do not end. Used by controller-runner.ts.
 
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
@@ -8,35 +8,37 @@ export interface RunsUnderWayOptions {
   readonly clock: Clock;
   /** Names the controller in each line. */
   readonly log: Logger;
-  /** The signal of a run aborts after this time, in milliseconds. 0 = never. */
+  /** Time after which the signal of a run aborts, in milliseconds. 0 = never. */
   readonly timeoutMs: number;
-  /** Told of each run that was aborted for it. */
+  /** Called for each run that was aborted for that. */
   readonly onTimeout?: () => void;
-  /** A run is named in a warning after this time and each time that it has doubled, in milliseconds. 0 = never. */
+  /**
+   * Time after which a run is named in a warning, and again each time that it has doubled, in milliseconds. 0 = never.
+   */
   readonly slowAfterMs: number;
 }
 
 export interface RunUnderWay {
   readonly signal: AbortSignal;
-  /** To be called when the run has ended. */
+  /** Call it when the run has ended. */
   end(): void;
 }
 
 export class RunsUnderWay {
   readonly #options: RunsUnderWayOptions;
-  // Invariant: a key is here once, as the queue gives it to one worker at a time.
+  // Invariant: a key is here once, because the queue gives it to one worker at a time.
   readonly #keys = new Set<string>();
 
   constructor(options: RunsUnderWayOptions) {
     this.#options = options;
   }
 
-  /** Of the objects that are being reconciled, the longest one first. */
+  /** Keys of the objects that are being reconciled, the longest one first. */
   get keys(): readonly string[] {
     return [...this.#keys];
   }
 
-  /** A run begins, with the signal of its loop. */
+  /** Records the begin of a run, with the signal of its loop. */
   begin(key: string, outer: AbortSignal): RunUnderWay {
     this.#keys.add(key);
     const { signal, end } = this.#limited(key, outer);
@@ -59,7 +61,7 @@ export class RunsUnderWay {
     if (outer.aborted) onAbort();
     addAbortListener(outer, onAbort);
     const cancel = clock.setTimer(() => {
-      log.warn('A reconcile takes longer than its timeoutMs: its signal is aborted', { key, timeoutMs });
+      log.warn('a reconcile took longer than its timeoutMs; its signal is aborted', { key, timeoutMs });
       this.#options.onTimeout?.();
       own.abort(new Error(`the reconcile took longer than ${timeoutMs} ms`));
     }, timeoutMs);
@@ -78,7 +80,7 @@ export class RunsUnderWay {
     const arm = (pauseMs: number): void => {
       cancel = clock.setBackgroundTimer(() => {
         const runningMs = clock.monotonicNow() - startedAtMs;
-        log.warn('A reconcile has not ended: its worker does nothing else', { key, runningMs });
+        log.warn('a reconcile has not ended; it blocks its worker', { key, runningMs });
         arm(runningMs);
       }, pauseMs);
     };

@@ -1,5 +1,5 @@
-// SourceHandler hears the changes of one source of a controller, in one shape. Called by the source's informer; controller-sources.ts is
-// above it.
+// SourceHandler receives the changes of one source of a controller from the source's informer, and passes them on in
+// one form to controller-sources.ts.
 import { type DeepReadonly, type KubernetesObject, type ObjectKey, objectKey, type Resource } from '@kapstan/api';
 import {
   type DeletedFinalStateUnknown,
@@ -11,7 +11,7 @@ import { nameOf } from './change-to-keys.ts';
 import type { ReconcileKeys } from './controller-builder.ts';
 import type { Predicate } from './predicate.ts';
 
-/** Whose changes are heard, which of them, and what they make necessary. */
+/** The kind whose changes count, which of them, and which objects they ask to reconcile. */
 export interface Source {
   readonly kind: Resource;
   readonly when: Predicate<KubernetesObject>;

@@ -1,13 +1,13 @@
-// StackOnceLogger: what fails again and again is told each time, its stack only once in a while: a thousand objects that fail at
-// one line would else fill the log with that line's stack. Around the logger, for this package's own lines; those of a reconcile
+// StackOnceLogger logs every failure, but the same stack only once in a while: a thousand objects that fail at one line
+// would fill the log with that line's stack. It wraps the logger for this package's own lines; those of a reconcile
 // (`ctx.log`) are the user's.
 import type { Clock, LogFields, Logger } from '@kapstan/api';
 import { LruMap } from './events/lru-map.ts';
 import { commonFrames, userFrames } from './user-frames.ts';
 
-/** How long a stack counts as told, in milliseconds: logs are rotated, and read from their end. */
+/** How long a stack counts as shown, in milliseconds: logs are rotated, and read from their end. */
 const toldForMs = 600_000;
-/** Stacks that are remembered; told anew when they were forgotten. */
+/** Most stacks remembered; a forgotten one is shown again. */
 const maxStacks = 256;
 
 interface ToldStack {
@@ -16,9 +16,10 @@ interface ToldStack {
 }
 
 /**
- * Every line is passed on. The stack of its field `error`, and those of its causes, are cut down to the program's own frames where
- * there are any. Where a line of the same text showed that stack in the last 10 minutes (whatever the error's message), the error
- * is one of the same class, message and causes without stacks and further members shown, and the field `repeated` counts such lines.
+ * Passes every line on. The stack of its field `error`, and those of its causes, are cut to the program's own frames if
+ * there are any. If a line of the same text showed that stack in the last 10 minutes (whatever the error's message),
+ * the error is replaced by one of the same class, message and causes without stacks and further members, and the field
+ * `repeated` counts such lines.
  */
 export function stackOnceLogger(logger: Logger, clock: Clock): Logger {
   const told = new LruMap<string, ToldStack>(maxStacks);
@@ -41,14 +42,14 @@ export function stackOnceLogger(logger: Logger, clock: Clock): Logger {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** An error and what caused it, each once: causes may go round in a circle. */
+/** Returns an error and its causes, each once, because causes may form a circle. */
 function chainOf(error: Error): readonly Error[] {
   const chain = new Set<Error>();
   for (let at: unknown = error; at instanceof Error && !chain.has(at); at = at.cause) chain.add(at);
   return [...chain];
 }
 
-/** Where an error and its causes come from: frames without messages, those of the program where there are any. */
+/** Returns where an error and its causes come from: frames without messages, those of the program if there are any. */
 function placeOf(error: Error): string {
   const stacks = stacksOf(chainOf(error));
   return stacks.map(userFrames).join('') || stacks.map(commonFrames).join('');
@@ -57,14 +58,14 @@ function placeOf(error: Error): string {
 const stacksOf = (chain: readonly Error[]): readonly string[] =>
   chain.map(({ stack }) => (typeof stack === 'string' ? stack : ''));
 
-/** Without the frames of ours and of Node; as it is where all of its frames are such. */
+/** Returns the error without our frames and Node's; unchanged if it has no others. */
 function trimmed(error: Error): Error {
   const chain = chainOf(error);
   if (!stacksOf(chain).some((stack) => userFrames(stack) !== '')) return error;
   return chain.reduceRight((cause: Error | undefined, at) => trimmedOne(at, cause), undefined) as Error;
 }
 
-/** Still of its class, with its members. */
+/** Keeps the error's class and members. */
 function trimmedOne(error: Error, cause: Error | undefined): Error {
   const stack = typeof error.stack === 'string' ? error.stack : '';
   const end = stack.indexOf('\n    at ');
@@ -75,14 +76,14 @@ function trimmedOne(error: Error, cause: Error | undefined): Error {
   });
 }
 
-/** Another error of the same class, whose members are still to come. */
+/** Makes another error of the same class, whose members are added later. */
 const likeOf = (error: Error): Error => Object.setPrototypeOf(new Error(error.message), Object.getPrototypeOf(error));
 
 function shortened(error: Error): Error {
   return chainOf(error).reduceRight((cause: Error | undefined, at) => shortenedOne(at, cause), undefined) as Error;
 }
 
-/** Still of its class and with its members, for loggers that look at them; what is printed is its text. */
+/** Keeps the class and members, for loggers that read them; only its text is printed. */
 function shortenedOne(error: Error, cause: Error | undefined): Error {
   const members: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(error);
   for (const member of Object.values(members)) member.enumerable = false;

@@ -1,10 +1,10 @@
-// warningLogger: what a manager says when it was given no logger: errors and warnings, as warnings of the process. Beside
+// warningLogger is the default logger of a manager: it turns errors and warnings into warnings of the process. Beside
 // manager.ts and run.ts.
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { type LogFields, type Logger, silentLogger } from '@kapstan/api';
 
-/** Without stacks: what is only a warning comes again and again. */
+/** Omits stacks, because mere warnings are repeated. */
 function warn(message: string, fields: LogFields = {}): void {
   const short = Object.entries(fields).map(([name, value]) => [name, value instanceof Error ? value.message : value]);
   emit(message, short.length === 0 ? undefined : Object.fromEntries(short));
@@ -15,5 +15,5 @@ function emit(message: string, fields?: LogFields): void {
   process.emitWarning(text, 'KapstanWarning');
 }
 
-/** On stderr, unless the process listens to its warnings; with fields. */
+/** Writes to stderr, with fields, unless the process listens to its warnings. */
 export const warningLogger: Logger = { ...silentLogger, warn, error: emit };

@@ -1,5 +1,5 @@
-// What must be right of a call on a ResourceClient before anything is sent or looked up. Every client asks here, so that a wrong
-// call is the same TypeError over HTTP, in process and in a test cluster. Beside resource-client.ts, the port.
+// Checks a call on a ResourceClient before anything is sent or read. Every client uses it, so a wrong call is the same
+// TypeError over HTTP, in process and in a test cluster. Beside resource-client.ts, the port.
 
 import { type OptionNames, requireKnownOptions } from '../guards/known-options.ts';
 import { requireFunction, requireNotNegative, requireResource, requireSignal } from '../guards/required.ts';
@@ -56,7 +56,10 @@ const applyOptions: Checks<ApplyOptions & SubresourceOptions> = {
   owner: requireObject,
 };
 
-/** What each verb takes, and an example of it for errors. The compiler holds the names to the types of the port. */
+/**
+ * The options of each verb, and an example of them for errors. The compiler checks the names against the types of the
+ * port.
+ */
 const optionsOf: {
   readonly get: Checks<GetOptions & SubresourceOptions>;
   readonly list: Checks<ListOptions>;
@@ -109,8 +112,8 @@ type CheckedVerb = Exclude<keyof ResourceClient, 'list'>;
 type CallCheck<V extends CheckedVerb> = (...call: Parameters<ResourceClient[V]>) => void;
 
 /**
- * A function for each verb, with the arguments of the verb, which throws TypeError for what is wrong with them: no resource, no name, an option
- * that nobody knows, a body that is none. `list` makes its calls through `listPage`.
+ * One function per verb, with the verb's arguments. It throws TypeError for a missing resource or name, an unknown
+ * option or a malformed body. `list` makes its calls through `listPage`.
  */
 export const callChecks: Readonly<
   Omit<{ [V in CheckedVerb]: CallCheck<V> }, 'patch'> & {
@@ -176,7 +179,7 @@ export const callChecks: Readonly<
   },
 };
 
-/** Throws TypeError for the first option that is unknown to the verb, or wrong. */
+/** Throws TypeError for the first option that the verb does not know or whose value is wrong. */
 function requireCallOptions(verb: keyof typeof optionsOf, options: unknown): void {
   requireObject(options, examples[verb]);
   const checks: Readonly<Record<string, Check>> = optionsOf[verb];
@@ -201,7 +204,7 @@ function requireCollection(resource: Resource, verb: keyof typeof optionsOf, opt
   requireCallOptions(verb, options);
 }
 
-/** Its metadata. The body of scale and its like is another kind, which its sender knows. */
+/** Returns the object's metadata. The body of scale and the like has another kind, which the sender knows. */
 function requireWritten(
   resource: Resource,
   object: KubernetesObject,
@@ -222,7 +225,7 @@ const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies 
 
 const patchNames: OptionNames<Patch> = { type: true, body: true };
 
-/** Throws TypeError for what is no patch, and for options in it: a dry run that is left out writes. */
+/** Throws TypeError for a malformed patch, and for options inside it: a dry run that was ignored would write. */
 function requirePatch(patch: unknown): void {
   requireObject(patch, 'a patch');
   const { type, body } = patch as Partial<Patch>;
@@ -233,7 +236,7 @@ function requirePatch(patch: unknown): void {
   if (body === undefined) throw new TypeError('a patch needs a body, beside its type');
   if (type === 'json' && !Array.isArray(body))
     throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
-  // Inherited ones too, as they would count among the options.
+  // Inherited members count too, as they do among options.
   for (const name in patch as object)
     if (!Object.hasOwn(patchNames, name))
       throw new TypeError(
@@ -241,7 +244,7 @@ function requirePatch(patch: unknown): void {
       );
 }
 
-/** What an error is about: `deployments.apps "web"`. */
+/** Names the subject of an error, for example `deployments.apps "web"`. */
 function subjectOf({ plural, group }: Resource, name: string | undefined): string {
   const resource = group === '' ? plural : `${plural}.${group}`;
   return name === undefined ? resource : `${resource} ${JSON.stringify(name)}`;
@@ -263,7 +266,7 @@ function requireBoolean(value: unknown, name: string): void {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${shown(value)}`);
 }
 
-/** Of a grace period, which may be below 0: the server takes it for 1. */
+/** Checks a grace period. It may be below 0, which the server reads as 1. */
 function requireFinite(value: unknown, name: string): void {
   if (!Number.isFinite(value)) throw new TypeError(`${name} must be a number, not ${shown(value)}`);
 }

@@ -1,4 +1,4 @@
-// Options of the calls that a client makes, in the words of the API. Times carry their unit in the name.
+// Options of a client's calls, with the API's names. Names of times include the unit.
 import type { OwnerReference } from '../objects/kubernetes-object.ts';
 
 export interface CallOptions {
@@ -7,31 +7,31 @@ export interface CallOptions {
   /** Time after which the call fails, in milliseconds. 0 = no limit. Default: the client's. */
   readonly timeoutMs?: number;
   /**
-   * Called right before each attempt, also before those that the client repeats by itself after a while; what it throws, the call
-   * rejects with. A client that sends at once and once may leave it out.
+   * Called right before each attempt, also before later attempts that the client makes itself. The call rejects with
+   * whatever it throws. A client that makes one attempt at once need not call it.
    */
   readonly beforeAttempt?: () => void;
 }
 
 export interface GetOptions extends CallOptions {
-  /** `""` (default) = most recent, `"0"` = any, else not older than. */
+  /** `""` (default) = most recent, `"0"` = any, otherwise not older than this version. */
   readonly resourceVersion?: string;
 }
 
-/** What a list and a watch select. */
+/** Which objects a list or watch selects. */
 export interface SelectionOptions {
-  /** Namespace to look at. Absent or "" = all. */
+  /** Namespace to search. Absent or "" = all. */
   readonly namespace?: string;
-  /** Kubernetes label selector syntax: "app=web,tier!=db". */
+  /** In Kubernetes' label selector syntax: "app=web,tier!=db". */
   readonly labelSelector?: string;
-  /** Kubernetes field selector syntax: "metadata.name=a". */
+  /** In Kubernetes' field selector syntax: "metadata.name=a". */
   readonly fieldSelector?: string;
 }
 
 export interface ListOptions extends SelectionOptions, CallOptions {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
-  /** Most items in one answer; in `list()`, which gives all objects, the size of a page. 0 or absent = no limit. */
+  /** Most items in one answer. For `list()`, which returns all objects, the size of a page. 0 or absent = no limit. */
   readonly limit?: number;
   /** Token of the previous page. */
   readonly continue?: string;
@@ -41,11 +41,14 @@ export interface WatchOptions extends SelectionOptions {
   /** Cancels the watch. Unsubscribing does the same. */
   readonly signal?: AbortSignal;
   /**
-   * Time in which the source must have accepted the watch, in milliseconds; the watch itself has no limit but `timeoutSeconds`.
-   * 0 = none. Default: the client's. A source that accepts at once, or fails, may leave it out.
+   * Time in which the source must accept the watch, in milliseconds; the watch itself is limited only by
+   * `timeoutSeconds`. 0 = no limit. Default: the client's. A source that accepts or fails at once may ignore it.
    */
   readonly timeoutMs?: number;
-  /** Events after this version; absent or "" = the present state first, then changes; "0" = the same from any cached state. */
+  /**
+   * Delivers events after this version. Absent or "" = the present state first, then changes; "0" = the same from any
+   * cached state.
+   */
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'NotOlderThan';
   /** Streams the present state first and ends it with a bookmark (WatchList). Needs `resourceVersionMatch: 'NotOlderThan'`. */
@@ -53,14 +56,17 @@ export interface WatchOptions extends SelectionOptions {
   readonly allowWatchBookmarks?: boolean;
   /** The server ends the watch after this time, in seconds. Absent = the server's choice. */
   readonly timeoutSeconds?: number;
-  /** Called once when the source has accepted the watch, before the first event. An implementation that cannot know may leave it out. */
+  /**
+   * Called once when the source has accepted the watch, before the first event. An implementation that cannot know may
+   * ignore it.
+   */
   readonly onOpen?: () => void;
 }
 
 export interface WriteOptions extends CallOptions {
-  /** Runs everything but the write. */
+  /** True = do everything except the write. */
   readonly dryRun?: boolean;
-  /** Name under which fields are owned. Default: the client's user agent up to the first slash. */
+  /** Name of the owner of the written fields. Default: the client's user agent up to the first slash. */
   readonly fieldManager?: string;
   /** What the server does with unknown and duplicate fields. Default: the server's, 'Warn'. */
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
@@ -68,7 +74,7 @@ export interface WriteOptions extends CallOptions {
 
 export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
-  /** Take over fields that others own. Default false: conflicts are a 409. */
+  /** True = take over fields of other managers. Default false: conflicts are answered with 409. */
   readonly force?: boolean;
   /** Owner reference to add to the applied object. */
   readonly owner?: OwnerReference;

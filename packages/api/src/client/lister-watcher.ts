@@ -1,4 +1,4 @@
-// The port between informers and whatever lists and watches: the HTTP client, or the registry in the same process.
+// The port between informers and a source that lists and watches: the HTTP client, or the registry in the same process.
 import type { Observable } from 'rxjs';
 import type { DeepReadonly, KubernetesObject } from '../objects/kubernetes-object.ts';
 import type { ResourceVersion } from '../objects/resource-version.ts';
@@ -16,24 +16,26 @@ export interface ListResult<T extends KubernetesObject> {
 }
 
 /**
- * Lists and watches one resource (and one namespace or all of them), for caches: objects are read-only, may be frozen in whole or
+ * Lists and watches one resource, in one namespace or all, for caches. Objects are read-only, may be frozen in whole or
  * in part, and may share parts. Implemented by `client` and by the apiserver's registry.
  */
 export interface ListerWatcher<T extends KubernetesObject> {
-  /** What it lists, for texts and to tell strange objects apart. Absent: its user must say, or goes without. */
+  /** The listed resource, for texts and to detect foreign objects. Absent = its user must name it or do without. */
   readonly resource?: Resource;
-  /** False: it cannot stream its present state (`sendInitialEvents`), so it is listed without being asked to. Default true. */
+  /** False = it cannot stream its present state (`sendInitialEvents`), so it is listed instead. Default true. */
   readonly supportsWatchList?: boolean;
-  /** One page. Rejects with `StatusError`. */
+  /** Returns one page. Rejects with `StatusError`. */
   list(options: ListOptions): Promise<ListResult<T>>;
   /**
-   * Cold: one watch per subscription. No replay. Errors with `StatusError` (`isExpired` after compaction) or a transport
-   * error. Completes when the server ends the watch. Slow consumers: delivery is synchronous, nothing is buffered here.
+   * Returns a cold observable: one watch per subscription, no replay. Errors with `StatusError` (`isExpired` after
+   * compaction) or a transport error. Completes when the server ends the watch. Delivery is synchronous and nothing is
+   * buffered.
    */
   watch(options: WatchOptions): Observable<WatchEvent<T>>;
   /**
-   * Calls the listener once, with the next answer that the source gives to anybody; the result ends the waiting. For who got
-   * no answer, so that one success ends the pauses of all. Absent: a pause lasts its time.
+   * Calls the listener once, at the next answer that the source gives to anyone; the returned function ends the wait.
+   * For callers that got no answer, so that one success ends the pauses of all. Absent = a pause always lasts its full
+   * time.
    */
   whenReachable?(listener: () => void): () => void;
 }

@@ -1,5 +1,5 @@
-// A list in pages: as a promise it is an array, iterated it yields objects while the next page is still on the server.
-// Behind `list` of every ResourceClient.
+// A list in pages. Awaited, it is an array; iterated, it yields objects while later pages are still on the server.
+// Returned by `list` of every ResourceClient.
 
 import { isExpired } from '../errors/status-error.ts';
 import type { DeepReadonly, KubernetesObject } from '../objects/kubernetes-object.ts';
@@ -10,15 +10,14 @@ import type { ListResult } from './lister-watcher.ts';
 type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<ListResult<T>>;
 
 /**
- * What `list` of a `ResourceClient` returns. Nothing is asked of the server before it is awaited or iterated, and each of these
- * asks anew.
+ * The result of `list` of a `ResourceClient`. It asks the server only when awaited or iterated, and again each time.
  */
 export class ObjectList<T extends KubernetesObject> implements Promise<DeepReadonly<T>[]> {
   readonly #read: PageReader<T>;
   readonly #options: ListOptions;
   readonly #pageSize: number;
 
-  /** `read` reads one page, with the `continue` that it is given; it is asked for `pageSize` items (0 = all) where the options have no `limit`. */
+  /** `read` reads one page with the given `continue`, and `pageSize` items (0 = all) if the options have no `limit`. */
   constructor(read: PageReader<T>, options: ListOptions, pageSize = 0) {
     this.#read = read;
     this.#options = options;
@@ -29,7 +28,10 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
     return 'ObjectList';
   }
 
-  /** All objects. When a later page has expired (410), the whole list is asked for at once, as client-go's pager does. */
+  /**
+   * Resolves to all objects. When a later page has expired (410), the whole list is requested at once, as client-go's
+   * pager does.
+   */
   // biome-ignore lint/suspicious/noThenProperty: a list is awaited as a whole or iterated, as the design has it
   then<A = DeepReadonly<T>[], B = never>(
     onFulfilled?: ((items: DeepReadonly<T>[]) => A | PromiseLike<A>) | null,
@@ -46,7 +48,7 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
     return this.then().finally(onFinally);
   }
 
-  /** The pages, each read when it is asked for. Rejects with an expired error when the version of the list is gone. */
+  /** Yields the pages, each read on demand. Rejects with an expired error when the version of the list is gone. */
   async *pages(): AsyncGenerator<ListResult<T>, void, undefined> {
     const options = withPageSize(this.#options, this.#pageSize);
     let page = await this.#read(options);
@@ -78,7 +80,10 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
   }
 }
 
-/** Inherited options count, as elsewhere. Throws TypeError for what is no object: spread, it would select everything. */
+/**
+ * Inherited options count, as elsewhere. Throws TypeError for options that are no object: spreading them would select
+ * everything.
+ */
 function withPageSize(given: ListOptions, pageSize: number): ListOptions {
   requireObject(given, 'options, such as { namespace },');
   const options: Record<string, unknown> = pageSize === 0 ? {} : { limit: pageSize };
@@ -89,7 +94,8 @@ function withPageSize(given: ListOptions, pageSize: number): ListOptions {
   return options;
 }
 
-// A continue token carries the version; the server refuses both together. Source: client-go tools/pager (eachListChunk).
+// A continue token contains the version, so the server refuses both together. Source: client-go tools/pager
+// (eachListChunk).
 function continued(options: ListOptions, token: string): ListOptions {
   const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
   return { ...rest, continue: token };

@@ -1,5 +1,5 @@
-// client-go's metrics of requests, kept from what a client tells of each attempt. The one source of these names: clients show them
-// as Prometheus text, managers beside their own.
+// client-go's metrics of requests, computed from a client's reports of its attempts. This is the only place with their
+// names: clients show them as Prometheus text, managers beside their own.
 import { Histogram } from '../metrics/histogram.ts';
 import { LabelSeries } from '../metrics/label-series.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../metrics/metric-family.ts';
 import { NumberSeries } from '../metrics/number-series.ts';
 
-/** What is told of one attempt; see `RequestDiagnostics` of @kapstan/client. */
+/** The report of one attempt; see `RequestDiagnostics` of @kapstan/client. */
 export interface RequestMeasure {
   readonly method: string;
   /** Host and port of the server. */
@@ -23,16 +23,16 @@ export interface RequestMeasure {
   readonly attempt: number;
   /** From the request to the answer's headers, in milliseconds. */
   readonly durationMs: number;
-  /** What the client's own rate limit held the attempt up before that, in milliseconds. */
+  /** How long the client's own rate limit delayed the attempt before that, in milliseconds. */
   readonly rateLimitedMs: number;
 }
 
-// Source: component-base metrics/prometheus/restclient, in seconds.
+// In seconds. Source: component-base metrics/prometheus/restclient.
 const bounds: readonly number[] = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /**
- * Counters and histograms by host, method and code, never by path: their number is bounded by the clients that share
- * them. `new Client(config, { onRequest: metrics.observe })`.
+ * Counters and histograms by host, method and code, but never by path, so the clients that share them limit their
+ * number. Use: `new Client(config, { onRequest: metrics.observe })`.
  */
 export class RequestMetrics {
   readonly #requests = new NumberSeries();
@@ -40,7 +40,7 @@ export class RequestMetrics {
   readonly #durations: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(bounds));
   readonly #waits: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(bounds));
 
-  /** Takes one attempt. May be passed on as a function. */
+  /** Counts one attempt. May be passed on without its object. */
   readonly observe: (request: RequestMeasure) => void = (request) => {
     const { host, method, status, attempt, durationMs, rateLimitedMs } = request;
     const code = status === undefined ? '<error>' : String(status);
@@ -52,7 +52,7 @@ export class RequestMetrics {
     this.#waits.of(key, labels).observe(rateLimitedMs / 1000);
   };
 
-  /** For other ways of showing them. */
+  /** The metrics for other formats than text. */
   get families(): readonly MetricFamily[] {
     const seconds = (series: LabelSeries<Histogram>): MetricSample[] => series.samples((each) => each.counts());
     return [
@@ -75,7 +75,7 @@ export class RequestMetrics {
     ];
   }
 
-  /** The text format of Prometheus, version 0.0.4. */
+  /** Returns the metrics in the text format of Prometheus, version 0.0.4. */
   text(): string {
     return formatMetrics(this.families);
   }

@@ -1,4 +1,4 @@
-// The port through which controllers and control loops write and read single objects: over HTTP or in process.
+// The port through which controllers and control loops read and write single objects, over HTTP or in process.
 
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import type { ObjectName } from '../objects/object-key.ts';
@@ -14,7 +14,7 @@ import type {
 import type { ListerWatcher, ListResult } from './lister-watcher.ts';
 import type { ObjectList } from './object-list.ts';
 
-/** Name of an object to act on. `namespace` is left out for cluster-scoped resources. */
+/** Names an object. `namespace` is omitted for cluster-scoped resources. */
 export interface ObjectTarget {
   readonly name: string;
   readonly namespace?: string;
@@ -26,25 +26,25 @@ export type Patch =
   | { readonly type: 'strategic'; readonly body: unknown }
   | { readonly type: 'json'; readonly body: readonly unknown[] };
 
-/** What a patch has beside its target: the patch, and options as every other verb has them. */
+/** The arguments of a patch besides its target: the patch, and options as for every other verb. */
 export type PatchArguments = readonly [patch: Patch, options?: WriteOptions & SubresourceOptions];
 
 export interface SubresourceOptions {
-  /** "status", "scale", … Absent = the object itself. */
+  /** For example "status" or "scale". Absent = the object itself. */
   readonly subresource?: string;
 }
 
-/** What of a resource is listed and watched. */
+/** Which objects of a resource are listed and watched. */
 export interface ListerWatcherScope {
   /** Absent or "" = all namespaces. */
   readonly namespace?: string;
-  /** The caller looks at nothing but the objects' metadata: an implementation may leave out the rest. Default false. */
+  /** True = the caller reads only the objects' metadata, so an implementation may leave out the rest. Default false. */
   readonly metadataOnly?: boolean;
 }
 
 /**
  * Verbs on single objects. Every method rejects with `StatusError` for an answer of the server and with a transport
- * error (`code: 'ECONNREFUSED'`, …) where there was none.
+ * error (`code: 'ECONNREFUSED'`, …) when there was none.
  */
 export interface ResourceClient {
   get<T extends KubernetesObject>(
@@ -53,12 +53,12 @@ export interface ResourceClient {
     options?: GetOptions & SubresourceOptions,
   ): Promise<T>;
   /**
-   * All objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them page by
-   * page, `.pages()` yields pages with their versions. `limit` is the size of a page, never that of the list; absent, as many
-   * as the client thinks fit. For some of them take {@link ResourceClient.listPage}, or leave the loop.
+   * Lists all objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them
+   * page by page, `.pages()` yields pages with their versions. `limit` is the size of a page and not of the list;
+   * absent = the client chooses. For some objects only, use {@link ResourceClient.listPage} or leave the loop.
    */
   list<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): ObjectList<T>;
-  /** One page, as the server gives it. */
+  /** Returns one page, as the server sends it. */
   listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>>;
   create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   update<T extends KubernetesObject>(
@@ -72,7 +72,10 @@ export interface ResourceClient {
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T>;
-  /** The deleted object, or its last state while finalizers or a grace period keep it; undefined when the server answered with a bare Status. */
+  /**
+   * Returns the deleted object, or its last state while finalizers or a grace period keep it; undefined when the server
+   * answered with a bare Status.
+   */
   delete<T extends KubernetesObject>(
     resource: Resource<T>,
     target: ObjectTarget,
@@ -82,9 +85,9 @@ export interface ResourceClient {
     resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void>;
-  /** The list and watch of one resource, as an informer needs them. */
+  /** Returns the list and watch of one resource for an informer. */
   listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
-  /** POST to a subresource: eviction, binding, token. */
+  /** Sends a POST to a subresource: eviction, binding, token. */
   createSubresource<T extends KubernetesObject>(
     resource: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
@@ -92,7 +95,7 @@ export interface ResourceClient {
   ): Promise<KubernetesObject>;
 }
 
-/** Told of each successful write, so that caches can be kept not older than one's own writes. */
+/** Receives each successful write, so that a reader can wait until its cache has its own writes. */
 export interface WriteObserver {
   observeWrite(resource: Resource, target: ObjectName, resourceVersion: string): void;
 }

@@ -1,4 +1,5 @@
-// Errors of single fields, with the texts of apimachinery's util/validation/field. Used by validation, read by clients as causes.
+// Errors of single fields, with the texts of apimachinery's util/validation/field. Validation makes them, clients read
+// them as causes.
 import { goQuote } from '../formats/go-quote.ts';
 import type { StatusCause } from './status.ts';
 
@@ -17,26 +18,29 @@ type FieldErrorType =
 
 export interface FieldError {
   readonly type: FieldErrorType;
-  /** "spec.containers[0].name"; "<nil>" or "" for the object itself. */
+  /** For example "spec.containers[0].name"; "<nil>" or "" for the object itself. */
   readonly field: string;
-  /** What stood there; shown in the message of most types. */
+  /** The faulty value, which most types of error show in their message. */
   readonly badValue?: unknown;
   readonly detail: string;
-  /** Number of errors that were found and not kept. Set only in the entry that stands for them: {@link omittedErrors}. */
+  /** Number of errors that were not kept. Set only in the entry that stands for them, see {@link omittedErrors}. */
   readonly omitted?: number;
 }
 
 /**
- * Errors that one answer tells; those beyond are counted. kube-apiserver tells all of them, in answers that can be many times as long
- * as the request, and nobody reads so many. The longest answer of its own tests has seven.
+ * Most errors that one answer shows; further ones are counted. kube-apiserver shows all, in answers that can be many
+ * times as long as the request. The longest answer in its own tests has seven.
  */
 export const maxToldErrors = 100;
 /** Most characters of all errors of one answer. Errors beyond them are only counted. */
 const maxToldLength = 128 * 1024;
-/** Characters of a path, of a value or of a detail. All three hold what a client sent, so each could be as long as a request. */
+/**
+ * Most characters of a path, a value or a detail. All three contain what a client sent, so each could be as long as a
+ * request.
+ */
 const maxShownLength = 8 * 1024;
 
-/** The entry of a list that stands for errors which were not kept. Last in the list. */
+/** Makes the last entry of a list, which stands for errors that were not kept. */
 export const omittedErrors = (count: number): FieldError => ({
   type: 'InternalError',
   field: '',
@@ -64,7 +68,7 @@ const withoutValue: ReadonlySet<FieldErrorType> = new Set([
   'InternalError',
 ]);
 
-/** The message without the field: `Invalid value: "x": must be …`. Source: field.Error.ErrorBody. */
+/** Returns the message without the field: `Invalid value: "x": must be …`. Source: field.Error.ErrorBody. */
 export function fieldErrorBody(error: FieldError): string {
   const title = titles[error.type];
   const head =
@@ -74,24 +78,24 @@ export function fieldErrorBody(error: FieldError): string {
   return error.detail === '' ? head : `${head}: ${shownText(error.detail)}`;
 }
 
-/** The whole message: `spec.replicas: Invalid value: -1: must be …`. */
+/** Returns the whole message: `spec.replicas: Invalid value: -1: must be …`. */
 export function formatFieldError(error: FieldError): string {
   return `${shownText(error.field)}: ${fieldErrorBody(error)}`;
 }
 
-/** One error as it is, several in brackets, equal texts once. Source: utilerrors.Aggregate.Error. */
+/** Returns one error as it is, several in brackets with equal texts once. Source: utilerrors.Aggregate.Error. */
 export function formatFieldErrors(errors: readonly FieldError[]): string {
   return tellFieldErrors(errors).message;
 }
 
-/** What an answer says of errors. */
+/** The form of errors in an answer. */
 export interface ToldErrors {
-  /** Source: utilerrors.Aggregate.Error. */
+  /** The errors in one text. Source: utilerrors.Aggregate.Error. */
   readonly message: string;
   readonly causes: readonly StatusCause[];
 }
 
-/** Renders the first {@link maxToldErrors} errors, as far as the text stays short, and counts the others. */
+/** Returns the texts of the first {@link maxToldErrors} errors, fewer if they are long, and counts the others. */
 export function tellFieldErrors(errors: readonly FieldError[]): ToldErrors {
   const causes: StatusCause[] = [];
   const texts = new Set<string>();
@@ -121,7 +125,7 @@ export function fieldErrorCause(error: FieldError): StatusCause {
   return { reason: error.type, message: fieldErrorBody(error), field: shownText(error.field) };
 }
 
-/** The text, or the beginning of a long one and how long it is. */
+/** Returns the text, or the beginning of a long one with its length. */
 export function shownText(text: string): string {
   return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength)}${lengthNote(text)}`;
 }
@@ -163,13 +167,16 @@ export const notFoundField = (field: string, badValue: unknown): FieldError => (
   detail: '',
 });
 
-/** Source: field.NotSupported: values are quoted, in the order given (Kubernetes sorts where its callers hold a set). */
+/**
+ * Quotes the values in the order given (Kubernetes sorts them where its callers have a set). Source:
+ * field.NotSupported.
+ */
 export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
   const detail = valid.length === 0 ? '' : `supported values: ${valid.map(goQuote).join(', ')}`;
   return { type: 'FieldValueNotSupported', field, badValue, detail };
 }
 
-/** Source: field.TooLong; lengths are in bytes. */
+/** Lengths are in bytes. Source: field.TooLong. */
 export const tooLongField = (field: string, maxLength: number): FieldError => ({
   type: 'FieldValueTooLong',
   field,
@@ -184,11 +191,11 @@ export const tooManyField = (field: string, actual: number, max: number): FieldE
   detail: `must have at most ${max} item${max === 1 ? '' : 's'}`,
 });
 
-/** Path of an item: `spec.ports[2]`. */
+/** Returns the path of an item: `spec.ports[2]`. */
 export const fieldIndex = (field: string, index: number): string => `${field}[${index}]`;
-/** Path of a map's key: `metadata.labels[app]`. */
+/** Returns the path of a map's key: `metadata.labels[app]`. */
 export const fieldKey = (field: string, key: string): string => `${field}[${key}]`;
-/** Path of a member. */
+/** Returns the path of a member. */
 export const fieldChild = (field: string, name: string): string => (field === '' ? name : `${field}.${name}`);
 
 function formatBadValue(value: unknown): string {
@@ -201,14 +208,14 @@ function formatBadValue(value: unknown): string {
   return typeof value === 'object' ? shownJson(value) : shownText(String(value));
 }
 
-/** As JSON.stringify writes it. A long value is written only as far as it is shown: there may be a hundred errors of it. */
+/** Writes like JSON.stringify, but only as much of a long value as is shown, because a hundred errors may show it. */
 function shownJson(value: object): string {
   const parts: string[] = [];
   const rest = writeJson(value, parts, maxShownLength);
   return rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
 }
 
-/** Writes no more than `room` characters and those of one more key or scalar; returns the room that is left. */
+/** Writes at most `room` characters plus one more key or scalar; returns the room left. */
 function writeJson(value: unknown, parts: string[], room: number): number {
   if (typeof value !== 'object' || value === null || 'toJSON' in value) {
     const text = typeof value === 'string' ? JSON.stringify(value.slice(0, room)) : (JSON.stringify(value) ?? 'null');

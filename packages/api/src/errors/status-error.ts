@@ -16,7 +16,10 @@ export interface StatusErrorInit {
   readonly continue?: string;
 }
 
-/** A failure answered by, or to be answered by, a Kubernetes API server. Ask with the predicates below, not instanceof. */
+/**
+ * A failure that a Kubernetes API server has answered or will answer. Test it with the predicates below instead of
+ * instanceof.
+ */
 export class StatusError extends Error {
   readonly status: Status;
 
@@ -30,7 +33,7 @@ export class StatusError extends Error {
       metadata: init.continue === undefined ? {} : { continue: init.continue },
       status: 'Failure',
       message: init.message,
-      // As in Go, where an empty reason is left out of the JSON.
+      // Go omits an empty reason from the JSON.
       ...(init.reason === '' ? {} : { reason: init.reason }),
       ...(init.details === undefined ? {} : { details: init.details }),
       code: init.code,
@@ -55,7 +58,7 @@ export function isStatusError(error: unknown): error is StatusError {
   return typeof error === 'object' && error !== null && brand in error;
 }
 
-/** The error for a Status that came from a server. */
+/** Makes the error for a Status from a server. */
 export function statusErrorFrom(status: Partial<Status> & { readonly code?: number }): StatusError {
   return new StatusError({
     code: status.code ?? 500,
@@ -83,17 +86,20 @@ export const isTimeout: (error: unknown) => error is StatusError = hasReason('Ti
 export const isServerTimeout: (error: unknown) => error is StatusError = hasReason('ServerTimeout');
 export const isInternalError: (error: unknown) => error is StatusError = hasReason('InternalError');
 export const isServiceUnavailable: (error: unknown) => error is StatusError = hasReason('ServiceUnavailable');
-/** 410: the asked version was compacted or fell out of the history (reasons Expired and Gone). */
+/** True for 410: the requested version was compacted or has left the history (reasons Expired and Gone). */
 export const isExpired: (error: unknown) => error is StatusError = hasReason('Expired', 'Gone');
 
-/** 429, also when a proxy sent it without a reason. */
+/** True for 429, also from a proxy that gives no reason. */
 export function isTooManyRequests(error: unknown): error is StatusError {
   return isStatusError(error) && (error.reason === 'TooManyRequests' || error.code === 429);
 }
 
 const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
 
-/** The asked version lies in the future. Source: client-go tools/cache/reflector.go (isTooLargeResourceVersionError). */
+/**
+ * True when the requested version is in the future. Source: client-go tools/cache/reflector.go
+ * (isTooLargeResourceVersionError).
+ */
 export function isTooLargeResourceVersion(error: unknown): error is StatusError {
   if (!isStatusError(error)) return false;
   const causes = error.details?.causes ?? [];
@@ -103,7 +109,7 @@ export function isTooLargeResourceVersion(error: unknown): error is StatusError 
   return causes.some((cause) => cause.message === text) || error.message.includes(text);
 }
 
-/** Seconds after which the server asks to come back; undefined when it does not say. */
+/** Returns after how many seconds to try again, as the server asks; undefined when it does not. */
 export function retryAfterSeconds(error: unknown): number | undefined {
   return isStatusError(error) ? error.details?.retryAfterSeconds : undefined;
 }
@@ -166,12 +172,12 @@ export function badRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: 'BadRequest', message });
 }
 
-/** 422 with one cause per field error, and one more that counts those beyond the first hundred. */
+/** Returns 422 with one cause per field error, and one more that counts those beyond the first hundred. */
 export function invalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
   return invalidTold(kind, name, tellFieldErrors(errors));
 }
 
-/** The same of errors that were put into words already. */
+/** Does what {@link invalid} does, for errors that are texts already. */
 export function invalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
   const shownName = shownText(name);
   return new StatusError({
@@ -181,7 +187,7 @@ export function invalidTold(kind: GroupKind, name: string, { message: text, caus
     details: {
       ...(name ? { name: shownName } : {}),
       ...(kind.group === '' ? {} : { group: kind.group }),
-      // Reviews answer without a kind, as Go leaves an empty one out.
+      // Reviews answer without a kind, because Go omits an empty one.
       ...(kind.kind === '' ? {} : { kind: kind.kind }),
       causes,
     },
@@ -197,7 +203,7 @@ export function methodNotSupported(resource: GroupResource, action: string): Sta
   });
 }
 
-/** 410 for a watch or list whose version is too old. */
+/** Returns 410 for a watch or list whose version is too old. */
 export function expired(message: string, continueToken?: string): StatusError {
   return new StatusError({
     code: 410,
@@ -207,7 +213,7 @@ export function expired(message: string, continueToken?: string): StatusError {
   });
 }
 
-/** 504 for a version in the future. Source: apiserver storage/errors.go (NewTooLargeResourceVersionError). */
+/** Returns 504 for a version in the future. Source: apiserver storage/errors.go (NewTooLargeResourceVersionError). */
 export function tooLargeResourceVersion(asked: number | string, current: number, retrySeconds: number): StatusError {
   return new StatusError({
     code: 504,
@@ -238,7 +244,7 @@ export function tooManyRequests(message: string, retrySeconds: number): StatusEr
   });
 }
 
-/** HTTP 500 with the reason ServerTimeout, as Kubernetes answers when its store cannot be reached. */
+/** Returns 500 with the reason ServerTimeout, as Kubernetes does when its store cannot be reached. */
 export function serverTimeout(resource: GroupResource, operation: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 500,
@@ -281,12 +287,12 @@ export function unsupportedMediaType(message: string): StatusError {
   return new StatusError({ code: 415, reason: 'UnsupportedMediaType', message });
 }
 
-/** What Kapstan does not do (yet): refused clearly, never ignored. */
+/** Returns 501 for a feature that Kapstan does not have: it is refused clearly and never ignored. */
 export function notImplemented(message: string): StatusError {
   return new StatusError({ code: 501, reason: 'NotImplemented', message });
 }
 
-/** The store is full. */
+/** Returns 507 for a full store. */
 export function insufficientStorage(message: string): StatusError {
   return new StatusError({ code: 507, reason: 'InsufficientStorage', message });
 }

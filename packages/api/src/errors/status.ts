@@ -1,4 +1,4 @@
-// The Status object: how the Kubernetes API says what went wrong. See status-error.ts for the error that carries it.
+// The Status object, in which the Kubernetes API describes failures. status-error.ts has the error that carries it.
 
 /** Machine-readable reasons of a Status. Source: meta/v1 StatusReason. */
 export type StatusReason =

@@ -1,4 +1,4 @@
-// Durations as Go writes them: in flags, in ?timeout= and in objects.
+// Durations as Go writes them, in flags, in ?timeout= and in objects.
 
 const unitMs: ReadonlyMap<string, number> = new Map([
   ['ns', 1e-6],
@@ -11,7 +11,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
 ]);
 
-/** "1h2m3.5s" in milliseconds, or Go's text for what is none. Source: time.ParseDuration. */
+/** Returns "1h2m3.5s" in milliseconds, or Go's error for malformed text. Source: time.ParseDuration. */
 export function parseDuration(text: string): number | { readonly error: string } {
   const shown = JSON.stringify(text);
   const sign = text.startsWith('-') ? -1 : 1;

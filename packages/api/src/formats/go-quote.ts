@@ -1,4 +1,4 @@
-// goQuote: texts of users in messages, spelled as Go spells them. Used by status-error.ts, field-error.ts and the server.
+// goQuote quotes users' texts in messages as Go does. Used by status-error.ts, field-error.ts and the server.
 
 const shortEscapes: ReadonlyMap<string, string> = new Map([
   ['\x07', '\\a'],
@@ -10,7 +10,10 @@ const shortEscapes: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** As Go's %q: what cannot be printed is escaped, which is more than JSON escapes, and otherwise. Source: strconv.Quote. */
+/**
+ * Quotes like Go's %q: characters that cannot be printed are escaped, which are more than JSON escapes, and in another
+ * form. Source: strconv.Quote.
+ */
 export function goQuote(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&').replace(/(?! )[\p{C}\p{Z}]/gu, escaped)}"`;
 }
@@ -25,19 +28,22 @@ function escaped(char: string): string {
   return code < 0x1_00_00 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
 
-/** A byte of a URL that is no UTF-8 is kept as a lone surrogate, so that it can be told: U+DC80 for 0x80 and so on. */
+/**
+ * A byte of a URL that is no UTF-8 is kept as a lone surrogate, so that messages can show it: U+DC80 for 0x80 and so
+ * on.
+ */
 const byteBase = 0xdc00;
 
 function isEscapedByte(code: number): boolean {
   return code >= byteBase + 0x80 && code <= byteBase + 0xff;
 }
 
-/** The text that stands for bytes of which some are no UTF-8, see {@link withoutEscapedBytes}. */
+/** Returns the surrogate for a byte that is no UTF-8; see {@link withoutEscapedBytes}. */
 export function escapeByte(byte: number): string {
   return String.fromCharCode(byteBase + byte);
 }
 
-/** As Go's encoding/json shows such a text: U+FFFD for each byte that is no UTF-8. */
+/** Returns the text as Go's encoding/json shows it: U+FFFD for each byte that is no UTF-8. */
 export function withoutEscapedBytes(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }

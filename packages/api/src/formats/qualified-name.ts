@@ -10,10 +10,13 @@ const labelValue = new RegExp(`^${labelValueFormat}$`);
 const dnsLabel = new RegExp(`^${dnsLabelFormat}$`);
 const dnsSubdomain = new RegExp(`^${dnsSubdomainFormat}$`);
 
-/** Names without a prefix that are valid at a glance, as most are. */
+/** Matches most valid names without a prefix in one step. */
 const plainName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-/** What is wrong with a label key, finalizer or condition type: "example.com/MyName" or "MyName". Empty = valid. Source: IsQualifiedName. */
+/**
+ * Returns the errors of a label key, finalizer or condition type: "example.com/MyName" or "MyName". Empty = valid.
+ * Source: IsQualifiedName.
+ */
 export function qualifiedNameErrors(text: string): string[] {
   if (plainName.test(text)) return [];
   const parts = text.split('/');
@@ -30,7 +33,7 @@ export function qualifiedNameErrors(text: string): string[] {
   return [...(prefix === undefined ? [] : prefixErrors(prefix)), ...namePartErrors(name)];
 }
 
-/** What is wrong with the value of a label. Empty = valid. Source: IsValidLabelValue. */
+/** Returns the errors of a label value. Empty = valid. Source: IsValidLabelValue. */
 export function labelValueErrors(text: string): string[] {
   if (text === '' || plainName.test(text)) return [];
   const errors = tooLong(text, 63, 'bytes');
@@ -46,7 +49,7 @@ export function labelValueErrors(text: string): string[] {
   return errors;
 }
 
-/** What is wrong with a DNS label: "my-name". Empty = valid. Source: IsDNS1123Label. */
+/** Returns the errors of a DNS label: "my-name". Empty = valid. Source: IsDNS1123Label. */
 export function dnsLabelErrors(text: string): string[] {
   const errors = tooLong(text, 63, 'characters');
   if (dnsLabel.test(text)) return errors;
@@ -60,7 +63,7 @@ export function dnsLabelErrors(text: string): string[] {
   return [...errors, message];
 }
 
-/** What is wrong with a DNS subdomain: "example.com". Empty = valid. Source: IsDNS1123Subdomain. */
+/** Returns the errors of a DNS subdomain: "example.com". Empty = valid. Source: IsDNS1123Subdomain. */
 export function dnsSubdomainErrors(text: string): string[] {
   return [...tooLong(text, 253, 'characters'), ...subdomainFormErrors(text)];
 }
@@ -93,14 +96,14 @@ function namePartErrors(name: string): string[] {
   return errors;
 }
 
-/** Source: validation.RegexError; the two blanks before "or" are Kubernetes' own. */
+/** The two blanks before "or" are in Kubernetes' text. Source: validation.RegexError. */
 function regexError(message: string, format: string, examples: readonly string[]): string {
   const quoted = examples.map((example) => `'${example}', `).join(' or ');
   return `${message} (e.g. ${quoted}regex used for validation is '${format}')`;
 }
 
 function tooLong(text: string, max: number, unit: 'bytes' | 'characters'): string[] {
-  // A code unit takes one to three bytes: most names need no counting.
+  // A code unit takes one to three bytes, so most names need not be counted.
   const fits = text.length * 3 <= max || new TextEncoder().encode(text).length <= max;
   return fits ? [] : [`must be no more than ${max} ${unit}`];
 }

@@ -1,5 +1,6 @@
-// Amounts of resources: "100m", "1.5Gi", "12e6". Rules of apimachinery's api/resource. Exact up to 2,000 digits, and no operation
-// costs more than arithmetic on so many: clients choose both digits and exponent.
+// Amounts of resources: "100m", "1.5Gi", "12e6", by the rules of apimachinery's api/resource. They are exact up to
+// 2,000 digits, and no operation costs more than arithmetic on that many, because clients choose both digits and
+// exponent.
 
 /** How an amount is printed: with k, M, G; with Ki, Mi, Gi; or with e3, e6. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
@@ -9,7 +10,7 @@ interface QuantityParts {
   readonly unscaled: bigint;
   readonly scale: number;
   readonly format: QuantityFormat;
-  /** As it was written, where Kubernetes takes that for canonical. */
+  /** The text as it was written, if Kubernetes takes that for canonical. */
   readonly text?: string | undefined;
 }
 
@@ -32,10 +33,10 @@ export class Quantity {
     return this.#unscaled === 0n ? 0 : this.#unscaled < 0n ? -1 : 1;
   }
 
-  /** Negative, 0 or positive, whatever the formats. */
+  /** Returns a negative number, 0 or a positive number, whatever the formats. */
   compare(other: Quantity): number {
     if (this.sign !== other.sign) return this.sign < other.sign ? -1 : 1;
-    // Neither amount has so many digits, so the one with the larger unit is larger, whatever its digits are.
+    // Neither amount has that many digits, so the one with the larger unit is larger.
     if (Math.abs(this.#scale - other.#scale) > mostDigits) return this.#scale > other.#scale ? this.sign : -this.sign;
     const scale = Math.min(this.#scale, other.#scale);
     const difference = this.#at(scale) - other.#at(scale);
@@ -43,8 +44,8 @@ export class Quantity {
   }
 
   /**
-   * The sum, in the format of this one, or of the other when this one is 0. Digits beyond the first two thousand are rounded
-   * away from zero; an amount that is smaller than all of them is left out.
+   * Returns the sum in the format of this amount, or of the other if this one is 0. Beyond two thousand digits it is
+   * rounded away from zero; an amount smaller than all of these digits is ignored.
    */
   add(other: Quantity): Quantity {
     const format = this.sign === 0 ? other.format : this.format;
@@ -56,7 +57,7 @@ export class Quantity {
     return new Quantity({ ...shortened(this.#at(scale) + other.#at(scale), scale), format });
   }
 
-  /** The difference, in the format of this one, or of the other when this one is 0. */
+  /** Returns the difference in the format of this amount, or of the other if this one is 0. */
   subtract(other: Quantity): Quantity {
     return this.add(other.negate());
   }
@@ -65,25 +66,31 @@ export class Quantity {
     return new Quantity({ unscaled: -this.#unscaled, scale: this.#scale, format: this.format });
   }
 
-  /** The amount in units of 10^scale (-3: thousandths), rounded away from zero. Gets 100 zeros at most: a larger amount is told as that. Source: Quantity.ScaledValue. */
+  /**
+   * Returns the amount in units of 10^scale (-3: thousandths), rounded away from zero. It gets at most 100 zeros, so a
+   * larger amount is cut to that. Source: Quantity.ScaledValue.
+   */
   scaledValue(scale = 0): bigint {
     if (this.#scale >= scale) return this.#at(Math.max(scale, this.#scale - mostZeros));
     return divideAwayFromZero(this.#unscaled, 10n ** BigInt(scale - this.#scale));
   }
 
-  /** The amount in whole units of 10^scale, rounded away from zero; this one when it is such an amount. Source: Quantity.RoundUp. */
+  /**
+   * Returns the amount rounded away from zero to whole units of 10^scale; itself when it needs no rounding. Source:
+   * Quantity.RoundUp.
+   */
   roundedUp(scale: number): Quantity {
     if (this.#scale >= scale) return this;
     const rounded = new Quantity({ unscaled: this.scaledValue(scale), scale, format: this.format });
     return rounded.compare(this) === 0 ? this : rounded;
   }
 
-  /** The nearest double. */
+  /** Returns the nearest double. */
   toNumber(): number {
     return Number(`${this.#unscaled}e${this.#scale}`);
   }
 
-  /** The canonical text. Source: Quantity.CanonicalizeBytes. */
+  /** Returns the canonical text. Source: Quantity.CanonicalizeBytes. */
   toString(): string {
     if (this.#text !== undefined) return this.#text;
     if (this.#unscaled === 0n) return '0';
@@ -103,7 +110,7 @@ export class Quantity {
     return this.#scale >= 0 || whole * 10n ** BigInt(-this.#scale) === this.#unscaled;
   }
 
-  /** The amount in units of 10^scale; `scale` is not above the own one. */
+  /** Returns the amount in units of 10^scale; `scale` must not be above its own. */
   #at(scale: number): bigint {
     if (this.#unscaled === 0n) return 0n;
     return this.#unscaled * 10n ** BigInt(Math.min(this.#scale - scale, 2 * mostDigits));
@@ -134,23 +141,28 @@ const binaryNames: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const maxInt64 = 9_223_372_036_854_775_807n;
 const maxDigits = 18;
 const smallestScale = -9;
-/** Digits of an amount that is read. Kubernetes takes any number of them, and needs seconds for a million. */
+/** Most digits of a parsed amount. Kubernetes accepts any number of them, and needs seconds for a million. */
 const maxReadDigits = 1_000;
-/** Digits of an amount that was calculated. */
+/** Most digits of a computed amount. */
 const mostDigits = 2 * maxReadDigits;
-/** Zeros of a whole number that was asked for, beside its digits: users ask for remainders and compare with what is much smaller. */
+/**
+ * Most zeros after the digits of a whole number: it is used for remainders and comparisons with much smaller numbers.
+ */
 const mostZeros = 100;
 const mostUnscaled = 10n ** BigInt(mostDigits);
-/** Kubernetes takes the lowest 32 bits of a larger one, so that 1e4294967296 is 1 there: refused here. */
+/** Kubernetes keeps the lowest 32 bits of a larger exponent, so that 1e4294967296 is 1; here it is refused. */
 const largestExponent = 2_147_483_647;
 
-// The same few amounts stand in all pods, and are read several times in each write.
+// Parsed amounts. The same few are in all pods, and are read several times in each write.
 const quantities = new Map<string, Quantity>();
 const maxQuantities = 2_000;
-// Nor does a kept text hold on to more: V8 copies slices that are so short, where a longer one keeps the whole body it was cut from.
+// Longest text kept. V8 copies slices this short; a longer one would keep the whole body from which it was cut.
 const maxKeptLength = 12;
 
-/** Reads an amount. Throws TypeError with the text of Kubernetes. Amounts below 1n are rounded away from zero. Source: ParseQuantity. */
+/**
+ * Parses an amount. Amounts below 1n are rounded away from zero. Throws TypeError with Kubernetes' text. Source:
+ * ParseQuantity.
+ */
 export function parseQuantity(text: string): Quantity {
   const known = quantities.get(text);
   if (known !== undefined) return known;
@@ -165,7 +177,7 @@ function readQuantity(text: string): Quantity {
   const { sign, whole, fraction, suffix: suffixText } = partsOf(text);
   const suffix = parseSuffix(suffixText);
   if (suffix === undefined) throw new TypeError("unable to parse quantity's suffix");
-  // The text is Kubernetes' for digits that it cannot read.
+  // Kubernetes has this text for digits that it cannot read.
   if (whole.length + fraction.length > maxReadDigits) throw new TypeError('unable to parse numeric part of quantity');
   const digits = `${whole === '' ? '0' : whole}${fraction}`;
   const positive = BigInt(digits) * (suffix.base === 2 ? 2n ** BigInt(suffix.exponent) : 1n);
@@ -186,8 +198,8 @@ interface WrittenParts {
 }
 
 /**
- * Takes a text apart in one look at each of its characters. A pattern looks at a run of digits from each of its places, because
- * digits may belong to the number and to the suffix. Source: parseQuantityString.
+ * Splits a text in one pass. A pattern would read a run of digits from each of its places, because digits may belong to
+ * the number and to the suffix. Source: parseQuantityString.
  */
 function partsOf(text: string): WrittenParts {
   const start = text[0] === '-' || text[0] === '+' ? 1 : 0;
@@ -219,7 +231,7 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const suffixLetters: ReadonlySet<number> = new Set([...'eEinumkKMGTP'].map((letter) => letter.charCodeAt(0)));
 const isSuffixLetter = (code: number): boolean => suffixLetters.has(code);
 
-/** A whole number as an amount; default format DecimalSI. */
+/** Returns a whole number as an amount; default format DecimalSI. */
 export function quantityOf(value: number | bigint, format: QuantityFormat = 'DecimalSI'): Quantity {
   return new Quantity({ unscaled: BigInt(value), scale: 0, format });
 }
@@ -240,7 +252,9 @@ function parseSuffix(text: string): Suffix | undefined {
   return Math.abs(exponent) > largestExponent ? undefined : { base: 10, exponent, format: 'DecimalExponent' };
 }
 
-/** If you want some resources, you get some: what is too fine is rounded up. Binary amounts end at 2^63 - 1. */
+/**
+ * Rounds an amount up that is too fine, so that a request for some resources gets some. Binary amounts end at 2^63 - 1.
+ */
 function clamp(
   unscaled: bigint,
   scale: number,
@@ -257,8 +271,8 @@ function clamp(
 }
 
 /**
- * Kubernetes keeps the text of an amount that its quick check takes for canonical. The check lets some others through
- * ("1.500", "+5Ki"), and those are kept too. Source: ParseQuantity, the fast path.
+ * True if Kubernetes keeps the text, because its quick check takes it for canonical. The check accepts some others too
+ * ("1.500", "+5Ki"), which are also kept. Source: ParseQuantity, the fast path.
  */
 function isWrittenCanonically(written: {
   readonly digits: string;
@@ -288,7 +302,7 @@ function formatBinary(value: bigint): string {
 /** The shortest mantissa with an exponent that is a multiple of three. */
 function formatDecimal(unscaled: bigint, scale: number, format: QuantityFormat): string {
   const all = unscaled.toString();
-  // By index: a pattern for the end looks at each run of zeros within, from each of its places.
+  // A loop, because a pattern for the end tries every run of zeros within.
   let digits = all.length;
   while (all[digits - 1] === '0') digits -= 1;
   const trimmed = all.slice(0, digits);
@@ -297,12 +311,12 @@ function formatDecimal(unscaled: bigint, scale: number, format: QuantityFormat):
   const mantissa = trimmed + '0'.repeat(excess);
   const rounded = exponent - excess;
   if (format === 'DecimalExponent' || rounded > mostDigits) return rounded === 0 ? mantissa : `${mantissa}e${rounded}`;
-  // Beyond exa there is no name: the mantissa grows instead (Kubernetes loses the exponent here).
+  // There is no name beyond exa, so the mantissa grows instead (Kubernetes loses the exponent here).
   const named = Math.min(rounded, 18);
   return `${mantissa}${'0'.repeat(rounded - named)}${decimalNames.get(named) ?? `e${named}`}`;
 }
 
-/** An amount of no more digits than are kept. */
+/** Returns the amount with no more digits than are kept. */
 function shortened(unscaled: bigint, scale: number): { readonly unscaled: bigint; readonly scale: number } {
   let [kept, unit] = [unscaled, scale];
   while (kept > mostUnscaled || kept < -mostUnscaled) {

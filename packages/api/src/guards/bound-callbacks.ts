@@ -1,9 +1,10 @@
-// Callbacks of options, for who copies the options or keeps a callback apart from them. Beside guarded-call.ts.
+// Binds callbacks in options, for code that copies the options or keeps a callback apart from them. Beside
+// guarded-call.ts.
 import { setOwn } from '../json/json.ts';
 
 /**
- * A copy in which these functions are called as methods of the original, whoever calls them how. It has what the original
- * has, inherits or computes: options may be an instance of a class.
+ * Returns a copy whose functions of these names are called as methods of the original, however they are called. It has
+ * what the original has, inherits or computes, because options may be an instance of a class.
  */
 export function boundCallbacks<O extends object>(options: O, names: readonly (keyof O & string)[]): O {
   const copy: Record<string, unknown> = {};
@@ -15,7 +16,7 @@ export function boundCallbacks<O extends object>(options: O, names: readonly (ke
   return copy as O;
 }
 
-/** Names of members, own and inherited, of all prototypes but that of plain objects. */
+/** Returns names of own and inherited members, except those of plain objects' prototype. */
 function memberNames(options: object): Set<string> {
   const names = new Set(Object.keys(options));
   for (

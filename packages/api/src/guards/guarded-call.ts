@@ -1,7 +1,7 @@
-// Calls of what the user gave, where its failure must not become that of who calls: client, informers and controllers use it.
+// Calls users' functions so that their failure does not become the caller's. Used by client, informers and controllers.
 import { isPromiseLike } from './promise-like.ts';
 
-/** What the callback throws, or rejects with where it is async after all, is given to `report`, which must not throw. */
+/** Calls `report`, which must not throw, with what the callback throws or, if it is async after all, rejects with. */
 export function guardedCall(callback: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = callback();
@@ -12,8 +12,8 @@ export function guardedCall(callback: () => unknown, report: (error: unknown) =>
 }
 
 /**
- * The answer of what the user gave, where nobody can wait for one. Throws TypeError for a promise; what that rejects with is
- * dropped, as it would end the process. `what`: "a predicate".
+ * Returns the result of a user's function that must not be async. Throws TypeError for a promise, whose rejection is
+ * ignored because it would end the process. `what` is, for example, "a predicate".
  */
 export function immediate<R>(answer: R, what: string): R {
   if (!isPromiseLike(answer)) return answer;

@@ -1,16 +1,16 @@
-// Options by names that nobody takes are refused: a misspelt `labelselector` would list everything, a misspelt `dryrun` would
-// write. For calls, clients, controllers and managers; beside required.ts, which looks at their values. Informers take options objects
-// that have members of their own, which their callbacks read, and refuse what is nearly an option: see informer-option-names.ts there.
+// Refuses options of unknown names: a misspelt `labelselector` would list everything, a misspelt `dryrun` would write.
+// For calls, clients, controllers and managers; beside required.ts, which checks values. Informers accept options with
+// further members, which their callbacks read, and refuse only near misses: see informer-option-names.ts there.
 
-/** The names of options, each once: declared as `OptionNames<ListOptions>`, the compiler finds one that is missing or too many. */
+/** The names of options. Declared as `OptionNames<ListOptions>`, it lets the compiler find missing and extra names. */
 export type OptionNames<O extends object> = Readonly<Record<keyof O, unknown>>;
 
 /**
- * Throws TypeError for an option that is not among `names`, with the name that may have been meant. One that is undefined counts
- * as absent. `who` takes them: "list", "a factory".
+ * Throws TypeError for an option that is not in `names`, with a guess at the right name. Undefined options count as
+ * absent. `who` takes them: "list", "a factory".
  */
 export function requireKnownOptions(options: object, names: Readonly<Record<string, unknown>>, who: string): void {
-  // Inherited ones too: they would be read.
+  // Inherited options count too, because they would be read.
   for (const name in options) {
     if (Object.hasOwn(names, name) || (options as Readonly<Record<string, unknown>>)[name] === undefined) continue;
     throw new TypeError(`${who}: unknown option ${JSON.stringify(name)}; ${hint(name, Object.keys(names))}`);
@@ -22,10 +22,13 @@ function hint(name: string, known: readonly string[]): string {
   return nearest === undefined ? `it takes ${known.join(', ') || 'none'}` : `did you mean ${JSON.stringify(nearest)}?`;
 }
 
-/** Farthest from a name that a misspelt one may be, in letters. */
+/** Most letters by which a misspelt name may differ. */
 const maxDistance = 2;
 
-/** The one that may have been meant, in any case and with up to two letters wrong; undefined when none is that near. */
+/**
+ * Returns the name that may have been meant, ignoring case and with up to two letters wrong; undefined when none is
+ * that close.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase();
   const [nearest] = known
@@ -35,7 +38,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return nearest?.one;
 }
 
-/** Levenshtein's: letters to insert, remove or replace. */
+/** Returns the Levenshtein distance: letters to insert, remove or replace. */
 function distanceOf(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (let i = 1; i <= from.length; i++) {

@@ -1,6 +1,7 @@
-// Whether an answer is still to come. Of what others wrote: a promise may be of another realm, as those of vm and Jest, or of a library.
+// Recognises promises in results of foreign code. They may come from another realm, such as vm and Jest, or from a
+// library.
 
-/** Whether it has a `then`, as `await` looks for it. */
+/** True when the value has a `then`, which is how `await` recognises promises. */
 export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function';
 }

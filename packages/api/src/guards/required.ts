@@ -1,60 +1,60 @@
-// What a constructor or a call must be given, where the compiler is not asked (JavaScript, `any`): a TypeError that names it, at
-// once, instead of a failure later, when it is used, that does not. Beside object-target.ts, for every package of the SDK.
+// Checks required arguments for callers without the compiler (JavaScript, `any`): a TypeError that names the argument
+// at once, instead of a later failure that does not. Beside object-target.ts, for every package of the SDK.
 import { shown } from '../objects/object-target.ts';
 
-/** Throws TypeError for what is no number, NaN, or below 0. Infinity is one: timers cut it to their longest delay. */
+/** Throws TypeError unless given a number of at least 0. Infinity is allowed; timers cut it to their longest delay. */
 export function requireNotNegative(value: unknown, what: string): void {
   if (typeof value === 'number' && value >= 0) return;
   throw new TypeError(`${what} must be a number of at least 0, not ${shown(value)}`);
 }
 
-/** Throws TypeError for what is neither a function nor undefined. */
+/** Throws TypeError unless given a function or undefined. */
 export function requireFunction(value: unknown, what: string): void {
   if (value === undefined || typeof value === 'function') return;
   requireGivenFunction(value, what);
 }
 
-/** Throws TypeError for what is no function. */
+/** Throws TypeError unless given a function. */
 export function requireGivenFunction(value: unknown, what: string): void {
   if (typeof value !== 'function') throw new TypeError(`${what} must be a function, not ${shown(value)}`);
 }
 
-/** {@link requireFunction} for those of these members that are there. */
+/** Does what {@link requireFunction} does for each of these members. */
 export function requireCallbacks(options: object, names: readonly string[]): void {
   for (const name of names) requireFunction((options as Readonly<Record<string, unknown>>)[name], name);
 }
 
-/** Throws TypeError for what lacks one of these functions, own or inherited: a logger, a client, a rate limiter. */
+/** Throws TypeError when one of these functions is missing, own or inherited: of a logger, a client, a rate limiter. */
 export function requireFunctions(value: unknown, what: string, names: readonly string[]): void {
   const members = (value ?? {}) as Readonly<Record<string, unknown>>;
   const missing = names.find((name) => typeof members[name] !== 'function');
   if (missing !== undefined) throw new TypeError(`${what} needs the function ${missing}, it is ${shown(value)}`);
 }
 
-/** Throws TypeError for what is neither a logger nor undefined. */
+/** Throws TypeError unless given a logger or undefined. */
 export function requireLogger(value: unknown): void {
   if (value !== undefined) requireFunctions(value, 'logger', ['debug', 'info', 'warn', 'error']);
 }
 
-/** Throws TypeError for what is neither a clock nor undefined. */
+/** Throws TypeError unless given a clock or undefined. */
 export function requireClock(value: unknown): void {
   const functions = ['now', 'monotonicNow', 'setTimer', 'setBackgroundTimer'];
   if (value !== undefined) requireFunctions(value, 'clock', functions);
 }
 
-/** Throws TypeError for what is neither a signal nor undefined, such as the AbortController itself. */
+/** Throws TypeError unless given a signal or undefined; an AbortController is not one. */
 export function requireSignal(value: unknown): void {
   if (value !== undefined) requireGivenSignal(value);
 }
 
-/** Throws TypeError for what is no signal. */
+/** Throws TypeError unless given a signal. */
 export function requireGivenSignal(value: unknown): void {
   const isSignal = typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
   if (!isSignal)
     throw new TypeError(`signal takes an AbortSignal, such as that of an AbortController, not ${shown(value)}`);
 }
 
-/** Throws TypeError for what is no resource. `who` is asked for one: "controller()", "an informer". */
+/** Throws TypeError unless given a resource. `who` takes it: "controller()", "an informer". */
 export function requireResource(value: unknown, who: string): void {
   const given = (value ?? {}) as Readonly<Record<string, unknown>>;
   const isResource = ['group', 'version', 'kind', 'plural'].every((name) => typeof given[name] === 'string');

@@ -1,13 +1,13 @@
-// The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used where a text that JSON.parse refuses
-// needs Go's reason, where members repeat, and where a number must keep its spelling.
+// Parses JSON as Go's scanner does, with the same refusals and texts. Used when Go's reason for a refusal is needed,
+// when members repeat, and when a number must keep its spelling.
 
 import { rememberSize, runWhole, type SlicedWork } from '../time/sliced-work.ts';
 import { ExactNumber, isExactAsDouble, setOwn } from './json.ts';
 
-/** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
+/** Deepest nesting that is read. Go allows 10,000, but here every later walk of the value recurses. */
 export const maxJsonDepth = 1000;
 
-/** A text that is no JSON. The message is that of Go's encoding/json. */
+/** The text is no JSON. The message is that of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -15,32 +15,32 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** All members of an object in the order of the text, repetitions included. */
+/** All members of an object in the order of the text, including repetitions. */
 export type MemberList = readonly (readonly [name: string, value: unknown])[];
 
 export interface SlowRead {
   readonly value: unknown;
-  /** Only objects in which a name repeats. */
+  /** The objects in which a name repeats. */
   readonly repeats: ReadonlyMap<object, MemberList>;
 }
 
-/** Reads a whole text. Numbers that do not print as they are written become {@link ExactNumber}. Throws JsonSyntaxError. */
+/** Reads a whole text. Numbers that would print differently become {@link ExactNumber}. Throws JsonSyntaxError. */
 export function readJsonSlowly(text: string): SlowRead {
   return runWhole(readJsonInSlices(text));
 }
 
-/** The same for a text that takes more than a moment: of a body of 3 MiB a tenth of a second. */
+/** Does what {@link readJsonSlowly} does in slices: a body of 3 MiB takes a tenth of a second. */
 export function readJsonInSlices(text: string): SlicedWork<SlowRead> {
   return new Scanner(text).document();
 }
 
-/** What parseJson makes of a text of any length, in slices. Throws JsonSyntaxError. */
+/** Does what parseJson does in slices, for a text of any length. Throws JsonSyntaxError. */
 export function* parseJsonInSlices(text: string): SlicedWork<unknown> {
   const { value } = yield* new Scanner(text, 'characters', 'nearest').document();
   return value;
 }
 
-/** What Go says of bytes that are no JSON, or undefined. It goes byte by byte, whatever their encoding. */
+/** Returns Go's error for bytes that are no JSON, or undefined. It goes byte by byte, whatever the encoding. */
 export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   try {
     runWhole(new Scanner(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''), 'bytes').document());
@@ -53,7 +53,10 @@ export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
 
 const beginning = 'looking for beginning of value';
 const valuesPerSlice = 512;
-/** JSON.parse copies longer strings, where a slice would keep the whole text in memory, and is faster with escapes. */
+/**
+ * Longest string that is cut from the text. JSON.parse copies longer ones, where a slice would keep the whole text in
+ * memory, and is faster with escapes.
+ */
 const shortString = 12;
 
 const whitespace = /[ \t\r\n]*/y;
@@ -75,7 +78,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
 class Scanner {
   readonly #text: string;
   readonly #units: 'characters' | 'bytes';
-  /** 'nearest': a number that a double holds in all its digits is one, however it is written. */
+  /** 'nearest': a number that a double holds with all digits becomes one, however it is written. */
   readonly #numbers: 'as written' | 'nearest';
   readonly #repeats = new Map<object, MemberList>();
   #at = 0;
@@ -107,14 +110,14 @@ class Scanner {
     return this.#scalar(char, where);
   }
 
-  /** A member or an item: only those that hold others need a generator of their own. */
+  /** True for a member or item that contains others; only these need a generator. */
   #isNested(): boolean {
     this.#skipWhitespace();
     const char = this.#text[this.#at];
     return char === '{' || char === '[';
   }
 
-  /** True after so many values that others should have their turn. */
+  /** True after as many values as fit in a slice. */
   #isLong(): boolean {
     return ++this.#values % valuesPerSlice === 0;
   }
@@ -199,7 +202,7 @@ class Scanner {
     return result + this.#text.slice(start, this.#at++);
   }
 
-  /** A long string with escapes, if it is one that JSON.parse takes. */
+  /** Reads a long string with escapes if JSON.parse accepts it. */
   #longString(): string | undefined {
     const open = this.#at;
     if (this.#units === 'bytes') return undefined;
@@ -287,7 +290,7 @@ class Scanner {
   }
 }
 
-/** Index of the quote that closes the string opened at `open`, or the end of the text. */
+/** Returns the index of the quote that closes the string opened at `open`, or the end of the text. */
 export function endOfJsonString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1);
   while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
@@ -304,7 +307,7 @@ function isDigit(char: string): boolean {
   return char >= '0' && char <= '9';
 }
 
-/** As Go's scanner quotes one byte: of a character beyond ASCII it sees the first byte of its UTF-8 form. */
+/** Quotes one byte as Go's scanner does: of a character beyond ASCII it sees the first byte of UTF-8. */
 function quoteByte(byte: number): string {
   const char = String.fromCharCode(byte);
   if (char === "'") return "'\\''";

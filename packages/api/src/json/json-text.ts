@@ -1,26 +1,26 @@
-// parseText: JSON.parse, right also where the engine is not. Used by json.ts and by the readers of request bodies.
+// parseText is JSON.parse without an error of the engine. Used by json.ts and by the readers of request bodies.
 //
-// V8 of Node 24 and 26 guesses the next name of an object from objects before it, and compares its guess with the text as it is
-// written. After {"a":0,"\\":1} it takes the name in {"a":0,"\n":1} for a backslash. A wrong guess needs a name that has a backslash in
-// it, which hardly anybody sends, so texts are read with care from the first such name on.
+// V8 of Node 24 and 26 guesses the next name of an object from earlier objects and compares its guess with the text as
+// written. After {"a":0,"\\":1} it reads the name in {"a":0,"\n":1} as a backslash. A wrong guess needs a name with a
+// backslash, which hardly anybody sends, so only texts with such a name are read with care, from that name on.
 
-// A new secret in each process, so that no name of a user can pass for a mark.
+// A new secret in each process, so that no user can choose a name that looks like a mark.
 const secret = `\uE001${Math.random().toString(36).slice(2)}`;
 
-/** Whether the engine guesses wrong. The secret is a name that it has not met. */
+/** True when the engine guesses wrong. The secret is a name that it has not seen. */
 const guessesWrong = ((): boolean => {
   JSON.parse(`{"${secret}":0,"\\\\":1}`);
   return Object.hasOwn(JSON.parse(`{"${secret}":0,"\\n":1}`) as object, '\\');
 })();
 
-// Strings in runs of plain characters: one step a character would exhaust the stack on long ones.
+// Matches strings by runs of plain characters: one step per character would exhaust the stack on long ones.
 const strings = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g;
 const backslash = /\\(?:\\|u005[cC])/;
 
 let hasMetBackslash = false;
 let marks = 0;
 
-/** As JSON.parse without a reviver. Throws SyntaxError. */
+/** Does what JSON.parse does without a reviver. Throws SyntaxError. */
 export function parseText(text: string): unknown {
   if (!guessesWrong || !text.includes('\\')) return JSON.parse(text);
   hasMetBackslash ||= backslash.test(text) && namesWithEscapes(text).some((name) => backslash.test(name));
@@ -32,7 +32,10 @@ function namesWithEscapes(text: string): string[] {
   return found.filter((name) => name.includes('\\'));
 }
 
-/** Names with an escape begin with a mark while the engine reads them. It has met none of the same mark, so it cannot guess. */
+/**
+ * Marks names with an escape while the engine reads them. No earlier name has the same mark, so the engine cannot
+ * guess.
+ */
 export function parseMarked(text: string): unknown {
   const mark = `${secret}${marks++}:`;
   let isMarked = false;

@@ -1,9 +1,9 @@
-// JSON in which numbers survive digit for digit. Used wherever objects of users are read or written.
+// JSON whose numbers keep all digits. Used wherever objects of users are read or written.
 
 import { fitsOneSlice, membersPerSlice, rememberSize, type SlicedWork } from '../time/sliced-work.ts';
 import { parseText } from './json-text.ts';
 
-/** A number whose text JavaScript's doubles cannot hold; kept as written. */
+/** A number that a JavaScript double cannot hold, kept as written. */
 export class ExactNumber {
   readonly text: string;
 
@@ -19,7 +19,10 @@ export class ExactNumber {
     return this.text;
   }
 
-  /** Under {@link stringifyJson} a mark that becomes the exact text; under a plain JSON.stringify the nearest double. */
+  /**
+   * Returns a mark that {@link stringifyJson} turns into the exact text; under a plain JSON.stringify, the nearest
+   * double.
+   */
   toJSON(): string | number {
     if (!isStringifying) return Number(this.text);
     exactNumberSeen = true;
@@ -29,18 +32,18 @@ export class ExactNumber {
 
 let isStringifying = false;
 let exactNumberSeen = false;
-// A new secret in each process, so that no text of a user can pass for a mark.
+// A new secret in each process, so that no user can choose a text that looks like a mark.
 const sentinel = `\uE000${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}:`;
 const longRun = 16;
-// A number token starts after one of these; digits inside strings mostly do not.
+// A number starts after one of these characters; digits inside strings mostly do not.
 const manyDigits = /(?:^|[\s:,[-])\d[\d.]{15}/;
-// Strings in runs of plain characters: one step a character would exhaust the stack on long ones.
+// Matches strings by runs of plain characters: one step per character would exhaust the stack on long ones.
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');
 
 /**
- * Parses JSON. A number token of more than 15 digits whose double prints otherwise becomes an {@link ExactNumber}.
- * Throws SyntaxError. `__proto__` and its like are plain own keys.
+ * Parses JSON. A number of more than 15 digits whose double prints differently becomes an {@link ExactNumber}. Throws
+ * SyntaxError. `__proto__` and the like are plain own keys.
  */
 export function parseJson(text: string): unknown {
   if (!hasLongRun(text) || !manyDigits.test(text)) return parseText(text);
@@ -54,7 +57,10 @@ export function parseJson(text: string): unknown {
   return replaced ? restoreNumbers(value) : value;
 }
 
-/** False: no number of the text has 16 digits. A run of so many covers one position in 16, so the others need no look. */
+/**
+ * Returns false when no number of the text has 16 digits. Such a run covers one position in 16, so the others need no
+ * look.
+ */
 function hasLongRun(text: string): boolean {
   for (let at = longRun - 1; at < text.length; at += longRun) {
     if (isDigitOrDot(text.charCodeAt(at)) && isLongRun(text, at)) return true;
@@ -74,7 +80,7 @@ function isDigitOrDot(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2e;
 }
 
-/** The inverse of {@link parseJson}. Like JSON.stringify, drops members that are undefined. */
+/** Does the inverse of {@link parseJson}. Like JSON.stringify it drops members that are undefined. */
 export function stringifyJson(value: unknown, indent?: number): string {
   exactNumberSeen = false;
   isStringifying = true;
@@ -86,7 +92,7 @@ export function stringifyJson(value: unknown, indent?: number): string {
   }
 }
 
-/** What a copy of a shared value is: the same, and its owner's to change. Undoes `DeepReadonly`. */
+/** The type of a copy of a shared value, which its owner may change. Undoes `DeepReadonly`. */
 export type DeepWritable<T> = T extends (...args: never[]) => unknown
   ? T
   : T extends object
@@ -94,8 +100,9 @@ export type DeepWritable<T> = T extends (...args: never[]) => unknown
     : T;
 
 /**
- * A deep copy of JSON data (keeps {@link ExactNumber}, own keys only), to be changed: a cached `DeepReadonly<Pod>` gives a `Pod`. In a
- * generic function, say which: `deepCopy(object) as T`. Several times faster than structuredClone.
+ * Returns a deep copy of JSON data that may be changed (keeps {@link ExactNumber}, own keys only): a cached
+ * `DeepReadonly<Pod>` becomes a `Pod`. In a generic function, write `deepCopy(object) as T`. Several times faster than
+ * structuredClone.
  */
 export function deepCopy<T>(value: T): DeepWritable<T> {
   return copyValue(value) as DeepWritable<T>;
@@ -109,7 +116,7 @@ function copyValue(value: unknown): unknown {
   return copy;
 }
 
-/** {@link deepCopy} of a value of any size. */
+/** Does what {@link deepCopy} does, for a value of any size. */
 export function* copyInSlices<T>(value: T): SlicedWork<DeepWritable<T>> {
   return (yield* copyLarge(value)) as DeepWritable<T>;
 }
@@ -141,14 +148,14 @@ function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string
   return copy;
 }
 
-/** Items of a list between two yields: each may be an object of some members. */
+/** Items of a list between two yields. An item may be an object with some members. */
 const itemsPerSlice = 64;
 
 function isLeaf(value: unknown): boolean {
   return typeof value !== 'object' || value === null;
 }
 
-/** {@link stringifyJson} of a value of any size. */
+/** Does what {@link stringifyJson} does, for a value of any size. */
 export function* stringifyInSlices(value: unknown): SlicedWork<string> {
   if (fitsOneSlice(value)) return stringifyJson(value);
   if (Array.isArray(value)) return `[${yield* joinLarge(itemTexts(value))}]`;
@@ -192,23 +199,23 @@ function* memberTexts(object: Record<string, unknown>): SlicedWork<string[]> {
   return texts;
 }
 
-/** Sets an own property whatever its name: `copy['__proto__'] = x` would set the prototype instead. */
+/** Sets an own property of any name: `copy['__proto__'] = x` would set the prototype instead. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value;
   else Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** Own property of that name, or undefined: never one of the prototype. */
+/** Returns the own property of that name, or undefined; never one of the prototype. */
 export function getOwn(target: object, key: string): unknown {
   return Object.hasOwn(target, key) ? (target as Record<string, unknown>)[key] : undefined;
 }
 
-/** A plain JSON object: not null, no array, no {@link ExactNumber}. */
+/** True for a plain JSON object: not null, no array, no {@link ExactNumber}. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** Whether a number token has no more digits than a double keeps, or prints as its double. */
+/** True when a number has no more digits than a double keeps, or prints as its double. */
 export function isExactAsDouble(token: string): boolean {
   const digits = token
     .replace(/^-/, '')

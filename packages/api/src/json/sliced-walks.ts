@@ -1,16 +1,19 @@
-// Walks over large JSON values as SlicedWork: copying, sorting, and the pace at which a walk of many nodes yields.
+// Walks over large JSON values as SlicedWork: copying, sorting, and the pace at which long walks yield.
 
 import { rememberSize, type SlicedWork } from '../time/sliced-work.ts';
 import { type DeepWritable, ExactNumber, setOwn } from './json.ts';
 
-/** Members of maps and lists that a walk visits between two yields, where one takes a third of a microsecond or so. */
+/** Members of maps and lists between two yields of a walk that takes about a third of a microsecond for each. */
 const stepsPerSlice = 1024;
 
-/** Counts the steps of one walk, whatever the shape of what it walks: many short lists take as long as one long list. */
+/** Counts the steps of one walk across all that it walks: many short lists take as long as one long list. */
 export class SlicePace {
   #left: number = stepsPerSlice;
 
-  /** True once every 1024 steps: the walk yields then. Call it once for each member or item, or with the number of them. */
+  /**
+   * Returns true once every 1024 steps, when the walk must yield. Call it once per member or item, or with their
+   * number.
+   */
   isDue(steps = 1): boolean {
     this.#left -= steps;
     if (this.#left > 0) return false;
@@ -19,7 +22,7 @@ export class SlicePace {
   }
 }
 
-/** The copy that {@link deepCopy} makes, at the pace of the walk which it is part of. */
+/** Makes the copy of {@link deepCopy} at the pace of the surrounding walk. */
 export function* copyAtPace<T>(value: T, pace: SlicePace): SlicedWork<DeepWritable<T>> {
   return (isContainer(value) ? yield* copyContainer(value, pace) : value) as DeepWritable<T>;
 }
@@ -51,10 +54,12 @@ function isContainer(value: unknown): boolean {
 
 type Compare<T> = (a: T, b: T) => number;
 
-/** Items that are sorted in one step. */
+/** Number of items sorted in one step. */
 const itemsPerRun = 1024;
 
-/** Sorts the list in place and returns it. As Array.prototype.sort, stable; `compare` absent = by the text of the items. */
+/**
+ * Sorts the list in place and returns it. Stable, like Array.prototype.sort; without `compare`, by the items' texts.
+ */
 export function* sortInSlices<T>(items: T[], compare?: Compare<T>): SlicedWork<T[]> {
   if (items.length <= itemsPerRun) return items.sort(compare);
   const order = compare ?? ((a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0));

@@ -1,11 +1,11 @@
-// Status conditions: finds one by its type, and sets one as Kubernetes' own controllers do. Pure: a list goes in, a new list
-// comes out. Source: apimachinery api/meta FindStatusCondition and SetStatusCondition.
+// Status conditions: finds one by its type, and sets one as Kubernetes' own controllers do. A pure function from list
+// to list. Source: apimachinery api/meta FindStatusCondition and SetStatusCondition.
 import { type Clock, formatTime, systemClock } from '../time/clock.ts';
 import { requireObject, requireString } from './object-target.ts';
 
-/** The fields that conditions of all kinds have. Kinds may require more of them, or have others beside. */
+/** The fields that conditions of all kinds have. Kinds may require more of these, or have others. */
 export interface AnyCondition {
-  /** "Ready", or "example.com/Ready". A list has one condition of each type. */
+  /** For example "Ready" or "example.com/Ready". A list has one condition of each type. */
   readonly type: string;
   /** "True", "False" or "Unknown". */
   readonly status: string;
@@ -13,17 +13,20 @@ export interface AnyCondition {
   readonly reason?: string;
   /** Why, as a sentence. */
   readonly message?: string;
-  /** The `metadata.generation` that this was found out for. */
+  /** The `metadata.generation` for which the condition was determined. */
   readonly observedGeneration?: number;
-  /** When the status changed last, as {@link formatTime} writes it. */
+  /** When the status last changed, as {@link formatTime} writes it. */
   readonly lastTransitionTime?: string;
 }
 
-/** A condition whose time may be left out, as {@link setCondition} knows it. */
+/** A condition for {@link setCondition}, whose time may be omitted. */
 export type NewCondition<C extends AnyCondition> = Omit<C, 'lastTransitionTime'> &
   Partial<Pick<C, 'lastTransitionTime'>>;
 
-/** Returns the condition of this type; undefined when there is none. The list may be missing, as in an object without a status. */
+/**
+ * Returns the condition of this type; undefined when there is none. The list may be undefined, as in an object without
+ * a status.
+ */
 export function getCondition<C extends AnyCondition>(
   conditions: readonly C[] | null | undefined,
   type: string,
@@ -34,9 +37,9 @@ export function getCondition<C extends AnyCondition>(
 }
 
 /**
- * Returns the list with this condition in it, in the place of the one of its type, else at the end. `lastTransitionTime` moves
- * only when the status changes: to the given time, else to now. Every other field becomes what is given, so one that is left
- * out goes. The given list stays as it is.
+ * Returns a new list with this condition, in place of the one of its type or at the end. `lastTransitionTime` changes
+ * only with the status: to the given time, or else to now. All other fields become those given, so an omitted one is
+ * dropped.
  */
 export function setCondition<C extends AnyCondition>(
   conditions: readonly C[] | null | undefined,
@@ -54,7 +57,7 @@ export function setCondition<C extends AnyCondition>(
   return (conditions ?? []).map((one) => (one === before ? condition : one));
 }
 
-/** Throws TypeError: a status instead of its conditions would seem to have none. */
+/** Throws TypeError: a status passed instead of its conditions would look empty. */
 function requireConditions(conditions: unknown): void {
   if (conditions !== undefined && conditions !== null && !Array.isArray(conditions))
     throw new TypeError('conditions must be a list, such as object.status?.conditions');

@@ -1,7 +1,7 @@
-// Freezing of shared objects, so that a consumer who changes one fails where it happens (invariant I6).
+// Freezes shared objects, so that a consumer that changes one fails right there (invariant I6).
 import type { DeepReadonly } from './kubernetes-object.ts';
 
-/** Freezes JSON data through and through and returns it. What is frozen already is taken as frozen below too. */
+/** Freezes JSON data on all levels and returns it. A frozen value is assumed to be frozen below too. */
 export function deepFreeze<T>(value: T): DeepReadonly<T> {
   freeze(value);
   return value as DeepReadonly<T>;

@@ -1,4 +1,4 @@
-// Group, version, kind and resource names, and the texts Kubernetes makes of them.
+// Names of groups, versions, kinds and resources, and the texts that Kubernetes makes from them.
 
 export interface GroupVersion {
   /** "" is the core group. */
@@ -21,12 +21,12 @@ export interface GroupKind {
   readonly kind: string;
 }
 
-/** "apps/v1", or "v1" for the core group. */
+/** Returns "apps/v1", or "v1" for the core group. */
 export function formatApiVersion({ group, version }: GroupVersion): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** Reads "apps/v1" or "v1". Throws TypeError with the text of Kubernetes on more than one slash. */
+/** Parses "apps/v1" or "v1". Throws TypeError with Kubernetes' text on more than one slash. */
 export function parseApiVersion(apiVersion: string): GroupVersion {
   const parts = apiVersion.split('/');
   if (parts.length === 1) return { group: '', version: apiVersion };
@@ -34,12 +34,12 @@ export function parseApiVersion(apiVersion: string): GroupVersion {
   throw new TypeError(`unexpected GroupVersion string: ${apiVersion}`);
 }
 
-/** "deployments.apps", or "pods" for the core group: as it stands in the messages of errors. */
+/** Returns "deployments.apps", or "pods" for the core group, as error messages name it. */
 export function formatGroupResource({ group, resource }: GroupResource): string {
   return group === '' ? resource : `${resource}.${group}`;
 }
 
-/** "Deployment.apps", or "Pod" for the core group. */
+/** Returns "Deployment.apps", or "Pod" for the core group. */
 export function formatGroupKind({ group, kind }: GroupKind): string {
   return group === '' ? kind : `${kind}.${group}`;
 }

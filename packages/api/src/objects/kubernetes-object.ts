@@ -10,7 +10,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean;
 }
 
-/** One manager's set of fields, as kept by server-side apply. Source: meta/v1 ManagedFieldsEntry. */
+/** The fields of one manager, as kept by server-side apply. Source: meta/v1 ManagedFieldsEntry. */
 export interface ManagedFieldsEntry {
   manager?: string;
   operation?: 'Apply' | 'Update';
@@ -68,7 +68,7 @@ export interface KubernetesList<T extends KubernetesObject> {
   items: T[];
 }
 
-/** What is read from a cache: shared by all readers, so nobody may change it (invariant I6). */
+/** An object from a cache, which all readers share, so nobody may change it (invariant I6). */
 export type DeepReadonly<T> = T extends (...args: never[]) => unknown
   ? T
   : T extends object

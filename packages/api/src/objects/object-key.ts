@@ -1,17 +1,17 @@
-// "namespace/name" keys of objects, as the informers' stores and the work queue use them.
+// "namespace/name" keys of objects, which the informers' stores and the work queue use.
 import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
 import type { Brand } from './resource-version.ts';
 
 /** "namespace/name", or "name" for a cluster-scoped object. */
 export type ObjectKey = Brand<string, 'ObjectKey'>;
 
-/** The name of an object, apart. `namespace` is "" for a cluster-scoped object. */
+/** Namespace and name of an object. `namespace` is "" for a cluster-scoped object. */
 export interface ObjectName {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Key of an object. Throws TypeError when it has no metadata. Source: client-go MetaNamespaceKeyFunc. */
+/** Returns the key of an object. Throws TypeError when it has no metadata. Source: client-go MetaNamespaceKeyFunc. */
 export function metaNamespaceKey(object: DeepReadonly<KubernetesObject>): ObjectKey {
   const meta = object.metadata;
   if (meta === undefined) throw new TypeError('object has no meta: metadata is absent');
@@ -22,7 +22,10 @@ export function objectKey(namespace: string, name: string): ObjectKey {
   return (namespace === '' ? name : `${namespace}/${name}`) as ObjectKey;
 }
 
-/** Inverse of {@link metaNamespaceKey}. Throws TypeError on more than one slash. Source: client-go SplitMetaNamespaceKey. */
+/**
+ * Splits a key of {@link metaNamespaceKey}. Throws TypeError on more than one slash. Source: client-go
+ * SplitMetaNamespaceKey.
+ */
 export function splitMetaNamespaceKey(key: string): ObjectName {
   const parts = key.split('/');
   if (parts.length === 1) return { namespace: '', name: key };

@@ -1,13 +1,15 @@
-// What a call on one object must be given before anything is sent. Without a name a DELETE would be one of the whole
-// collection, a GET a list; what the compiler lets through (`any`, JavaScript) is refused here. For resource-client.ts.
+// Checks the target of a call on one object before anything is sent. Without a name a DELETE would delete the whole
+// collection and a GET would list it; the compiler lets that through from `any` and JavaScript. For resource-client.ts.
 
-/** Throws TypeError for what is no object: null, a string, a list. `what` says where it stands, such as "a target". */
+/** Throws TypeError unless given an object: not null, a string or a list. `what` names it, such as "a target". */
 export function requireObject(value: unknown, what: string): void {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
   throw new TypeError(`${what} must be an object, not ${shown(value)}`);
 }
 
-/** Throws TypeError for a target of one object that has no name, or a name or namespace that is no string or cannot stand in a path. */
+/**
+ * Throws TypeError for a target without a name, and for a name or namespace that is no string or cannot be in a path.
+ */
 export function requireTarget(target: unknown): void {
   requireObject(target, 'a target, such as { namespace, name },');
   const { name, namespace } = target as { readonly name?: unknown; readonly namespace?: unknown };
@@ -17,7 +19,10 @@ export function requireTarget(target: unknown): void {
   if (namespace !== undefined && namespace !== null && namespace !== '') requireSegment('namespace', namespace);
 }
 
-/** Throws TypeError for what is no part of a path. Source: apimachinery path.IsValidPathSegmentName and client-go rest.Request. */
+/**
+ * Throws TypeError unless the text can be a path segment. Source: apimachinery path.IsValidPathSegmentName and
+ * client-go rest.Request.
+ */
 export function requireSegment(what: string, segment: unknown): void {
   requireString(segment, what);
   const text = segment as string;
@@ -28,12 +33,12 @@ export function requireSegment(what: string, segment: unknown): void {
   if (faults.length > 0) throw new TypeError(`invalid ${what} ${JSON.stringify(text)}: [${faults.join(' ')}]`);
 }
 
-/** Throws TypeError for what is no string. */
+/** Throws TypeError unless given a string. */
 export function requireString(value: unknown, what: string): void {
   if (typeof value !== 'string') throw new TypeError(`${what} must be a string, not ${shown(value)}`);
 }
 
-/** For errors: what it is, without what it holds. */
+/** Returns what a value is, for errors, without its contents. */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'function') return 'a function';

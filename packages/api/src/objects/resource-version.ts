@@ -7,21 +7,21 @@ export type Brand<T, B extends string> = T & { readonly [brand]: B };
 /** Opaque to clients; never compared with `<`. `""` = most recent, `"0"` = any. */
 export type ResourceVersion = Brand<string, 'ResourceVersion'>;
 
-/** Ordered, storage only; safe below 2^53. 0 means "none". */
+/** Ordered; used in storage only; safe below 2^53. 0 means "none". */
 export type Revision = Brand<number, 'Revision'>;
 
 const uint64 = /^(?:0|[1-9][0-9]*)$/;
 const maxUint64 = 18_446_744_073_709_551_615n;
 
-/** True if the text is a base-10 uint64 as Go's strconv.ParseUint reads it (leading zeros allowed). */
+/** True for a base-10 uint64 as Go's strconv.ParseUint reads it (leading zeros allowed). */
 export function isUint64(text: string): boolean {
   return /^[0-9]+$/.test(text) && BigInt(text) <= maxUint64;
 }
 
 /**
- * Reads a version as the storage versioner does: `""` and `"0"` give 0; other text must be a base-10 uint64.
- * Values beyond 2^53 - 1 are clamped to it: they lie in the future of any store and are answered as such.
- * Returns undefined when the text is no uint64. Source: apiserver storage/api_object_versioner.go (ParseResourceVersion).
+ * Parses a version as the storage versioner does: `""` and `"0"` give 0; other text must be a base-10 uint64. Values
+ * beyond 2^53 - 1 are clamped to it: they are in the future of any store and are answered so. Returns undefined when
+ * the text is no uint64. Source: apiserver storage/api_object_versioner.go (ParseResourceVersion).
  */
 export function parseRevision(text: string): Revision | undefined {
   if (text === '') return 0 as Revision;

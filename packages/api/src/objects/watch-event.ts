@@ -1,16 +1,16 @@
-// What a watch delivers to the SDK's users, over HTTP and in process.
+// Events that a watch delivers to the SDK's users, over HTTP and in process.
 import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
 import type { ResourceVersion } from './resource-version.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** A change. The object is shared between all receivers in a process, so it is read-only (invariant I6). */
+/** A change. All receivers in a process share the object, so it is read-only (invariant I6). */
 export interface ObjectEvent<T extends KubernetesObject> {
   readonly type: ChangeType;
   readonly object: DeepReadonly<T>;
 }
 
-/** No change, but everything up to this version has been delivered. */
+/** Says that everything up to this version has been delivered, without a change. */
 export interface BookmarkEvent {
   readonly type: 'BOOKMARK';
   readonly resourceVersion: ResourceVersion;
@@ -18,7 +18,7 @@ export interface BookmarkEvent {
   readonly initialEventsEnd: boolean;
 }
 
-/** An ERROR event of the wire never appears here: it becomes the error of the stream. */
+/** An ERROR event of the server never appears here: it becomes the error of the stream. */
 export type WatchEvent<T extends KubernetesObject> = ObjectEvent<T> | BookmarkEvent;
 
 /** Annotation on the bookmark that ends the initial events. Source: apimachinery meta/v1 (InitialEventsAnnotationKey). */

@@ -1,11 +1,11 @@
-// defineResource: a resource of one's own from its schema: its names, the static type of its objects, and the definition that
-// a server needs. Beside resource.ts, which makes resources of what is defined elsewhere.
+// defineResource makes a custom resource from its schema: its names, the static type of its objects, and the definition
+// that a server needs. Beside resource.ts, which makes resources of kinds that are defined elsewhere.
 
 import { dnsLabelErrors, dnsSubdomainErrors } from '../formats/qualified-name.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import { type Resource, type ResourceSpec, resource } from './resource.ts';
 
-/** A structural OpenAPI v3 schema, as custom resource definitions take it; the server checks it when it is installed. */
+/** A structural OpenAPI v3 schema as in custom resource definitions; the server checks it when it is installed. */
 export interface ObjectSchema {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly properties?: Readonly<Record<string, ObjectSchema>>;
@@ -18,7 +18,10 @@ export interface ObjectSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** The type of the values that a schema describes. Properties that are not `required` may be absent, also those with a default. */
+/**
+ * The type of the values that a schema describes. Properties that are not `required` are optional, even those with a
+ * default.
+ */
 export type SchemaType<S> = S extends { readonly nullable: true } ? SchemaValue<S> | null : SchemaValue<S>;
 
 type SchemaValue<S> = S extends { readonly 'x-kubernetes-int-or-string': true }
@@ -46,7 +49,7 @@ interface PlainTypes {
 
 type Properties<P, R> = { [K in keyof P & R]: SchemaType<P[K]> } & { [K in Exclude<keyof P, R>]?: SchemaType<P[K]> };
 
-/** The objects of a defined resource. `status` is written by controllers, so it may be missing. */
+/** The objects of a defined resource. Controllers write `status`, so it may be missing. */
 export interface DefinedObject<Spec, Status> extends KubernetesObject {
   spec: SchemaType<Spec>;
   status?: SchemaType<Status>;
@@ -56,7 +59,7 @@ export interface DefinedObject<Spec, Status> extends KubernetesObject {
 export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
-  /** ".spec.replicas" */
+  /** For example ".spec.replicas". */
   readonly jsonPath: string;
   readonly description?: string;
   readonly format?: string;
@@ -72,11 +75,11 @@ export interface ResourceDefinitionSpec<Spec, Status> extends ResourceSpec {
   readonly columns?: readonly PrinterColumn[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  /** Of the definition; groups under k8s.io need `api-approved.kubernetes.io`. */
+  /** Annotations of the definition; groups under k8s.io need `api-approved.kubernetes.io`. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** A resource that also knows how to be installed. */
+/** A resource that can be installed, because it knows its definition. */
 export interface DefinedResource<T extends KubernetesObject = KubernetesObject> extends Resource<T> {
   /** Its apiextensions.k8s.io/v1 CustomResourceDefinition. */
   readonly definition: KubernetesObject & { readonly metadata: { readonly name: string } };
@@ -104,21 +107,21 @@ export function defineResource<
   return { ...own, scope: own.scope as Scope, definition: definitionOf(own, spec) };
 }
 
-/** Throws TypeError. */
+/** Throws TypeError for an invalid name. */
 function requireName(field: 'group' | 'version' | 'kind' | 'plural', example: string, name: unknown): void {
   if (typeof name === 'string' && isValid(field, name)) return;
   throw new TypeError(`a custom resource needs a ${field} such as "${example}", not ${JSON.stringify(name)}`);
 }
 
 function isValid(field: 'group' | 'version' | 'kind' | 'plural', name: string): boolean {
-  // Groups without a dot are Kubernetes' own; `resource()` makes resources of what is in them.
+  // Groups without a dot are Kubernetes' own; use `resource()` for kinds in them.
   if (field === 'group') return name.includes('.') && dnsSubdomainErrors(name).length === 0;
   const label = field === 'kind' ? name.toLowerCase() : name;
-  // Source: IsDNS1035Label, which also wants a letter first.
+  // Like IsDNS1035Label, which requires a letter first.
   return /^[a-z]/.test(label) && dnsLabelErrors(label).length === 0;
 }
 
-/** Whether a resource can be installed. */
+/** True for a resource that can be installed. */
 export function isDefinedResource(resource: Resource): resource is DefinedResource {
   return 'definition' in resource;
 }

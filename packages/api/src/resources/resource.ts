@@ -1,4 +1,4 @@
-// Resources: a few strings that carry the static type of their objects, so that calls need no annotation.
+// Resources: a few strings that carry the static type of their objects, so that calls need no type annotation.
 import { formatApiVersion, type GroupVersionResource } from '../objects/group-version.ts';
 import type { KubernetesObject, UnstructuredObject } from '../objects/kubernetes-object.ts';
 
@@ -16,7 +16,7 @@ export interface Resource<T extends KubernetesObject = KubernetesObject> {
   readonly [objectType]?: T;
 }
 
-/** A resource whose objects lie in namespaces. */
+/** A resource whose objects are in namespaces. */
 export type NamespacedResource<T extends KubernetesObject = KubernetesObject> = Resource<T> & {
   readonly scope: 'Namespaced';
 };
@@ -34,7 +34,7 @@ export interface ResourceSpec {
   readonly scope?: 'Namespaced' | 'Cluster';
 }
 
-/** Makes a resource. The type is given by the caller: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */
+/** Makes a resource. The caller gives the type: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */
 export function resource<T extends KubernetesObject = UnstructuredObject>(
   spec: ResourceSpec & { readonly scope?: 'Namespaced' },
 ): NamespacedResource<T>;
@@ -57,7 +57,10 @@ export function groupVersionResourceOf(resource: Resource): GroupVersionResource
   return { group: resource.group, version: resource.version, resource: resource.plural };
 }
 
-/** URL path of a resource, a namespace's part of it, or one object: "/apis/apps/v1/namespaces/default/deployments/web/status". */
+/**
+ * Returns the URL path of a resource, of a namespace's part of it, or of one object:
+ * "/apis/apps/v1/namespaces/default/deployments/web/status".
+ */
 export function resourcePath(
   resource: Resource,
   target: { readonly namespace?: string; readonly name?: string; readonly subresource?: string } = {},

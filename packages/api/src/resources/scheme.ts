@@ -1,4 +1,5 @@
-// Scheme: finds the resource of a kind, of a plural name, or of an object. What client-go's runtime.Scheme is, without the Go types.
+// Scheme finds the resource of a kind, of a plural name, or of an object. It is client-go's runtime.Scheme without the
+// Go types.
 import {
   formatApiVersion,
   formatGroupKind,
@@ -10,7 +11,7 @@ import {
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import type { Resource } from './resource.ts';
 
-/** A set of resources that is searched by kind and by resource. */
+/** A set of resources, searched by kind and by resource. */
 export class Scheme {
   readonly #byKind = new Map<string, Resource>();
   readonly #byResource = new Map<string, Resource>();
@@ -20,7 +21,10 @@ export class Scheme {
     for (const resource of resources) this.register(resource);
   }
 
-  /** Throws TypeError when kind or resource already belong to another resource. The same resource twice is fine. */
+  /**
+   * Throws TypeError when the kind or resource already belongs to another resource. Registering the same one twice is
+   * allowed.
+   */
   register(resource: Resource): this {
     const kindKey = keyOf(resource, resource.kind);
     const resourceKey = keyOf(resource, resource.plural);
@@ -38,17 +42,20 @@ export class Scheme {
     return this;
   }
 
-  /** The resource of a kind; undefined when it is not registered. */
+  /** Returns the resource of a kind; undefined when it is not registered. */
   forKind(kind: GroupVersionKind): Resource | undefined {
     return this.#byKind.get(keyOf(kind, kind.kind));
   }
 
-  /** The resource of this plural name; undefined when it is not registered. */
+  /** Returns the resource of this plural name; undefined when it is not registered. */
   forResource(resource: GroupVersionResource): Resource | undefined {
     return this.#byResource.get(keyOf(resource, resource.resource));
   }
 
-  /** The resource of an object, by its `apiVersion` and `kind`. Throws TypeError when it has none or they are not registered. */
+  /**
+   * Returns the resource of an object by its `apiVersion` and `kind`. Throws TypeError when these are missing or not
+   * registered.
+   */
   forObject(object: KubernetesObject): Resource {
     const { apiVersion, kind } = object;
     if (!apiVersion || !kind) throw new TypeError('object has no apiVersion or no kind');
@@ -58,12 +65,12 @@ export class Scheme {
     return resource;
   }
 
-  /** Versions of a kind in the order of their registration: the first is the preferred one. */
+  /** Returns the versions of a kind in the order of registration: the first is the preferred one. */
   versionsOf(groupKind: GroupKind): readonly string[] {
     return this.#versions.get(formatGroupKind(groupKind)) ?? [];
   }
 
-  /** All resources in the order of their registration. */
+  /** Returns all resources in the order of registration. */
   resources(): IterableIterator<Resource> {
     return this.#byKind.values();
   }

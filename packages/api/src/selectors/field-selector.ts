@@ -11,7 +11,7 @@ export interface FieldRequirement {
 /** A parsed field selector. Immutable. */
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
-  /** By field, when they are many: a client may send 50,000, to compare 20,000 objects with. */
+  /** Terms by field if they are many: a client may send 50,000, to compare with 20,000 objects. */
   readonly #terms: ReadonlyMap<string, ValueTerms> | undefined;
 
   constructor(requirements: readonly FieldRequirement[]) {
@@ -23,7 +23,7 @@ export class FieldSelector {
     return this.requirements.length === 0;
   }
 
-  /** All terms hold. A missing field counts as "". */
+  /** True when all terms hold. A missing field counts as "". */
   matches(fields: Readonly<Record<string, string>>): boolean {
     if (this.#terms === undefined) {
       return this.requirements.every(({ field, operator, value }) => {
@@ -35,7 +35,7 @@ export class FieldSelector {
     return true;
   }
 
-  /** The value that an `=` term requires of a field; undefined when there is none. */
+  /** Returns the value that an `=` term requires of a field; undefined when there is none. */
   exactValue(field: string): string | undefined {
     return this.requirements.find((r) => r.field === field && r.operator === '=')?.value;
   }
@@ -67,11 +67,11 @@ export const everyField: FieldSelector = new FieldSelector([]);
 /** Parses a field selector. Throws TypeError with the text of Kubernetes. Source: apimachinery fields.ParseSelector. */
 export function parseFieldSelector(text: string): FieldSelector {
   const requirements: FieldRequirement[] = [];
-  // The order in which Kubernetes reads the terms; it decides which of several wrong terms is named.
+  // Kubernetes reads the terms in this order, which decides which of several wrong terms is reported.
   for (const term of splitTerms(text).sort()) {
     if (term === '') continue;
     const requirement = parseTerm(term, text);
-    // Nothing of nothing selects everything. Source: hasTerm.Transform.
+    // A term without field and value selects everything. Source: hasTerm.Transform.
     if (requirement.field !== '' || requirement.value !== '') requirements.push(requirement);
   }
   return requirements.length === 0 ? everyField : new FieldSelector(requirements);

@@ -5,14 +5,17 @@ import { labelValueErrors, qualifiedNameErrors } from '../formats/qualified-name
 
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<';
 
-/** One term. `values` is empty for existence, one for equality and order, any number for sets. */
+/** One term. `values` is empty for existence, has one item for equality and order, and any number for sets. */
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: LabelOperator;
   readonly values: readonly string[];
 }
 
-/** One term. Throws TypeError with the text of Kubernetes when key, operator and values do not go together. Source: labels.NewRequirement. */
+/**
+ * Makes one term. Throws TypeError with Kubernetes' text when key, operator and values do not fit. Source:
+ * labels.NewRequirement.
+ */
 export function labelRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
   const errors = [...labelKeyErrors(key, 'key'), ...countErrors(operator, values)];
   const isOrder = operator === '>' || operator === '<';
@@ -30,7 +33,7 @@ export function labelRequirement(key: string, operator: LabelOperator, values: r
   return { key, operator, values };
 }
 
-/** At most one error, all texts in it. `field` is "<nil>" where Kubernetes has no path. */
+/** Returns at most one error with all texts in it. `field` is "<nil>" where Kubernetes has no path. */
 export function labelKeyErrors(key: string, field: string): FieldError[] {
   const wrong = qualifiedNameErrors(key);
   return wrong.length === 0 ? [] : [invalidField(field, key, wrong.join('; '))];

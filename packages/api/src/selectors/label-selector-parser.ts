@@ -26,7 +26,7 @@ interface Token {
   readonly text: string;
 }
 
-/** Parses a label selector; "" selects everything. Throws TypeError with the text of Kubernetes. */
+/** Parses a label selector; "" selects everything. Throws TypeError with Kubernetes' text. */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text.length < longText) return text === '' ? everyLabel : runWhole(parse(text));
   const { selector, error } = recent.find(text) ?? recent.add(runWhole(tryParse(text)));
@@ -34,10 +34,10 @@ export function parseLabelSelector(text: string): LabelSelector {
   return selector;
 }
 
-/** Shorter texts are parsed within a slice. */
+/** Shorter texts are parsed in one slice. */
 const longText = 16 * 1024;
 
-/** What became of a long text: one of both is there. */
+/** The result for a long text: one of both members is set. */
 export interface ParsedSelector {
   readonly text: string;
   readonly selector?: LabelSelector;
@@ -45,8 +45,8 @@ export interface ParsedSelector {
 }
 
 /**
- * Parses a selector of any length: a URL has room for 100,000 terms. {@link parseLabelSelector} finds the result of a long one for as
- * long as it is held. Undefined for a short one, which is not parsed.
+ * Parses a selector of any length: a URL has room for 100,000 terms. {@link parseLabelSelector} finds the result of a
+ * long one as long as somebody holds it. Returns undefined for a short one, which is not parsed.
  */
 export function* parseLongLabelSelector(text: string): SlicedWork<ParsedSelector | undefined> {
   if (text.length < longText) return undefined;
@@ -62,7 +62,7 @@ function* tryParse(text: string): SlicedWork<ParsedSelector> {
   }
 }
 
-/** Several places of one request read its selector. What is in here is held by others, or not at all. */
+/** Recent results, because several places of one request parse its selector. Held weakly. */
 class RecentSelectors {
   readonly #parsed: (WeakRef<ParsedSelector> | undefined)[] = new Array(16).fill(undefined);
   #next = 0;
@@ -93,11 +93,11 @@ function* parse(text: string): SlicedWork<LabelSelector> {
 const symbols: ReadonlySet<string> = new Set(['=', '!', '(', ')', ',', '>', '<']);
 const keywords: ReadonlySet<string> = new Set(['(', ')', ',', '!', '=', '==', '!=', '>', '<', 'in', 'notin']);
 const blanks: ReadonlySet<string> = new Set([' ', '\t', '\r', '\n']);
-/** Up to the next symbol or blank. */
+/** Matches up to the next symbol or blank. */
 const word = /[^=!(),<> \t\r\n]+/y;
 const binaryOperators = 'in, notin, =, ==, !=, gt, lt';
 
-/** Tokens of the text, the last one of type 'end'. A NUL ends the text, as it does in Kubernetes. */
+/** Yields the tokens of the text; the last one has type 'end'. As in Kubernetes, a NUL ends the text. */
 function* scan(text: string): SlicedWork<Token[]> {
   const tokens: Token[] = [];
   const pace = new SlicePace();
@@ -118,7 +118,7 @@ function* scan(text: string): SlicedWork<Token[]> {
   return tokens;
 }
 
-/** The longest operator here: reading goes on as long as the symbols read so far are one. */
+/** Reads the longest operator: it goes on as long as the symbols read so far are one. */
 function scanSymbol(text: string, start: number): [Token, number] {
   let end = start;
   while (symbols.has(text[end] ?? '') && keywords.has(text.slice(start, end + 1))) end++;
@@ -220,11 +220,11 @@ class Parser {
       throw new TypeError(`found '${next.text}', expected: ',', ')' or identifier`);
     }
     const values = this.#valueList();
-    this.#take(); // the ")" at which the list ended
+    this.#take(); // The ")" that ends the list.
     return values;
   }
 
-  /** Values up to the closing bracket, which stays. "(,a" and "(a,)" hold the empty value. */
+  /** Reads values up to the closing bracket, which stays. "(,a" and "(a,)" contain the empty value. */
   #valueList(): Set<string> {
     const values = new Set<string>();
     for (;;) {
@@ -243,7 +243,7 @@ class Parser {
     throw new TypeError(`found '${next.text}', expected: ',' or ')'`);
   }
 
-  /** A comma with nothing before or after it stands beside the empty value. */
+  /** A comma with nothing before or after it adds the empty value. */
   #commaEndsList(values: Set<string>): boolean {
     const next = this.#peek().type;
     if (values.size === 0 || next === ')' || next === ',') values.add('');
@@ -251,7 +251,7 @@ class Parser {
     return next === ')';
   }
 
-  /** "in" and "notin" are words everywhere but in the operator's place. */
+  /** "in" and "notin" are plain words except in the place of the operator. */
   #peek(): Token {
     const token = this.#tokens[this.#at] ?? { type: 'end', text: '' };
     return token.type === 'in' || token.type === 'notin' ? { type: 'identifier', text: token.text } : token;

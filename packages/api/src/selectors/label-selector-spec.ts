@@ -1,4 +1,4 @@
-// The label selector as it stands in API objects (meta/v1 LabelSelector) and its conversion to a LabelSelector.
+// The label selector in API objects (meta/v1 LabelSelector), and its conversion to a LabelSelector.
 import { type LabelOperator, type LabelRequirement, labelRequirement } from './label-requirement.ts';
 import { everyLabel, LabelSelector, noLabel } from './label-selector.ts';
 
@@ -24,8 +24,8 @@ const operators: ReadonlyMap<string, LabelOperator> = new Map([
 ]);
 
 /**
- * The selector that an API object describes: absent selects nothing, empty everything. Throws TypeError with the text of
- * Kubernetes. Source: LabelSelectorAsSelector.
+ * Returns the selector of an API object: absent selects nothing, empty everything. Throws TypeError with Kubernetes'
+ * text. Source: LabelSelectorAsSelector.
  */
 export function labelSelectorFrom(spec: LabelSelectorSpec | null | undefined): LabelSelector {
   if (spec === undefined || spec === null) return noLabel;

@@ -4,15 +4,15 @@ import { parseInt64 } from '../formats/parse-int64.ts';
 import type { LabelRequirement } from './label-requirement.ts';
 import { LabelTerms } from './label-terms.ts';
 
-/** A client may send 80,000 terms or values, to compare 20,000 objects with. */
+/** Most terms compared one by one. A client may send 80,000 terms or values, to compare with 20,000 objects. */
 const fewTerms = 8;
 
 /** A parsed label selector. Immutable. */
 export class LabelSelector {
   readonly requirements: readonly LabelRequirement[];
-  /** Matches no object at all (a nil selector in an API object). */
+  /** True when it matches no object at all (a nil selector in an API object). */
   readonly isNothing: boolean;
-  /** Undefined = few enough to be looked at one by one, or not looked at yet. */
+  /** The terms by key. Undefined when they are few, or were not needed yet. */
   #terms: LabelTerms | undefined;
   readonly #isLong: boolean;
 
@@ -36,7 +36,7 @@ export class LabelSelector {
     return true;
   }
 
-  /** The value that an equality term requires of a label; undefined when there is none. */
+  /** Returns the value that an equality term requires of a label; undefined when there is none. */
   exactValue(key: string): string | undefined {
     const found = this.requirements.find(
       (r) =>
@@ -77,7 +77,7 @@ function requirementMatches(
   }
 }
 
-/** Values that are no 64-bit integers match neither. */
+/** Values that are no 64-bit integers match neither operator. */
 function compareIntegers(actual: string, wanted: string, operator: '>' | '<'): boolean {
   const [a, b] = [parseInt64(actual), parseInt64(wanted)];
   if (a === undefined || b === undefined) return false;

@@ -1,14 +1,14 @@
-// LabelTerms: the terms of a long selector, put together by key, so that an object is asked for as many keys as it has and not as
-// often as there are terms. Used by label-selector.ts, and for values by field-selector.ts.
+// LabelTerms groups the terms of a long selector by key, so that the cost of an object depends on its keys and not on
+// the number of terms. Used by label-selector.ts, and for values by field-selector.ts.
 
 import { parseInt64 } from '../formats/parse-int64.ts';
 import type { LabelRequirement } from './label-requirement.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What the values of one key have to be. */
+/** The allowed values of one key. */
 export class ValueTerms {
-  /** Undefined = any. */
+  /** Allowed values; undefined = any. */
   #allowed: ReadonlySet<string> | undefined;
   readonly #denied = new Set<string>();
 
@@ -29,7 +29,7 @@ export class ValueTerms {
 class KeyTerms extends ValueTerms {
   isRequired = false;
   isForbidden = false;
-  /** More than each of them, and less. What is no number is never reached. */
+  /** The value must be above and below these bounds. 'never': a bound that is no number, which no value meets. */
   #above: bigint | 'never' | undefined;
   #below: bigint | 'never' | undefined;
 
@@ -46,7 +46,7 @@ class KeyTerms extends ValueTerms {
     else if (operator !== 'exists') this.allow(values);
   }
 
-  /** Of a label that is there. */
+  /** True when the terms hold for the value of a present label. */
   holdPresent(value: string): boolean {
     return !this.isForbidden && this.hold(value) && this.#holdBounds(value);
   }
@@ -72,7 +72,7 @@ function narrowed(
 
 export class LabelTerms {
   readonly #required: ReadonlyMap<string, KeyTerms>;
-  /** Of keys that need not be there. */
+  /** Terms of keys that need not be present. */
   readonly #others: ReadonlyMap<string, KeyTerms>;
 
   constructor(requirements: readonly LabelRequirement[]) {

@@ -1,8 +1,8 @@
-// Builders of small objects for tests: what is not said is filled in.
+// Builders of small objects for tests, which fill in what is not given.
 import type { KubernetesObject, ObjectMeta } from '../objects/kubernetes-object.ts';
 import { type Resource, resource } from '../resources/resource.ts';
 
-/** As much of a Pod as tests of the machinery need. */
+/** The fields of a Pod that tests of the machinery need. */
 export interface TestPod extends KubernetesObject {
   spec?: { nodeName?: string; containers?: { name: string; image: string }[] };
   status?: { phase?: string };
@@ -19,12 +19,15 @@ export const testConfigMaps: Resource<TestConfigMap> = resource<TestConfigMap>({
   kind: 'ConfigMap',
 });
 
-/** Metadata in short: everything else is taken as it is. */
+/** Metadata of the object; missing parts get defaults. */
 export interface BuilderOptions extends ObjectMeta {
   readonly name: string;
 }
 
-/** `pod({ name: 'a' })`: namespace "default", one container. The second argument is merged over spec and status. */
+/**
+ * Builds `pod({ name: 'a' })` in namespace "default" with one container. The second argument is merged over spec and
+ * status.
+ */
 export function pod(meta: BuilderOptions, rest: Pick<TestPod, 'spec' | 'status'> = {}): TestPod {
   return {
     apiVersion: 'v1',
@@ -35,7 +38,7 @@ export function pod(meta: BuilderOptions, rest: Pick<TestPod, 'spec' | 'status'>
   };
 }
 
-/** `configMap({ name: 'a' }, { key: 'value' })`: namespace "default". */
+/** Builds `configMap({ name: 'a' }, { key: 'value' })` in namespace "default". */
 export function configMap(meta: BuilderOptions, data: Record<string, string> = {}): TestConfigMap {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', ...meta }, data };
 }

@@ -1,5 +1,5 @@
-// A small truth to list and watch, with faults on demand. For tests of whatever consumes a ListerWatcher; like client-go's
-// FakeControllerSource, with paging, streamed lists, half-open connections and errors on top.
+// An in-memory source to list and watch, with faults on demand, for tests of everything that uses a ListerWatcher. Like
+// client-go's FakeControllerSource, plus paging, streamed lists, half-open connections and errors.
 import { Observable, type Subscriber } from 'rxjs';
 import type { ListOptions, SelectionOptions, WatchOptions } from '../client/call-options.ts';
 import type { ListerWatcher, ListResult } from '../client/lister-watcher.ts';
@@ -21,13 +21,13 @@ import { parseFieldSelector } from '../selectors/field-selector.ts';
 import { parseLabelSelector } from '../selectors/label-selector-parser.ts';
 
 export interface FakeListerWatcherOptions {
-  /** False: a watch with `sendInitialEvents` is refused, as servers before 1.32 do. Default true. */
+  /** False = a watch with `sendInitialEvents` is refused, as by servers before 1.32. Default true. */
   readonly supportsWatchList?: boolean;
   /** Version before the first change. Default 0. */
   readonly startVersion?: number;
 }
 
-/** What was asked of the fake, in order. */
+/** A request to the fake. They are recorded in order. */
 export type FakeRequest =
   | { readonly verb: 'list'; readonly options: ListOptions }
   | { readonly verb: 'watch'; readonly options: WatchOptions };
@@ -48,9 +48,9 @@ interface OpenWatch<T extends KubernetesObject> {
 const pods = { group: '', resource: 'objects' };
 const versionOf = (version: number): ResourceVersion => String(version) as ResourceVersion;
 
-/** Objects in memory behind the port `ListerWatcher`. Delivery is synchronous, as in the same process. */
+/** Objects in memory behind the port `ListerWatcher`. Delivery is synchronous, as in process. */
 export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatcher<T> {
-  /** Everything that was asked so far. */
+  /** All requests so far. */
   readonly requests: FakeRequest[] = [];
   readonly #supportsWatchList: boolean;
   readonly #objects = new Map<ObjectKey, DeepReadonly<T>>();
@@ -75,7 +75,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
     return this.#watches.size;
   }
 
-  /** Requests of one verb. */
+  /** Returns the requests of one verb. */
   asked(verb: 'list'): ListOptions[];
   asked(verb: 'watch'): WatchOptions[];
   asked(verb: 'list' | 'watch'): (ListOptions | WatchOptions)[] {
@@ -84,21 +84,21 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
 
   // ---- Changes of the truth ----
 
-  /** Stores a copy, with a uid and the next version. Throws 409 when there is one. */
+  /** Stores a copy with a uid and the next version. Throws 409 when the object exists. */
   add(object: T): DeepReadonly<T> {
     const key = metaNamespaceKey(object);
     if (this.#objects.has(key)) throw alreadyExists(pods, object.metadata?.name ?? '');
     return this.#write(key, object, object.metadata?.uid ?? `uid-${this.#nextUid++}`);
   }
 
-  /** Replaces an object, keeping its uid. Throws 404 when there is none. */
+  /** Replaces an object and keeps its uid. Throws 404 when it does not exist. */
   modify(object: T): DeepReadonly<T> {
     const key = metaNamespaceKey(object);
     const before = this.#get(key);
     return this.#write(key, object, object.metadata?.uid ?? before.metadata?.uid ?? '');
   }
 
-  /** Removes an object; the event carries the version of the removal. Throws 404 when there is none. */
+  /** Removes an object; the event has the version of the removal. Throws 404 when it does not exist. */
   delete(target: ObjectName | { readonly namespace?: string; readonly name: string }): void {
     const key = objectKey(target.namespace ?? 'default', target.name);
     const before = this.#get(key);
@@ -110,12 +110,12 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
 
   // ---- Faults ----
 
-  /** The next request of this verb fails with this error; several calls queue up. */
+  /** Lets the next request of this verb fail with the error; several calls are queued. */
   failNext(verb: 'list' | 'watch', error: unknown): void {
     this.#failures.push({ verb, error });
   }
 
-  /** Ends all open watches: with an error, or without one as a server does on time-out. */
+  /** Ends all open watches with an error or, as a server does at a timeout, without one. */
   resetWatches(error?: unknown): void {
     for (const watch of [...this.#watches]) {
       this.#watches.delete(watch);
@@ -124,18 +124,21 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
     }
   }
 
-  /** Open watches hear nothing any more, and are not told: a connection whose other end is gone. */
+  /** Silences the open watches without telling them, like a connection whose other end is gone. */
   halfOpen(): void {
     for (const watch of this.#watches) watch.isHalfOpen = true;
   }
 
-  /** Forgets the history: watches from before now get 410. */
+  /** Drops the history: watches from before now get 410. */
   expire(): void {
     this.#history = [];
     this.#oldestVersion = this.#version;
   }
 
-  /** Moves the version on without a change, as writes to other resources do, and tells watches that want bookmarks. */
+  /**
+   * Raises the version without a change, as writes to other resources do, and sends bookmarks to watches that want
+   * them.
+   */
   bookmark(): void {
     this.#version++;
     for (const watch of this.#watches) {
@@ -271,7 +274,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
   }
 }
 
-/** Before and after against the selector, as a watch cache does. */
+/** Compares the object before and after with the selector, as a watch cache does. */
 function deliver<T extends KubernetesObject>(
   { subscriber, matches }: OpenWatch<T>,
   { before, after, version }: Change<T>,

@@ -1,15 +1,17 @@
-// Finds what a test left behind: open handles of the process and timers of a virtual clock (invariant I9).
+// Finds what a test has left open: handles of the process and timers of a virtual clock (invariant I9).
 import process from 'node:process';
 import { settle, type VirtualClock } from './virtual-clock.ts';
 
 export interface LeakCheckOptions {
   /** Its pending timers count as leaks too. */
   readonly clock?: VirtualClock;
-  /** Kinds of resources that are not counted, in Node's words. Default: what the test runner itself opens and closes. */
+  /**
+   * Node's names of resource types that are not counted. Default: those that the test runner itself opens and closes.
+   */
   readonly ignore?: readonly string[];
 }
 
-// Immediates and timers of the runner come and go between any two looks.
+// Immediates and timers of the runner, which appear and disappear at any time.
 const ignored: readonly string[] = [
   'Immediate',
   'Timeout',
@@ -22,7 +24,7 @@ const ignored: readonly string[] = [
   'CloseReq',
 ];
 
-/** Remembers what is open; {@link LeakCheck.assertNone} names what has been opened since and is open still. */
+/** Remembers what is open; {@link LeakCheck.assertNone} names everything that was opened since and is still open. */
 export class LeakCheck {
   readonly #before: ReadonlyMap<string, number>;
   readonly #options: LeakCheckOptions;
@@ -32,7 +34,7 @@ export class LeakCheck {
     this.#before = countResources();
   }
 
-  /** Rejects with an Error that lists the leaks. Gives closing handles some turns of the event loop. */
+  /** Rejects with an Error that lists the leaks. Waits some turns of the event loop for closing handles. */
   async assertNone(): Promise<void> {
     let leaks: string[] = [];
     for (let attempt = 0; attempt < 10; attempt++) {

@@ -1,18 +1,18 @@
-// What every ListerWatcher must do, as a suite: the HTTP client against a server, the in-process client, the fake.
+// A test suite for every ListerWatcher: the HTTP client against a server, the in-process client, the fake.
 import { filter, firstValueFrom, type Observable, type Subscription, takeWhile, toArray } from 'rxjs';
 import type { ListerWatcher } from '../client/lister-watcher.ts';
 import { isExpired } from '../errors/status-error.ts';
 import type { WatchEvent } from '../objects/watch-event.ts';
 import { configMap, type TestConfigMap } from './builders.ts';
 
-/** One implementation under test, over a store that holds no ConfigMap of the namespace "default". */
+/** One implementation under test, over a store without ConfigMaps in the namespace "default". */
 export interface ListWatchFixture {
   /** ConfigMaps of the namespace "default". */
   readonly listerWatcher: ListerWatcher<TestConfigMap>;
   create(object: TestConfigMap): Promise<void>;
   update(object: TestConfigMap): Promise<void>;
   delete(name: string): Promise<void>;
-  /** Makes versions before now unavailable. Absent: the cases about it are skipped. */
+  /** Makes versions before now unavailable. Absent = the cases about it are skipped. */
   compact?(): Promise<void>;
   close(): Promise<void>;
 }
@@ -24,7 +24,7 @@ const text = (event: WatchEvent<TestConfigMap>): string =>
       : 'BOOKMARK'
     : `${event.type} ${event.object.metadata?.name}=${event.object.data?.k}`;
 
-/** Collects what a watch delivers until told to stop; bookmarks are left out but for the end of the initial events. */
+/** Collects the events of a watch until stopped; of bookmarks only the one that ends the initial events. */
 class Recorder {
   readonly events: string[] = [];
   readonly versions: string[] = [];
@@ -62,7 +62,7 @@ class Recorder {
 
 /** Registers the suite with vitest. Await it at the top level of a test file. */
 export async function listWatchConformance(name: string, open: () => Promise<ListWatchFixture>): Promise<void> {
-  // Loaded here, so that the rest of this kit works without vitest.
+  // Imported here, so that the rest of this kit works without vitest.
   const { afterEach, beforeEach, describe, expect, it } = await import('vitest');
   describe(`list and watch: ${name}`, () => {
     let fixture: ListWatchFixture;

@@ -1,4 +1,4 @@
-// Time that moves only when a test says so. Used in place of systemClock by every package's tests.
+// A clock whose time moves only when a test says so. The tests of every package use it in place of systemClock.
 import type { CancelTimer, Clock } from '../time/clock.ts';
 import { nextTurn } from '../time/turn.ts';
 
@@ -18,12 +18,12 @@ const turnsToSettle = 4;
 
 /**
  * A {@link Clock} under the control of a test. Timers run in the order of their due times, equal ones in the order in
- * which they were set, and between two timers all microtasks and immediates settle, as they would in real time.
+ * which they were set. Between two timers all microtasks and immediates settle, as in real time.
  */
 export class VirtualClock implements Clock {
   #monotonicMs = 0;
   #wallOffsetMs: number;
-  // Invariant: insertion order breaks ties between equal due times.
+  // Invariant: insertion order decides between equal due times.
   readonly #timers = new Set<Timer>();
 
   constructor(options: VirtualClockOptions = {}) {
@@ -50,7 +50,7 @@ export class VirtualClock implements Clock {
     return this.setTimer(callback, delayMs);
   }
 
-  /** Number of timers that are set and have neither run nor been cancelled. */
+  /** Number of timers that have neither run nor been cancelled. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
@@ -62,8 +62,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves time on by `ms` milliseconds (0 = runs only what is due now) and runs what falls due on the way, also timers
-   * that are set meanwhile. Resolves when everything has settled. Rejects with what a timer's callback throws.
+   * Moves time on by `ms` milliseconds (0 = runs only what is due now) and runs timers that fall due, also those set
+   * meanwhile. Resolves when everything has settled. Rejects with what a timer's callback throws.
    */
   async advance(ms: number): Promise<void> {
     const targetMs = this.#monotonicMs + ms;
@@ -77,7 +77,7 @@ export class VirtualClock implements Clock {
     this.#monotonicMs = Math.max(this.#monotonicMs, targetMs);
   }
 
-  /** Shifts the wall clock alone, as NTP or an operator would; timers and {@link monotonicNow} do not notice. */
+  /** Shifts the wall clock only, as NTP or an operator would; timers and {@link monotonicNow} do not change. */
   jumpWallClock(ms: number): void {
     this.#wallOffsetMs += ms;
   }
@@ -91,7 +91,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Resolves when all microtasks, and the immediates that they set, have run. Moves no clock. */
+/** Resolves when all microtasks, and the immediates that they set, have run. Time does not move. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < turnsToSettle; turn++) await nextTurn();
 }

@@ -1,19 +1,19 @@
-// Wrong calls, as a suite: every ResourceClient refuses each of them with the same TypeError before it does anything. Beside
-// list-watch-conformance.ts, for the calls that JavaScript and `any` let through.
+// A test suite of wrong calls: every ResourceClient refuses each of them with the same TypeError before it does
+// anything. Beside list-watch-conformance.ts, for calls that JavaScript and `any` let through.
 
 import type { ResourceClient } from '../client/resource-client.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import { testConfigMaps } from './builders.ts';
 
-/** One client under test. Nothing has to be there that answers: no call gets so far. */
+/** One client under test. It needs no server, because no call gets that far. */
 export interface WrongCallFixture {
   readonly client: ResourceClient;
-  /** Calls that went on to a server, a store or another client. */
+  /** Number of calls that reached a server, a store or another client. */
   readonly passedOn: () => number;
   close(): Promise<void>;
 }
 
-/** What a client is called with: anything. */
+/** A client whose arguments may be anything. */
 type Untyped = {
   readonly [V in keyof ResourceClient]: (
     ...call: readonly unknown[]
@@ -29,7 +29,7 @@ const part = { ...target, subresource: 'x' };
 const aTarget = 'a target, such as { namespace, name }, must be an object, not';
 const nowhere = 'configmaps "a": an empty namespace may not be set';
 
-/** Each verb with the arguments of a right call; those that are given take the place of the first, the second, the last. */
+/** Each verb with the arguments of a right call; given ones replace the first, second and last argument. */
 const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatcher'>, ...call: readonly unknown[]])[] =
   [
     ['get', resource, target, {}],
@@ -44,7 +44,7 @@ const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatc
     ['createSubresource', resource, part, { body: object }],
   ];
 
-/** Each verb with other options than it has: `change` gets those of a right call. */
+/** Each verb with changed options: `change` gets the options of a right call. */
 function withOptions(name: string, message: string, change: (options: object) => unknown): WrongCall[] {
   return verbs.map(([verb, ...call]): WrongCall => {
     const who = verb === 'listPage' ? 'list' : verb;
@@ -268,11 +268,11 @@ const wrongWatches: readonly (readonly [name: string, message: string, options: 
 
 /** Registers the suite with vitest. Await it at the top level of a test file. */
 export async function wrongCallConformance(name: string, open: () => Promise<WrongCallFixture>): Promise<void> {
-  // Loaded here, so that the rest of this kit works without vitest.
+  // Imported here, so that the rest of this kit works without vitest.
   const { afterAll, beforeAll, describe, expect, it } = await import('vitest');
   describe(`a wrong call: ${name}`, () => {
     let fixture: WrongCallFixture;
-    // No call changes anything, so that one does for all.
+    // No call changes anything, so one fixture serves all.
     beforeAll(async () => {
       fixture = await open();
     });

@@ -1,10 +1,10 @@
-// Who waits for the signals of callers: one listener a signal, however many calls, watches and streams share it. Node warns of a
-// leak from the eleventh on, and looks through all that there are for each that comes or goes.
+// Waits for callers' signals with one listener per signal, however many calls, watches and streams share it. From the
+// eleventh listener on Node warns of a leak, and it searches all of them whenever one is added or removed.
 import type { CallSignal } from './call-signal.ts';
 
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls back once when the signal aborts; one that has aborted already is the caller's to look at. */
+/** Calls back once when the signal aborts. The caller must check for a signal that has aborted already. */
 export function addAbortListener(signal: CallSignal | undefined, listener: () => void): void {
   if (signal === undefined) return;
   if (!(signal instanceof AbortSignal)) return signal.addEventListener('abort', listener);

@@ -1,4 +1,5 @@
-// Exponential backoff with jitter and a reset window, as client-go's wait.BackoffManager computes it: a pure step and a class.
+// Exponential backoff with jitter and a reset window, computed like client-go's wait.BackoffManager: a pure step and a
+// class.
 import type { Clock } from './clock.ts';
 
 export interface BackoffOptions {
@@ -10,11 +11,14 @@ export interface BackoffOptions {
   readonly factor: number;
   /** Each delay d becomes d + U[0,1) · jitter · d. 0 = none. */
   readonly jitter: number;
-  /** The sequence starts anew when a delay is asked for longer than this after its last start, in milliseconds. 0 = never. */
+  /**
+   * The sequence starts again when a delay is requested longer than this after its last start, in milliseconds. 0 =
+   * never.
+   */
   readonly resetAfterMs: number;
 }
 
-/** Where a sequence of delays stands. */
+/** The state of a sequence of delays. */
 export interface BackoffState {
   /** Base of the next delay, in milliseconds. */
   readonly nextMs: number;
@@ -22,7 +26,7 @@ export interface BackoffState {
   readonly startedAtMs: number;
 }
 
-/** When a step happens, and the one random number that it may use. */
+/** The time of a step, and the one random number that it may use. */
 export interface Moment {
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: number;
@@ -34,14 +38,15 @@ export function startBackoff(options: BackoffOptions, nowMs: number): BackoffSta
   return { nextMs: options.initialMs, startedAtMs: nowMs };
 }
 
-/** The delay to wait now, in milliseconds, and the state in which the next one is longer. */
+/** Returns the delay to wait now, in milliseconds, and the state with the next, longer one. */
 export function stepBackoff(
   options: BackoffOptions,
   state: BackoffState,
   { nowMs, random }: Moment,
 ): { readonly delayMs: number; readonly state: BackoffState } {
   const { resetAfterMs, factor, maxMs, jitter } = options;
-  // The window counts from the last start, not from the last failure. Source: apimachinery util/wait (Backoff.DelayWithReset).
+  // The window counts from the last start, not from the last failure. Source: apimachinery util/wait
+  // (Backoff.DelayWithReset).
   const isOver = resetAfterMs > 0 && nowMs - state.startedAtMs > resetAfterMs;
   const { nextMs, startedAtMs } = isOver ? startBackoff(options, nowMs) : state;
   return {
@@ -50,7 +55,7 @@ export function stepBackoff(
   };
 }
 
-/** A sequence of delays. Deterministic but for the random source given. */
+/** A sequence of delays. Deterministic except for the given random source. */
 export class Backoff {
   readonly #options: BackoffOptions;
   readonly #clock: Clock;
@@ -64,7 +69,7 @@ export class Backoff {
     this.#state = startBackoff(options, this.#clock.monotonicNow());
   }
 
-  /** The delay to wait now, in milliseconds; the next call gives a longer one. */
+  /** Returns the delay to wait now, in milliseconds; the next call returns a longer one. */
   next(): number {
     const step = stepBackoff(this.#options, this.#state, { nowMs: this.#clock.monotonicNow(), random: this.#random() });
     this.#state = step.state;

@@ -1,7 +1,7 @@
-// CallSignal: how a call learns that nobody waits for it any more. Every AbortSignal is one; who makes one for each of many calls,
-// as the HTTP server does, uses CallAbort, which is a plain object: an AbortController costs as much as a sixth of a small GET.
+// CallSignal tells a call that nobody waits for it any more. Every AbortSignal is one. Code that makes one per call,
+// such as the HTTP server, uses CallAbort, a plain object: an AbortController costs as much as a sixth of a small GET.
 
-/** What calls need of an AbortSignal. {@link abortSignalOf} makes a real one, for the platform's functions. */
+/** The part of an AbortSignal that calls need. {@link abortSignalOf} makes a real one, for the platform's functions. */
 export interface CallSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -10,7 +10,7 @@ export interface CallSignal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** A CallSignal with its controller. */
+/** A CallSignal that its owner can abort. */
 export class CallAbort implements CallSignal {
   #isAborted = false;
   #reason: unknown;
@@ -20,12 +20,12 @@ export class CallAbort implements CallSignal {
     return this.#isAborted;
   }
 
-  /** Undefined while it is not aborted. */
+  /** Undefined until it is aborted. */
   get reason(): unknown {
     return this.#reason;
   }
 
-  /** Once: later calls change nothing. A listener that throws does not keep it from the others. */
+  /** Aborts once; later calls change nothing. A listener that throws does not affect the others. */
   abort(reason: unknown): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
@@ -38,7 +38,10 @@ export class CallAbort implements CallSignal {
     if (this.#isAborted) throw this.#reason;
   }
 
-  /** Each is called once at most, in the order in which they came; never, when it comes after the abort. As of an AbortSignal. */
+  /**
+   * Each listener is called at most once, in the order added, and never if it is added after the abort, as with an
+   * AbortSignal.
+   */
   addEventListener(_type: 'abort', listener: () => void): void {
     if (this.#isAborted) return;
     this.#listeners ??= new Set();
@@ -50,7 +53,7 @@ export class CallAbort implements CallSignal {
   }
 }
 
-/** An error of a listener is an uncaught one, as that of an AbortSignal's is. */
+/** An error of a listener becomes an uncaught one, as with an AbortSignal. */
 function callApart(listener: () => void): void {
   try {
     listener();
@@ -61,7 +64,7 @@ function callApart(listener: () => void): void {
   }
 }
 
-/** The same as a real AbortSignal. */
+/** Returns a real AbortSignal that aborts with this one. */
 export function abortSignalOf(signal: CallSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal;
   const controller = new AbortController();

@@ -1,12 +1,12 @@
-// Time as a port. The one file that may touch the global clock and timers (lint).
+// Time as a port. Only this file may use the global clock and timers (lint).
 
 import { addAbortListener, removeAbortListener } from './abort-listeners.ts';
 import type { CallSignal } from './call-signal.ts';
 
-/** Returned by a timer; calling it cancels. Idempotent. */
+/** Cancels a timer. Idempotent. */
 export type CancelTimer = () => void;
 
-/** Source of time and of timers. Every component takes one in its options. */
+/** Source of time and of timers. Every component accepts one in its options. */
 export interface Clock {
   /** Wall clock, milliseconds since 1970. May jump. For timestamps in objects only. */
   now(): number;
@@ -14,7 +14,7 @@ export interface Clock {
   monotonicNow(): number;
   /** Runs `callback` once after `delayMs`. Delays beyond 2^31 - 1 are cut to it. */
   setTimer(callback: () => void, delayMs: number): CancelTimer;
-  /** As {@link Clock.setTimer}, but does not keep the process alive. */
+  /** Does what {@link Clock.setTimer} does, without keeping the process alive. */
   setBackgroundTimer(callback: () => void, delayMs: number): CancelTimer;
 }
 
@@ -51,29 +51,29 @@ export function delay(clock: Clock, delayMs: number, signal?: CallSignal): Promi
   });
 }
 
-/** The second that was asked for last: a busy server writes it a thousand times. */
+/** The last formatted second: a busy server writes the same one a thousand times. */
 let lastSecond = { epoch: Number.NaN, text: '' };
 
-/** RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for what is no time. */
+/** Returns RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for a number that is no time. */
 export function formatTime(epochMs: number): string {
   const epoch = Math.floor(epochMs / 1000);
   if (epoch !== lastSecond.epoch) lastSecond = { epoch, text: `${new Date(epochMs).toISOString().slice(0, 19)}Z` };
   return lastSecond.text;
 }
 
-/** RFC 3339 with microseconds, as Kubernetes writes meta/v1 MicroTime. */
+/** Returns RFC 3339 with microseconds, as Kubernetes writes meta/v1 MicroTime. */
 export function formatMicroTime(epochMs: number): string {
   const iso = new Date(epochMs).toISOString();
   const micros = Math.floor((epochMs % 1) * 1000);
   return `${iso.slice(0, -1)}${String(Math.max(0, micros)).padStart(3, '0')}Z`;
 }
 
-/** Milliseconds since 1970 of an RFC 3339 text; NaN when it is none. */
+/** Returns milliseconds since 1970 for an RFC 3339 text; NaN when it is none. */
 export function parseTime(text: string): number {
   return Date.parse(text);
 }
 
-/** For libraries that want a Date. */
+/** Makes a Date for libraries that need one. */
 export function toDate(epochMs: number): Date {
   return new Date(epochMs);
 }

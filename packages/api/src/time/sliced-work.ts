@@ -1,14 +1,14 @@
-// SlicedWork: work on large values that can be laid down between any two steps, so that others have their turn of the event
-// loop. A step is a `yield`; who runs the work decides whether it goes on at once (runWhole, small values) or later
-// (runInTurns of @kapstan/storage). Decision 0017.
+// SlicedWork: work on large values that can pause between any two steps, so that other work gets a turn of the event
+// loop. A step ends with `yield`; the runner goes on at once (runWhole, for small values) or later (runInTurns of
+// @kapstan/storage). Decision 0017.
 
 /**
- * A generator that yields after each few hundred microseconds of work and returns the result. Nothing that others may change
- * meanwhile may be relied on across a `yield`.
+ * A generator that yields every few hundred microseconds of work and returns the result. State that others may change
+ * must not be relied on across a `yield`.
  */
 export type SlicedWork<T> = Generator<undefined, T, undefined>;
 
-/** Members of a list or map between two yields, where one takes a microsecond or so. */
+/** Members of a list or map between two yields, for work of about a microsecond each. */
 export const membersPerSlice = 256;
 
 /** Does all of the work now. Throws what the work throws. */
@@ -18,7 +18,10 @@ export function runWhole<T>(work: SlicedWork<T>): T {
   return step.value;
 }
 
-/** Calls `visit` for each item, and yields after each `perSlice` of them: as many as take some hundred microseconds. */
+/**
+ * Calls `visit` for each item, and yields after every `perSlice` items. Choose it so that a slice takes some hundred
+ * microseconds.
+ */
 export function* eachInSlices<T>(
   items: Iterable<T>,
   visit: (item: T, index: number) => void,
@@ -32,7 +35,7 @@ export function* eachInSlices<T>(
   }
 }
 
-/** As `items.flatMap(map)`, with a yield after each `perSlice` items. */
+/** Does what `items.flatMap(map)` does, with a yield after every `perSlice` items. */
 export function* flatMapInSlices<T, R>(
   items: readonly T[],
   map: (item: T, index: number) => readonly R[],
@@ -46,28 +49,28 @@ export function* flatMapInSlices<T, R>(
   return results;
 }
 
-/** Nodes that one step of a walk may visit without asking. */
+/** Nodes that one step of a walk may visit without counting. */
 const nodesPerSlice = 512;
 
 /**
- * How many members large maps have at least. To ask a map is to list the names of all, which takes 60 ms for 200,000; so it is asked
- * once of each map, and not again by each level above it and each stage.
+ * Lower bounds of the number of members of large maps. Counting means listing all names, which takes 60 ms for 200,000,
+ * so each map is counted once and not again by each level above it and each stage.
  */
 const largeMaps = new WeakMap<object, number>();
 
-/** Tells {@link fitsOneSlice} that a map of so many members need not be looked at. For who has just made it, and so counted them. */
+/** Tells {@link fitsOneSlice} the number of members, so that it need not count. For code that has just made the map. */
 export function rememberSize(map: object, members: number): void {
   if (members > nodesPerSlice) largeMaps.set(map, members);
 }
 
-/** So many members a map is known to have, without a look at it: 0 of one that is small, or that nobody has counted. */
+/** Returns the known number of members without counting; 0 for a small map, or one that nobody has counted. */
 export function knownSize(map: object): number {
   return largeMaps.get(map) ?? 0;
 }
 
 /**
- * Whether a JSON value has so few nodes that a walk of all of it is one step. Looks at 512 nodes at most, so a walk in slices
- * may ask it of each child: `fitsOneSlice(child) ? walk(child) : yield* walkInSlices(child)`.
+ * True when a JSON value has so few nodes that walking all of it is one step. Looks at no more than 512 nodes, so a
+ * walk in slices may ask it for each child: `fitsOneSlice(child) ? walk(child) : yield* walkInSlices(child)`.
  */
 export function fitsOneSlice(value: unknown): boolean {
   return nodesLeft(value, nodesPerSlice) >= 0;
@@ -88,7 +91,7 @@ function nodesLeft(value: unknown, most: number): number {
     members++;
     left = nodesLeft((value as Record<string, unknown>)[key], left);
   }
-  // Half as many members are enough to be remembered: what came before in the same walk has used up the rest.
+  // Half as many members suffice to be remembered, because earlier parts of the walk have used up the rest.
   if (left < 0 && members > nodesPerSlice / 2) largeMaps.set(value, members);
   return left;
 }

@@ -1,19 +1,20 @@
-// TokenBucket: how often something may happen. Starts full. Under the client's rate limit and the work queue's limiters.
-// Source: golang.org/x/time/rate, as client-go uses it.
+// TokenBucket limits how often something may happen. It starts full. Used by the client's rate limit and the work
+// queue's limiters. Source: golang.org/x/time/rate, as client-go uses it.
 import type { Clock } from './clock.ts';
 
 export interface TokenBucketOptions {
-  /** Tokens a second in the long run. Above 0. */
+  /** Tokens per second in the long run. Above 0. */
   readonly perSecond: number;
   /** Tokens that a full bucket holds. At least 1. */
   readonly burst: number;
   readonly clock: Clock;
 }
 
-/** Keeps no timers: whoever takes a token waits for it. */
+/** Has no timers: callers wait for their tokens themselves. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
-  // Invariant: at most `burst`; negative while takers wait, one token each, so that they leave in the order they came.
+  // Invariant: at most `burst`. Negative while callers wait, by one per caller, so that they leave in the order they
+  // came.
   #tokens: number;
   #filledAtMs: number;
 
@@ -26,14 +27,14 @@ export class TokenBucket {
     this.#filledAtMs = options.clock.monotonicNow();
   }
 
-  /** Takes a token, from the future if need be; returns how long to wait for it, in milliseconds. 0 = go. */
+  /** Takes a token, if need be a future one; returns how long to wait for it, in milliseconds. 0 = go. */
   take(): number {
     this.#fill();
     this.#tokens--;
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1000;
   }
 
-  /** Takes a token if there is one now. */
+  /** Takes a token and returns true if there is one now. */
   tryTake(): boolean {
     this.#fill();
     if (this.#tokens < 1) return false;
@@ -41,7 +42,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Gives back a token that was taken and not used. */
+  /** Returns an unused token to the bucket. */
   giveBack(): void {
     this.#tokens++;
   }

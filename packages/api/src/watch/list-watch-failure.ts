@@ -1,4 +1,4 @@
-// What kinds of failure the list/watch machine tells apart, and the kind of an error that a ListerWatcher gave.
+// The kinds of failure that the list/watch machine distinguishes, and the classification of errors of a ListerWatcher.
 import {
   isExpired,
   isInternalError,
@@ -8,12 +8,12 @@ import {
 } from '../errors/status-error.ts';
 
 /**
- * - `expired`: the asked version is no longer in the history.
- * - `tooLargeVersion`: the asked version lies in the future (a source restored from a backup, a lagging replica).
- * - `broken`: the connection broke. What came over it counts: an open watch goes on from its last version.
- * - `unreachable`: nobody listens. `overloaded`: the source asks to come back later. Both spare the list.
- * - `internal`: the source failed inside.
- * - `refused`: the request itself is wrong or not allowed; trying goes on, since permissions and resources come and go.
+ * - `expired`: the requested version is no longer in the history.
+ * - `tooLargeVersion`: the requested version is in the future (a source restored from a backup, a lagging replica).
+ * - `broken`: the connection broke. Events received over it count: an open watch continues from its last version.
+ * - `unreachable`: nobody listens. `overloaded`: the source asks for a later retry. After both no list is needed.
+ * - `internal`: the source itself failed.
+ * - `refused`: the request is wrong or not allowed; attempts go on, since permissions and resources come and go.
  * - `other`: everything else.
  */
 export type ListWatchFailureKind =
@@ -28,21 +28,27 @@ export type ListWatchFailureKind =
 
 export interface ListWatchFailure {
   readonly kind: ListWatchFailureKind;
-  /** What was thrown; goes into the status. */
+  /** The error as thrown; it goes into the status. */
   readonly error: unknown;
-  /** The source did not answer: nobody listens, the connection broke before an answer, or a proxy says so. Default false. */
+  /**
+   * True when the source did not answer: nobody listens, the connection broke before an answer, or a proxy says so.
+   * Default false.
+   */
   readonly isUnanswered?: boolean;
 }
 
 const refusedCodes: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
-/** Sorts an error of a `ListerWatcher`. Source: client-go tools/cache/reflector.go (list, watchList, handleAnyWatch). */
+/**
+ * Classifies an error of a `ListerWatcher`. Source: client-go tools/cache/reflector.go (list, watchList,
+ * handleAnyWatch).
+ */
 export function listWatchFailureOf(error: unknown): ListWatchFailure {
   const kind = kindOf(error);
   return isUnanswered(kind, error) ? { kind, error, isUnanswered: true } : { kind, error };
 }
 
-/** Gateway errors are those of a proxy whose server is away. A version from the future is a 504 too, and an answer. */
+/** Gateway errors come from a proxy whose server is away. A version from the future is also a 504, but an answer. */
 const gatewayCodes: ReadonlySet<number> = new Set([502, 503, 504]);
 
 function isUnanswered(kind: ListWatchFailureKind, error: unknown): boolean {
@@ -63,7 +69,7 @@ function kindOf(error: unknown): ListWatchFailureKind {
 const refusedConnection: ReadonlySet<unknown> = new Set(['ECONNREFUSED']);
 /** Source: apimachinery net.IsProbableEOF, net.IsTimeout. */
 const brokenCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
-/** Further codes of a server that cannot be reached: its name or its network is away. */
+/** Further codes for an unreachable server: its name or its network is away. */
 const awayCodes: ReadonlySet<unknown> = new Set([
   'ECONNABORTED',
   'EAI_AGAIN',
@@ -74,7 +80,7 @@ const awayCodes: ReadonlySet<unknown> = new Set([
   'ENOTFOUND',
 ]);
 
-/** ECONNREFUSED, also as a cause or inside the AggregateError of a host with several addresses. */
+/** True for ECONNREFUSED, also as a cause or inside the AggregateError of a host with several addresses. */
 export function isConnectionRefused(error: unknown): boolean {
   return hasCode(error, refusedConnection);
 }

@@ -1,6 +1,6 @@
-// The one list/watch/resume/relist/backoff logic, pure: (state, input, moment) → state and effects. It knows no objects, no
-// requests and no clock. Drivers: informers/reflector over a ListerWatcher, cacher/feed over a Storage.
-// Source: client-go tools/cache/reflector.go (ListAndWatchWithContext).
+// The only logic for list, watch, resume, relist and backoff, as a pure function: (state, input, moment) → state and
+// effects. It knows no objects, no requests and no clock. Its drivers are informers/reflector over a ListerWatcher and
+// cacher/feed over a Storage. Source: client-go tools/cache/reflector.go (ListAndWatchWithContext).
 
 import { isBadRequest } from '../errors/status-error.ts';
 import { type Moment, startBackoff, stepBackoff } from '../time/backoff.ts';
@@ -26,7 +26,7 @@ const veryShortMs = 1000;
 const internalErrorResetMs = 60_000;
 const downKinds: ReadonlySet<ListWatchFailureKind> = new Set(['broken', 'unreachable', 'overloaded']);
 
-/** Throws TypeError on bad options. Give it the input `start`. */
+/** Returns the first state, which needs the input `start`. Throws TypeError on bad options. */
 export function createListWatchState(options: ListWatchOptions, nowMs: number): ListWatchState {
   const resolved = resolveListWatchOptions(options);
   const backoff = startBackoff(resolved.backoff, nowMs);
@@ -96,7 +96,7 @@ function close({ memory, resourceVersion }: ListWatchState): ListWatchStep {
 
 const unchanged = (state: ListWatchState): ListWatchStep => ({ state, effects: noEffects });
 
-/** One round: the present state, as a stream where that is on, else as a list. */
+/** Starts a round with the present state: as a stream if that is on, else as a list. */
 function begin(state: ListWatchState, moment: Moment): ListWatchStep {
   return state.memory.options.useWatchList ? openStream(state, 'streaming', moment) : beginList(state);
 }
@@ -111,7 +111,7 @@ function beginList({ memory, resourceVersion: last }: ListWatchState): ListWatch
   );
 }
 
-/** No limit at a definite version: only then may the source answer from its cache. */
+/** There is no limit at a definite version, since only then may the source answer from its cache. */
 function pageLimit({ options, isPaginated }: Memory, resourceVersion: string): number {
   if (options.pageSize !== 0) return options.pageSize;
   if (isPaginated || resourceVersion === '' || resourceVersion === '0') return defaultPageSize;
@@ -137,7 +137,7 @@ function onListed(state: ListState, input: Extract<ListWatchInput, { type: 'list
   };
   const answered = afterAnswer(state.memory, moment);
   if (input.continue !== undefined && input.continue !== '') {
-    // A token carries its version: sending one beside it is an error.
+    // A token contains its version, so sending one beside it is an error.
     return {
       state: { ...state, memory: answered, list },
       effects: [{ type: 'list', resourceVersion: '', limit: list.limit, continue: input.continue }],
@@ -151,7 +151,7 @@ function onListed(state: ListState, input: Extract<ListWatchInput, { type: 'list
     isPaginated: state.memory.isPaginated || (wasPaged && list.resourceVersion === '0'),
   };
   const replace: ListWatchEffect = { type: 'replace', resourceVersion: list.firstVersion };
-  // A list whose changes nobody will tell is old as soon as it is there.
+  // Without a watch, a list is out of date as soon as it arrives.
   const live = withHealth(memory, memory.isWatchRefused ? memory.health : 'live');
   const watch = openStream(
     { phase: 'idle', memory: live.memory, resourceVersion: list.firstVersion },
@@ -178,7 +178,10 @@ const healthAfter = ({ kind }: ListWatchFailure): ListWatchPhase => (kind === 'r
 
 // ---- Streams: the initial state with sendInitialEvents, and the watch proper ----
 
-/** The source is there: if it was not, pauses start anew, so that trouble while it starts costs little. */
+/**
+ * Records that the source answers. If it did not before, pauses start again at the shortest, so trouble during its
+ * start costs little.
+ */
 function afterAnswer(memory: Memory, { nowMs }: Moment): Memory {
   if (!memory.isUnanswered) return memory;
   return { ...memory, isUnanswered: false, wakes: 0, backoff: startBackoff(memory.options.backoff, nowMs) };
@@ -198,7 +201,7 @@ function openStream(state: ListWatchState, phase: 'streaming' | 'watching', mome
     isOpen: false,
     isSynthetic: resourceVersion === '' || resourceVersion === '0',
   };
-  // Whole seconds, between the least time and its double: many watchers must not come back at once.
+  // Whole seconds between the shortest time and its double, because many watchers must not come back at once.
   const timeoutMs = Math.floor((minWatchTimeoutMs * (1 + moment.random)) / 1000) * 1000;
   const watch: ListWatchEffect = {
     type: 'watch',
@@ -235,7 +238,7 @@ function onBookmark(
   };
 }
 
-/** The hot path: no effect, one new state. While streaming no version counts until the end marker. */
+/** The hot path: no effect and one new state. While streaming, no version counts before the end marker. */
 function advance(
   { phase, memory, resourceVersion, stream }: StreamState,
   event: { readonly resourceVersion: string; readonly isAdded: boolean },
@@ -257,7 +260,7 @@ function advance(
   return { state: { phase, memory: live.memory, resourceVersion: version, stream: next }, effects: live.effects };
 }
 
-/** An open watch brings what is known up to date; a stream of the initial state has yet to. */
+/** An open watch makes the known state current; a stream of the initial state has yet to. */
 function onOpened(state: StreamState, moment: Moment): ListWatchStep {
   const stream = { ...state.stream, isOpen: true };
   const memory = afterOpening(state.memory, moment);
@@ -277,7 +280,7 @@ function onEnded(state: StreamState, moment: Moment): ListWatchStep {
   return onStreamFailed(state, { kind: 'other', error }, moment);
 }
 
-/** An end that nobody meant. Source: apimachinery StreamWatcher.receive, which closes without an error. */
+/** The watch ended unintentionally. Source: apimachinery StreamWatcher.receive, which closes without an error. */
 function onBroken(state: StreamState, { error }: ListWatchFailure, moment: Moment): ListWatchStep {
   if (isVeryShort(state, moment)) return onStreamFailed(state, { kind: 'other', error }, moment);
   if (state.phase === 'streaming') return openStream(state, 'streaming', moment);
@@ -305,13 +308,13 @@ function onStreamFailed(given: StreamState, failure: ListWatchFailure, moment: M
 }
 
 /**
- * A watch that lived as long as the longest pause has cost that pause already, so the next one is the shortest. client-go
- * starts anew every two minutes only.
+ * A watch that lived as long as the longest pause has taken that time already, so the next pause is the shortest.
+ * client-go starts again only every two minutes.
  */
 function afterStream({ phase, memory, stream }: StreamState, failure: ListWatchFailure, { nowMs }: Moment): Memory {
   const { backoff } = memory.options;
   if (!stream.isOpen) {
-    // 400 of an initial stream means its parameters, which a plain watch does without.
+    // A 400 to an initial stream concerns its parameters, which a plain watch does not use.
     const isRefused = failure.kind === 'refused' && (phase === 'watching' || !isBadRequest(failure.error));
     return isRefused ? { ...memory, isWatchRefused: true } : memory;
   }
@@ -330,7 +333,7 @@ function onInternalError(state: StreamState, failure: ListWatchFailure, moment: 
   return waitFor(state, { next: 'relist', failure, health: 'retrying' }, moment);
 }
 
-/** Silence is not a state: a connection that died without a word is replaced, from the last version, without a list. */
+/** A silent watch may be a dead connection, so it is replaced from the last version, without a list. */
 function onWatchdog(state: StreamState, moment: Moment): ListWatchStep {
   const remainingMs = state.stream.lastEventAtMs + state.memory.options.idleTimeoutMs - moment.nowMs;
   if (remainingMs > 0) return { state, effects: [{ type: 'watchdog', delayMs: remainingMs }] };
@@ -366,8 +369,8 @@ function waitFor(
 }
 
 /**
- * Ends a pause soon, not at once: all sources of one client hear of it. Each time without an answer it takes longer, as a
- * source may go on failing this request while it answers others.
+ * Ends a pause soon, but not at once, because all sources of one client hear of it. Each time without an answer it
+ * takes longer, because a source may keep failing this request while it answers others.
  */
 function onReachable(state: WaitState, { nowMs, random }: Moment): ListWatchStep {
   const { memory, untilMs } = state;

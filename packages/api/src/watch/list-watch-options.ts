@@ -2,17 +2,17 @@
 import type { BackoffOptions } from '../time/backoff.ts';
 
 export interface ListWatchOptions {
-  /** Ask for the present state as a stream first and list only where that fails. Default true. */
+  /** True = request the present state as a stream first and list only if that fails. Default true. */
   readonly useWatchList?: boolean;
-  /** Items in one page of a list. 0 (default) = chosen as client-go does: 500, or no limit where that keeps a list in the server's cache. */
+  /** Items per page of a list. 0 (default) = as in client-go: 500, or no limit where a cache can then answer. */
   readonly pageSize?: number;
-  /** A watch asks to be ended after a random time between this and its double, in milliseconds. Values below the default, 300 000, count as it. */
+  /** A watch ends after one to two times this, at random, in milliseconds; at least the default, 300 000. */
   readonly minWatchTimeoutMs?: number;
-  /** Silence after which a watch counts as dead and is reopened from the last version, in milliseconds. 0 = never. Default 90 000. */
+  /** Silence in milliseconds after which a watch is reopened from the last version. 0 = never. Default 90 000. */
   readonly idleTimeoutMs?: number;
-  /** For this long after a first internal error of an open watch it is reopened at once instead of listing again, in milliseconds. 0 (default) = never. */
+  /** How long internal errors reopen a watch instead of listing, in milliseconds. 0 (default) = never. */
   readonly internalErrorRetryMs?: number;
-  /** Pauses after failures. Default: 800 ms, doubled up to 30 s, jitter 1, starting anew every 2 min. */
+  /** Pauses after failures. Default: 800 ms, doubled up to 30 s, jitter 1, reset after 2 min. */
   readonly backoff?: BackoffOptions;
 }
 
@@ -27,7 +27,10 @@ export const defaultListWatchOptions: ResolvedListWatchOptions = {
   backoff: { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 1, resetAfterMs: 120_000 },
 };
 
-/** Fills in the defaults. Throws TypeError on negative or non-finite numbers, and for a `useWatchList` that is neither true nor false. */
+/**
+ * Fills in the defaults. Throws TypeError on negative or non-finite numbers, and for a `useWatchList` that is no
+ * boolean.
+ */
 export function resolveListWatchOptions(options: ListWatchOptions): ResolvedListWatchOptions {
   const defaults = defaultListWatchOptions;
   const resolved: ResolvedListWatchOptions = {

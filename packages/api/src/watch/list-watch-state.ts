@@ -1,24 +1,27 @@
-// The words of the list/watch machine: health, inputs, effects and states. The steps are in list-watch-machine.ts.
+// The types of the list/watch machine: health, inputs, effects and states. The steps are in list-watch-machine.ts.
 import type { BackoffState } from '../time/backoff.ts';
 import type { ListWatchFailure } from './list-watch-failure.ts';
 import type { ResolvedListWatchOptions } from './list-watch-options.ts';
 
 /**
- * How a source is doing. `syncing`: the first state is under way. `live`: up to date. `stale`: the watch broke or went
- * silent and what is known may be old. `retrying`: waiting after a failure. `failed`: the source refuses the request
- * (wrong, not allowed, not found); it is asked again all the same, at the capped backoff.
+ * Health of a source. `syncing`: the first state is being read. `live`: up to date. `stale`: the watch broke or went
+ * silent, and the known state may be old. `retrying`: waiting after a failure. `failed`: the source refuses the request
+ * (wrong, not allowed, not found); attempts go on at the longest pause.
  */
 export type ListWatchPhase = 'syncing' | 'live' | 'stale' | 'retrying' | 'failed';
 
-/** What happened. An input that does not fit the state (an answer that crossed a close) changes nothing. */
+/** An event for the machine. One that does not fit the state (an answer that crossed a close) changes nothing. */
 export type ListWatchInput =
   | { readonly type: 'start' }
-  /** A page of a list came. The driver has kept its items. */
+  /** A page of a list arrived. The driver has staged its items. */
   | { readonly type: 'listed'; readonly resourceVersion: string; readonly continue?: string | undefined }
   | { readonly type: 'listFailed'; readonly failure: ListWatchFailure }
-  /** The source accepted the watch. Optional: the first event says the same. */
+  /** The source accepted the watch. Optional, because the first event implies it. */
   | { readonly type: 'opened' }
-  /** An event came; `added` is one that may belong to the initial state. The driver stages or applies its object, see {@link ListWatchState}. */
+  /**
+   * An event arrived; `added` is one that may belong to the initial state. The driver stages or applies its object, see
+   * {@link ListWatchState}.
+   */
   | { readonly type: 'event'; readonly isAdded: boolean; readonly resourceVersion: string }
   | { readonly type: 'bookmark'; readonly resourceVersion: string; readonly initialEventsEnd: boolean }
   /** The source ended the watch without an error. */
@@ -26,52 +29,57 @@ export type ListWatchInput =
   | { readonly type: 'watchFailed'; readonly failure: ListWatchFailure }
   /** The time of the last `wait` is over. */
   | { readonly type: 'waited' }
-  /** The source has answered somebody else, after it had answered nobody. Optional: without it a pause ends with its time. */
+  /**
+   * The source has answered somebody else after it had answered nobody. Optional: without it a pause lasts its full
+   * time.
+   */
   | { readonly type: 'reachable' }
   /** The time of the last `watchdog` is over. */
   | { readonly type: 'watchdog' }
   | { readonly type: 'close' };
 
-/** What the driver must do, in order. */
+/** What the driver must do, in this order. */
 export type ListWatchEffect =
-  /** Ask for a page. Without `continue` it is the first: forget what was staged. `limit` 0 = all at once. */
+  /** Request a page. Without `continue` it is the first page: drop what was staged. `limit` 0 = everything at once. */
   | { readonly type: 'list'; readonly resourceVersion: string; readonly limit: number; readonly continue?: string }
-  /** Open a watch with bookmarks. With `sendInitialEvents` (asked as "not older than") forget what was staged. */
+  /** Open a watch with bookmarks. With `sendInitialEvents` (requested as "not older than"), drop what was staged. */
   | {
       readonly type: 'watch';
       readonly resourceVersion: string;
       readonly timeoutMs: number;
       readonly sendInitialEvents: boolean;
     }
-  /** Drop the open watch; nothing of it may arrive any more. */
+  /** Drop the open watch; none of its events may arrive any more. */
   | { readonly type: 'closeWatch' }
   /** The staged objects are the whole state at this version. */
   | { readonly type: 'replace'; readonly resourceVersion: string }
   /**
-   * Give the input `waited` after this time. Replaces the one before. With `untilReachable` also give the input `reachable`,
-   * once, where that can be known.
+   * Give the input `waited` after this time; replaces an earlier wait. With `untilReachable` also give the input
+   * `reachable`, once, if the driver can know it.
    */
   | { readonly type: 'wait'; readonly delayMs: number; readonly untilReachable?: boolean }
-  /** Give the input `watchdog` after this time. Replaces the one before. */
+  /** Give the input `watchdog` after this time; replaces an earlier one. */
   | { readonly type: 'watchdog'; readonly delayMs: number }
   /** The source's health changed, or it failed (again). */
   | { readonly type: 'status'; readonly phase: ListWatchPhase; readonly error?: unknown }
-  /** Everything ends: abort requests, drop the watch, cancel timers. */
+  /** The machine has ended: abort requests, drop the watch, cancel timers. */
   | { readonly type: 'stop' };
 
-/** What outlives the phases. */
+/** The part of the state that all phases keep. */
 export interface ListWatchMemory {
   readonly options: ResolvedListWatchOptions;
-  /** The last version cannot be had any more: list and stream from the most recent one. */
+  /** True when the last version is no longer available: list and stream from the most recent one. */
   readonly isVersionUnavailable: boolean;
-  /** A list that any cache could have answered came in pages: this source has no cache, so page always. */
+  /**
+   * True when a list that any cache could have answered came in pages: the source has no cache, so always use pages.
+   */
   readonly isPaginated: boolean;
   readonly backoff: BackoffState;
-  /** The last attempt had no answer. The next answer, whatever it says, starts the pauses anew. */
+  /** True when the last attempt had no answer. The next answer, whatever it says, resets the pauses. */
   readonly isUnanswered: boolean;
-  /** Pauses that the input `reachable` cut short since the last answer. */
+  /** Number of pauses that the input `reachable` cut short since the last answer. */
   readonly wakes: number;
-  /** The last watch was refused. Until one is open, a list alone does not make what is known live. */
+  /** True when the last watch was refused. Until one is open, a list alone does not make the known state live. */
   readonly isWatchRefused: boolean;
   readonly internalErrors: { readonly firstMs: number; readonly lastMs: number } | undefined;
   readonly health: ListWatchPhase;
@@ -81,12 +89,12 @@ export interface ListWatchMemory {
 export interface ListProgress {
   readonly resourceVersion: string;
   readonly limit: number;
-  /** Version of the first page: that of the whole list. */
+  /** Version of the first page, which is that of the whole list. */
   readonly firstVersion: string | undefined;
   readonly pages: number;
-  /** Second attempt, at the most recent version. */
+  /** True for the second attempt, at the most recent version. */
   readonly isRetry: boolean;
-  /** The pages expired on the way, so all is asked for at once. */
+  /** True when the pages expired, so that everything is requested at once. */
   readonly isFull: boolean;
 }
 
@@ -96,13 +104,13 @@ export interface WatchStream {
   readonly lastEventAtMs: number;
   readonly events: number;
   readonly isOpen: boolean;
-  /** Started at "" or "0": until another event than an added one, versions are in no order. */
+  /** True when it started at "" or "0": until the first event that is no added one, versions are unordered. */
   readonly isSynthetic: boolean;
 }
 
 /**
- * `listing` and `streaming`: the driver stages what arrives. `watching`: it applies each object at once. `resourceVersion`
- * is the last one seen; "" = none.
+ * In `listing` and `streaming` the driver stages what arrives; in `watching` it applies each object at once.
+ * `resourceVersion` is the last one seen; "" = none.
  */
 export type ListWatchState = { readonly memory: ListWatchMemory; readonly resourceVersion: string } & (
   | { readonly phase: 'idle' | 'closed' }

@@ -1,10 +1,13 @@
-// Ordered delivery to listeners, never one inside another (invariant I4). What an rxjs Subject does not promise.
+// Ordered delivery to listeners, never one inside another (invariant I4), which an rxjs Subject does not guarantee.
 
-/** Called with each value; must not be slow. */
+/** Called with each value; must be fast. */
 export type EmitterListener<T> = (value: T) => void;
 
 export interface SerialEmitterOptions<T> {
-  /** Told what a listener threw; its neighbours and the emitting side go on. Default: rethrown in a microtask of its own, as an uncaught error. */
+  /**
+   * Receives what a listener threw; the other listeners and the emitter go on. Default: it is rethrown in a microtask
+   * as an uncaught error.
+   */
   readonly onListenerError?: (error: unknown, value: T) => void;
 }
 
@@ -14,12 +17,12 @@ interface Entry<T> {
 }
 
 /**
- * Calls listeners in the order in which they subscribed, one value after the other: a value that is emitted during a
- * delivery is delivered after it, so all listeners see all values in one order. A listener gets the values that were
- * emitted after it subscribed, and none after it left.
+ * Calls listeners in the order of their subscription, one value after the other. A value that is emitted during a
+ * delivery is delivered after it, so all listeners see all values in one order. A listener gets the values emitted
+ * after it subscribed, and none after it left.
  */
 export class SerialEmitter<T> {
-  // Invariant: replaced, never changed, so that a delivery under way keeps its own list.
+  // Invariant: replaced but never changed, so that a delivery under way keeps its own list.
   #entries: readonly Entry<T>[] = [];
   #isDelivering = false;
   readonly #queue: { readonly value: T; readonly entries: readonly Entry<T>[] }[] = [];
@@ -43,7 +46,7 @@ export class SerialEmitter<T> {
     };
   }
 
-  /** Delivers now, or after the delivery under way. */
+  /** Delivers the value now, or after the delivery under way. */
   emit(value: T): void {
     if (this.#isDelivering) {
       this.#queue.push({ value, entries: this.#entries });

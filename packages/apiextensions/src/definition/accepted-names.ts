@@ -1,5 +1,5 @@
-// Which of the names that a definition asks for it gets: those that no other definition of its group has.
-// Source: apiextensions status.NamingConditionController.
+// Decides which requested names a definition is given: those that no other definition of its group holds. Source:
+// apiextensions status.NamingConditionController.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { type DefinitionCondition, findCondition } from './definition-conditions.ts';
@@ -9,11 +9,11 @@ type Definition = DeepReadonly<CustomResourceDefinition>;
 export interface NamesDecision {
   readonly acceptedNames: CustomResourceDefinitionNames;
   readonly namesAccepted: DefinitionCondition;
-  /** Whether the definition is to be served: it was before, or all its names are its own now. */
+  /** True when the definition is to be served: it was served before, or now has all its names. */
   readonly established: DefinitionCondition;
 }
 
-/** Decides for one definition; `others` are those of its group, itself or not. */
+/** Decides for one definition; `others` are those of its group and may include it. */
 export function decideNames(definition: Definition, others: Iterable<Definition>): NamesDecision {
   const used = usedNames(definition, others);
   const asked = definition.spec.names;
@@ -54,7 +54,7 @@ function usedNames(definition: Definition, others: Iterable<Definition>): UsedNa
 
 type SingleName = 'plural' | 'singular' | 'kind' | 'listKind';
 
-/** In the order in which conflicts are looked for: the last one found is told. */
+/** In the order in which conflicts are looked for; the last one found is reported. */
 function singleNames(used: UsedNames): readonly (readonly [SingleName, string, ReadonlySet<string>])[] {
   return [
     ['plural', 'PluralConflict', used.resources],

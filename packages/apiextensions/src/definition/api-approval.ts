@@ -1,12 +1,12 @@
-// The rule for groups that belong to the Kubernetes community: a definition in them names its approval.
-// Source: apiextensions apihelpers.IsProtectedCommunityGroup, GetAPIApprovalState.
+// The rule for groups of the Kubernetes community: a definition in them must name its approval. Source: apiextensions
+// apihelpers.IsProtectedCommunityGroup, GetAPIApprovalState.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { DefinitionCondition } from './definition-conditions.ts';
 
 export const approvalAnnotation = 'api-approved.kubernetes.io';
 
-/** "example.k8s.io", "x.kubernetes.io": nobody else may use them without saying so. */
+/** True for "example.k8s.io", "x.kubernetes.io" and the like, which may be used only with the annotation. */
 export function isProtectedGroup(group: string): boolean {
   return ['k8s.io', 'kubernetes.io'].some((domain) => group === domain || group.endsWith(`.${domain}`));
 }
@@ -18,7 +18,7 @@ export interface ApprovalState {
 
 const see = 'see https://github.com/kubernetes/enhancements/pull/1111';
 
-/** What the annotation says. */
+/** Reads the annotation. */
 export function approvalState(annotations: DeepReadonly<Record<string, string>> | undefined): ApprovalState {
   const value = annotations?.[approvalAnnotation] ?? '';
   const needed = `protected groups must have approval annotation ${JSON.stringify(approvalAnnotation)}`;
@@ -39,7 +39,7 @@ const reasons = {
   invalid: 'InvalidAnnotation',
 } as const;
 
-/** The condition that tells readers about the approval; undefined where none is needed. */
+/** Returns the condition that shows the approval; undefined where none is needed. */
 export function approvalCondition(definition: DeepReadonly<CustomResourceDefinition>): DefinitionCondition | undefined {
   if (!isProtectedGroup(definition.spec.group)) return undefined;
   const { type, reason } = approvalState(definition.metadata?.annotations);

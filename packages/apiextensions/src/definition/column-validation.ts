@@ -17,7 +17,7 @@ export function validateColumns(at: Field, columns: DeepReadonly<CustomResourceC
   });
 }
 
-/** A path of which no more is asked than its first character. True when it is one. Source: validateSimpleJSONPath. */
+/** Checks only the first character of a path. Returns true when it is a path. Source: validateSimpleJSONPath. */
 export function validateSimplePath(at: Field, path: string): boolean {
   if (path.startsWith('.')) return true;
   at.invalid(path, 'must be a simple json path starting with .');

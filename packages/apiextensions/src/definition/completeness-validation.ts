@@ -1,4 +1,4 @@
-// The other half of structural schemas: what a restriction speaks of is specified outside of it, too.
+// The second rule of structural schemas: everything that a restriction names must also be specified outside of it.
 // Source: apiextensions schema validateStructuralCompleteness.
 
 import type { DeepReadonly } from '@kapstan/api';
@@ -19,13 +19,13 @@ export function validateCompleteness(at: Field, schema: Schema): void {
   }
 }
 
-/** Where something must be specified, and what is. */
+/** A place that must be specified, and what is specified there. */
 interface Specified {
   readonly at: Field;
   readonly specified: unknown;
 }
 
-/** A restriction, and where it stands. */
+/** A restriction and its place. */
 interface Restriction {
   readonly at: Field;
   readonly schema: Schema;

@@ -1,4 +1,4 @@
-// How a definition's versions are converted: not at all. Webhooks are refused by name, after what is wrong with them.
+// Rules for a definition's conversion, which can only be None. Webhooks are refused by name, after their own errors.
 // Source: validateCustomResourceConversion.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';

@@ -1,5 +1,5 @@
-// The defaults in a schema: they obey it, and name nothing that it does not know.
-// Source: apiextensions schema/defaulting ValidateDefaults.
+// Rules for the defaults in a schema: they must be valid for it and have no unknown fields. Source: apiextensions
+// schema/defaulting ValidateDefaults.
 
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -10,7 +10,7 @@ import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
-/** For a structural schema. Kubernetes does not look below additionalProperties either. */
+/** Checks a structural schema. Like Kubernetes it does not look below additionalProperties. */
 export function validateDefaults(at: Field, schema: Schema): void {
   if (schema.default !== undefined) validateDefault(at.child('default'), schema);
   if (isJsonObject(schema.items)) validateDefaults(at.child('items'), schema.items as Schema);

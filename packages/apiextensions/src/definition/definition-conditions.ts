@@ -1,4 +1,4 @@
-// Conditions of a CustomResourceDefinition: what its controller has found out, in its status. Read by serving, too.
+// Conditions of a CustomResourceDefinition, in which its controller reports results. Serving reads them, too.
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import type {
   CustomResourceDefinition,
@@ -33,8 +33,8 @@ export function isConditionTrue(
 }
 
 /**
- * Adds or changes one condition in place; its transition time moves when its status does. False when it was so
- * already. Source: apihelpers.SetCRDCondition.
+ * Adds or changes one condition in place; its transition time changes with its status. Returns false when nothing
+ * changed. Source: apihelpers.SetCRDCondition.
  */
 export function setCondition(definition: CustomResourceDefinition, next: DefinitionCondition, nowMs: number): boolean {
   const conditions = definition.status?.conditions ?? [];

@@ -1,5 +1,6 @@
-// DefinitionController: turns CustomResourceDefinitions into served resources. Decides on their names, tells of it in
-// their status, and takes their objects away before they go. Above: the composition; below: one ServedDefinition each.
+// DefinitionController turns CustomResourceDefinitions into served resources. It decides on their names, reports in
+// their status, and deletes their objects before they go. Used by the composition; it has one ServedDefinition for
+// each.
 import {
   type CancelTimer,
   type Clock,
@@ -32,11 +33,11 @@ import { deleteInstances } from './instance-cleanup.ts';
 import { ServedDefinition } from './served-definition.ts';
 
 export interface DefinitionControllerOptions {
-  /** Gets customresourcedefinitions and all that they bring in. */
+  /** Receives customresourcedefinitions and the resources that they define. */
   readonly catalog: ResourceCatalog;
-  /** Opens the storage of a resource, with the options that all resources of the server share. */
+  /** Opens the storage of a resource with the options that all resources of the server share. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
-  /** Of the definitions' own resource: {@link definitionsId}. */
+  /** Facts of the definitions' own resource, {@link definitionsId}. */
   readonly facts: ResourceFacts;
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -78,7 +79,7 @@ export class DefinitionController {
     });
   }
 
-  /** Resolves when the definitions that exist are served. */
+  /** Resolves when the existing definitions are served. */
   async start(): Promise<void> {
     await this.#stack.waitUntilReady();
     this.#options.catalog.install(this.#stack.served);
@@ -104,14 +105,14 @@ export class DefinitionController {
     const definition = next ?? last;
     if (definition === undefined) return;
     this.#enqueue(definition.metadata?.name ?? '');
-    // Names may have become free for those that wait for them.
+    // Names may have become free for definitions that wait for them.
     for (const other of this.#feed.all()) {
       const isWaiting = other.spec.group === definition.spec.group && !isConditionTrue(other, 'NamesAccepted');
       if (isWaiting) this.#enqueue(other.metadata?.name ?? '');
     }
   }
 
-  // Atomic: a name that is added while the worker decides that it is done starts the next one.
+  // Atomic: a name that is added while the worker finds that it is done starts the next worker.
   #enqueue(name: string): void {
     if (this.#stop.signal.aborted) return;
     this.#dirty.add(name);
@@ -119,7 +120,7 @@ export class DefinitionController {
   }
 
   async #drain(): Promise<void> {
-    // Events come in bursts and within calls of the store: look at them in a turn of our own.
+    // Events come in bursts and within calls of the store, so they are handled in a later turn.
     for (;;) {
       await nextTurn();
       const [name] = this.#dirty;
@@ -131,9 +132,9 @@ export class DefinitionController {
   }
 
   #retry(name: string, error: unknown): void {
-    // A newer state is on its way, and with it the next attempt.
+    // A newer state is on its way and will be tried next.
     if (this.#stop.signal.aborted || isConflict(error) || isNotFound(error)) return;
-    this.#logger.error('Serving a custom resource definition failed', { name, error: String(error) });
+    this.#logger.error('serving a custom resource definition failed', { name, error: String(error) });
     const cancel = this.#clock.setBackgroundTimer(() => {
       this.#timers.delete(cancel);
       this.#enqueue(name);
@@ -156,7 +157,7 @@ export class DefinitionController {
     } else if (!jsonEqual(next.status, definition.status)) {
       const { resourceVersion } = definition.metadata ?? {};
       await this.#writeStatus(name, (present) => {
-        // With the version that was looked at: a newer state is a conflict.
+        // Requires the version that was read, so a newer state is a conflict.
         return {
           ...present,
           metadata: { ...present.metadata, resourceVersion },
@@ -166,7 +167,10 @@ export class DefinitionController {
     }
   }
 
-  /** With names and conditions as they should be; all but the status, which may be large, is shared. What is being deleted keeps what it has. */
+  /**
+   * Returns the definition with the right names and conditions; everything but the status, which may be large, is
+   * shared. A definition that is being deleted keeps its own.
+   */
   #decided(definition: Definition): CustomResourceDefinition {
     const next = { ...definition, status: deepCopy(definition.status) } as CustomResourceDefinition;
     if (definition.metadata?.deletionTimestamp !== undefined) return next;
@@ -227,7 +231,7 @@ export class DefinitionController {
     }
   }
 
-  /** The last step of a termination takes the finalizer off, so that the definition goes. */
+  /** The last step of a termination removes the finalizer, so that the definition goes. */
   async #setTerminating(name: string, state: TerminatingState): Promise<void> {
     await this.#writeStatus(name, (present) => {
       setCondition(present, { type: 'Terminating', ...state }, this.#clock.now());
@@ -253,7 +257,7 @@ export class DefinitionController {
       },
     });
     const written = stored.object as unknown as Definition;
-    // A deletion answers with what was deleted: the watch tells of it.
+    // A deletion returns the deleted definition; the watch reports it.
     if (!isGone(written)) this.#feed.take(written);
   }
 

@@ -1,7 +1,7 @@
 // Defaults of a CustomResourceDefinition. Source: apiextensions v1 SetDefaults_*.
 import type { CustomResourceDefinition, CustomResourceDefinitionSpec } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
-/** In place. Bodies are defaulted before anything else is known of them: any member may be missing. */
+/** Sets defaults in place. Nothing is checked before them, so any member may be missing. */
 export function setDefinitionDefaults(definition: CustomResourceDefinition): void {
   const spec: Partial<CustomResourceDefinitionSpec> = definition.spec;
   const { names } = spec;
@@ -15,7 +15,10 @@ export function setDefinitionDefaults(definition: CustomResourceDefinition): voi
   addStoredVersion(definition, 'whenNone');
 }
 
-/** The storage version is among those in which objects may be stored. Source: strategy.PrepareForCreate, PrepareForUpdate. */
+/**
+ * Adds the storage version to those in which objects may be stored. Source: strategy.PrepareForCreate,
+ * PrepareForUpdate.
+ */
 export function addStoredVersion(definition: CustomResourceDefinition, when: 'always' | 'whenNone'): void {
   const storage = (definition.spec.versions ?? []).find((version) => version.storage)?.name;
   const present = definition.status?.storedVersions ?? [];

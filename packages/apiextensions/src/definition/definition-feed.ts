@@ -1,5 +1,5 @@
-// DefinitionFeed: the present CustomResourceDefinitions, followed by list and watch on their own store in this process.
-// Read by the definition controller.
+// DefinitionFeed holds the present CustomResourceDefinitions, which it lists and watches on their own store in this
+// process. Used by the definition controller.
 import {
   type CancelTimer,
   type Clock,
@@ -37,7 +37,7 @@ export class DefinitionFeed {
     this.#options = options;
   }
 
-  /** Resolves when the present definitions have been told. */
+  /** Resolves when the present definitions have been reported. */
   async start(): Promise<void> {
     const { store, context } = this.#options;
     const list = await store.list(context, {});
@@ -57,7 +57,7 @@ export class DefinitionFeed {
     return this.#known.values();
   }
 
-  /** Takes a newer state, as a write has answered it, before the watch tells of it. Older ones are ignored. */
+  /** Takes a newer state from a write's answer before the watch reports it. Older ones are ignored. */
   take(next: Definition): void {
     const name = nameOf(next);
     const last = this.#known.get(name);
@@ -92,7 +92,7 @@ export class DefinitionFeed {
   #deleted(definition: Definition): void {
     const name = nameOf(definition);
     const last = this.#known.get(name);
-    // It may have been created anew, and that known, before its deletion is told.
+    // It may have been created again, which may be known before its deletion is reported.
     if (last !== undefined && last.metadata?.uid === definition.metadata?.uid) this.#gone(name, last);
   }
 
@@ -101,12 +101,12 @@ export class DefinitionFeed {
     this.#options.onChange({ next: undefined, last });
   }
 
-  /** From the list again: a watch that ended says nothing of what it missed. */
+  /** Lists again, because a watch that ended does not say what it missed. */
   #again(error: unknown): void {
     if (this.#isClosed) return;
     const { clock, logger } = this.#options;
     if (error !== undefined)
-      logger.warn('The watch of the custom resource definitions ended', { error: String(error) });
+      logger.warn('the watch of the custom resource definitions ended', { error: String(error) });
     this.#cancelPause = clock.setBackgroundTimer(() => {
       this.start().catch((reason: unknown) => this.#again(reason));
     }, pauseMs);

@@ -1,14 +1,15 @@
-// The makers of definitions and of custom resources in the thread that validates large objects.
+// Makes definitions and custom resources in the thread that validates large objects.
 import { parseJson, systemClock } from '@kapstan/api';
 import type { DefinitionMakers, ResourceDefinition } from '@kapstan/apiserver';
 import type { ResourceFacts } from '@kapstan/apiserver/internal';
 import { type CustomResourceOptions, customResource } from '../resource/custom-resource.ts';
 import { definitionResource } from './definition-resource.ts';
 
-/** `facts`: of the definitions' own resource. */
+/** `facts` returns those of the definitions' own resource. */
 export function definitionMakers(facts: () => ResourceFacts): DefinitionMakers {
   let definitions: ResourceDefinition | undefined;
-  // The last one: who writes large objects writes several of a kind, and a definition with its compiled schema is large too.
+  // The last definition: clients write several large objects of a kind, and a definition with its compiled schema is
+  // large too.
   let last: { readonly parts: string; readonly definition: ResourceDefinition } | undefined;
   return {
     definitions: () => {

@@ -1,5 +1,5 @@
-// customresourcedefinitions: the built-in resource that brings in all the others.
-// Source: apiextensions-apiserver pkg/registry/customresourcedefinition.
+// customresourcedefinitions: the built-in resource that defines all custom ones. Source: apiextensions-apiserver
+// pkg/registry/customresourcedefinition.
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { DefinitionOrigin, ResourceFacts, TypedKind } from '@kapstan/apiserver/internal';
@@ -14,12 +14,12 @@ import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts
 /** On a definition that is being deleted, until all its objects are gone. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** As the facts of the built-in kinds name it. */
+/** Its name in the facts of the built-in kinds. */
 export const definitionsId = 'apiextensions.k8s.io/v1/customresourcedefinitions';
 
 export interface DefinitionResourceOptions {
   readonly clock: Clock;
-  /** Of {@link definitionsId}. */
+  /** Facts of {@link definitionsId}. */
   readonly facts: ResourceFacts;
 }
 

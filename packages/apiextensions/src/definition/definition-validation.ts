@@ -1,4 +1,4 @@
-// Which CustomResourceDefinitions are valid, beyond their metadata. The parts are in the files that this one calls.
+// Validates CustomResourceDefinitions, except for their metadata. The parts are in the files that this one imports.
 // Source: apiextensions validation ValidateCustomResourceDefinition, …Update, …UpdateStatus.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -10,7 +10,7 @@ import { validateSpec } from './spec-validation.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
 
-/** Rules for creates and updates alike. */
+/** Checks creates and updates. */
 export function validateDefinition(at: Field, definition: Definition, old: Definition | undefined): void {
   const { spec } = definition;
   if (old === undefined) validateName(at, definition);
@@ -26,7 +26,7 @@ export function validateDefinition(at: Field, definition: Definition, old: Defin
   }
 }
 
-/** What the name of a definition and its storage hang on stays as it is. */
+/** Fields that the name and storage of a definition depend on must not change. */
 function validateDefinitionChange(at: Field, next: Definition, old: Definition): void {
   const path = at.child('spec');
   const keep = (field: Field, value: string | undefined, before: string | undefined): void =>
@@ -43,7 +43,10 @@ export function validateDefinitionStatus(at: Field, next: Definition): void {
   validateNames(at.child('status', 'acceptedNames'), next.status?.acceptedNames);
 }
 
-/** What a name is made from has to be the name, too. That there is none is told by the rules of all kinds. */
+/**
+ * The name must be derived from the spec; generateName is checked in the same way. The rules of all kinds report a
+ * missing name.
+ */
 function validateName(at: Field, { metadata, spec }: Definition): void {
   for (const member of ['generateName', 'name'] as const) {
     const name = metadata?.[member] ?? '';
@@ -76,7 +79,9 @@ function validateStoredVersions(
   });
 }
 
-/** A change of something else never fails on an approval that was missing before. Source: validateAPIApproval. */
+/**
+ * A change of something else never fails because of an approval that was missing before. Source: validateAPIApproval.
+ */
 function validateApproval(at: Field, definition: Definition, old: Definition | undefined): void {
   const { metadata, spec } = definition;
   if (!isProtectedGroup(spec.group)) return;

@@ -1,5 +1,5 @@
-// Warnings of a definition whose schemas name formats that nobody checks. Which are known: schema/string-formats.ts.
-// Source: apiextensions-apiserver customresourcedefinition/strategy.go (getUnrecognizedFormatsInCRD).
+// Warns of schemas with formats that nobody checks. The known ones are in schema/string-formats.ts. Source:
+// apiextensions-apiserver customresourcedefinition/strategy.go (getUnrecognizedFormatsInCRD).
 
 import type { DeepReadonly } from '@kapstan/api';
 import { goQuote, isJsonObject } from '@kapstan/api/internal';
@@ -17,7 +17,7 @@ const numberFormats: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['number', ['float', 'double']],
 ]);
 
-/** Only of formats that the definition did not have before. */
+/** Warns only of formats that the definition did not have before. */
 export function formatWarnings(definition: Definition, old: Definition | undefined): readonly string[] {
   const before = old === undefined ? undefined : unknownFormats(old);
   return [...unknownFormats(definition)]

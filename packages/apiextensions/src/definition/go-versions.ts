@@ -1,4 +1,4 @@
-// The versions of a definition as Go prints them in an error: all members of its structs, in their order.
+// Shows the versions of a definition as Go prints them in an error: all members of its structs, in their order.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
@@ -6,7 +6,7 @@ import type { CustomResourceDefinitionVersion, JSONSchemaProps } from '@kapstan/
 
 type Fields = Readonly<Record<string, unknown>>;
 type Form = (value: unknown) => unknown;
-/** Name in Go, name in JSON, what stands there when nothing does, and the form of what does. */
+/** Name in Go, name in JSON, the value when unset, and the form of a value that is set. */
 type Member = readonly [go: string, json: string, zero: unknown, form?: Form];
 
 /** Source: the struct CustomResourceDefinitionVersion of the internal apiextensions package. */
@@ -14,7 +14,7 @@ export function goVersions(versions: DeepReadonly<CustomResourceDefinitionVersio
   return versions.map((version) => goStruct(versionMembers, version as unknown as Fields));
 }
 
-/** A schema in the same form. */
+/** Returns a schema in the same form. */
 export function goSchema(value: DeepReadonly<JSONSchemaProps>): unknown {
   return schema(value);
 }

@@ -1,5 +1,5 @@
-// HoistedSpec: a definition's spec as Kubernetes sees it inside: what all versions have in common stands once, above them.
-// Validation names its fields so; the stored v1beta1 form is written so.
+// HoistedSpec: a definition's spec in Kubernetes' internal form, in which what all versions share is kept once, above
+// them. Validation names fields by it, and the stored v1beta1 form uses it.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type {
@@ -7,7 +7,7 @@ import type {
   CustomResourceDefinitionVersion,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
-/** Schema, subresources, columns and selectable fields of the versions that differ in them, or of all at once. */
+/** Schema, subresources, columns and selectable fields, either shared by all versions or per version. */
 export interface HoistedSpec {
   readonly shared: DeepReadonly<Pick<CustomResourceDefinitionVersion, SharedMember>>;
   readonly versions: DeepReadonly<CustomResourceDefinitionVersion[]>;
@@ -22,7 +22,10 @@ const sharedMembers: readonly SharedMember[] = [
   'selectableFields',
 ];
 
-/** Source: Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec. */
+/**
+ * Returns the internal form. Source:
+ * Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec.
+ */
 export function hoistSpec(spec: DeepReadonly<CustomResourceDefinitionSpec>): HoistedSpec {
   const versions = spec.versions ?? [];
   const [first, ...rest] = versions;
@@ -38,7 +41,7 @@ export function hoistSpec(spec: DeepReadonly<CustomResourceDefinitionSpec>): Hoi
   return { shared, versions: hoisted as unknown as HoistedSpec['versions'] };
 }
 
-/** The versions with what stood above them. */
+/** Returns the versions with the shared parts in each. */
 export function lowerVersions({ shared, versions }: HoistedSpec): CustomResourceDefinitionVersion[] {
   return versions.map((version) => deepCopy({ ...shared, ...version }) as CustomResourceDefinitionVersion);
 }

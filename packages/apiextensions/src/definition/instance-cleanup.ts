@@ -1,17 +1,20 @@
-// The end of a definition: all its objects are deleted, and only then the definition goes.
-// Source: apiextensions controller/finalizer crd_finalizer.go.
+// Deletes all objects of a definition that is being deleted; the definition goes only after them. Source: apiextensions
+// controller/finalizer crd_finalizer.go.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { StorageWatch } from '@kapstan/storage';
 
 export interface CleanupCall {
   readonly store: ResourceStore<UnstructuredObject>;
-  /** For one namespace; "" = all of them, or none. */
+  /** Returns the context of one namespace; "" = all namespaces, or none. */
   contextFor(namespace: string): RequestContext;
   readonly signal: AbortSignal;
 }
 
-/** Deletes all objects of a kind and waits for their finalizers. Rejects when a deletion is refused, or with the signal's reason. */
+/**
+ * Deletes all objects of a kind and waits for their finalizers. Rejects when a deletion is refused, and with the
+ * signal's reason.
+ */
 export async function deleteInstances(call: CleanupCall): Promise<void> {
   const { store, contextFor } = call;
   const { items } = await store.list(contextFor(''), {});
@@ -30,7 +33,7 @@ function nextDeletion({ store, contextFor, signal }: CleanupCall, resourceVersio
     if (signal.aborted) return reject(signal.reason);
     let watch: StorageWatch | undefined;
     let isOver = false;
-    // Events may come before the watch is in our hands.
+    // Events may come before watch() has returned.
     const end = (): void => {
       isOver = true;
       signal.removeEventListener('abort', abort);

@@ -1,5 +1,5 @@
-// x-kubernetes-list-type of a schema: sets and maps need items that can be told apart.
-// Source: ValidateCustomResourceDefinitionOpenAPISchema, validateMapListKeysMapSet.
+// Rules for x-kubernetes-list-type: the items of sets and maps must be distinguishable. Source:
+// ValidateCustomResourceDefinitionOpenAPISchema, validateMapListKeysMapSet.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -33,7 +33,7 @@ function validateArray(at: Field, schema: Schema, items: Schema | undefined): vo
   else if (schema[typeWord] === 'set' && items !== undefined) validateSetItems(at.child('items'), items);
 }
 
-/** Items of a set are compared as a whole. */
+/** Items of a set are compared as a whole, so they must be atomic. */
 function validateSetItems(at: Field, items: Schema): void {
   const text = 'must be atomic as item of a list with x-kubernetes-list-type=set';
   const listType = items[typeWord];
@@ -84,7 +84,7 @@ interface ListItems {
   readonly keys: readonly string[];
 }
 
-/** Every item has a value for each key. */
+/** Every item must have a value for each key. */
 function validateNullability(at: Field, { listType, items, keys }: ListItems): void {
   if (items.nullable === true) {
     at.child('nullable').forbidden(`cannot be nullable when x-kubernetes-list-type is ${listType}`);

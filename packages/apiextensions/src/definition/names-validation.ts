@@ -1,10 +1,10 @@
-// The names of a definition, as asked for in its spec and as given in its status.
+// Rules for the names of a definition, those requested in its spec and those accepted in its status.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinitionNames } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
-/** Names that are there must be well formed. Source: ValidateCustomResourceDefinitionNames. */
+/** Names that are present must be well formed. Source: ValidateCustomResourceDefinitionNames. */
 export function validateNames(at: Field, names: DeepReadonly<CustomResourceDefinitionNames> | undefined): void {
   if (names === undefined) return;
   const { plural, singular, kind, listKind, shortNames = [], categories = [] } = names;
@@ -24,7 +24,7 @@ export function validateNames(at: Field, names: DeepReadonly<CustomResourceDefin
   at.child('categories').each(categories, (name, field) => joined(field, name, dns1035LabelErrors(name)));
 }
 
-/** Several messages as one error. */
+/** Reports several messages as one error. */
 function joined(at: Field, value: string, errors: readonly string[]): void {
   if (errors.length > 0) at.invalid(value, errors.join(','));
 }

@@ -1,4 +1,4 @@
-// The schemas inside a schema, each with its place: what walks over JSON schemas have in common.
+// Lists the schemas inside a schema with their places, for all walks over JSON schemas.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -9,10 +9,10 @@ type Schema = DeepReadonly<JSONSchemaProps>;
 
 export interface SchemaStep {
   readonly word: string;
-  /** Name of the property; "" for words without names. */
+  /** Name of the property; "" for keywords without names. */
   readonly key: string;
   readonly schema: Schema;
-  /** The place of the schema, given that of its parent. */
+  /** Returns the place of the schema from that of its parent. */
   at(parent: Field): Field;
 }
 
@@ -20,7 +20,7 @@ const named = ['properties', 'definitions', 'dependencies', 'patternProperties']
 const listed = ['allOf', 'anyOf', 'oneOf'] as const;
 const single = ['additionalProperties', 'additionalItems', 'items', 'not'] as const;
 
-/** Words that no rule speaks of, whatever their value. */
+/** Keywords without rules, whatever their value. */
 const plainWords: ReadonlySet<string> = new Set([
   ...['description', 'title', 'format', 'enum', 'example', 'externalDocs', 'nullable', 'required'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
@@ -28,8 +28,8 @@ const plainWords: ReadonlySet<string> = new Set([
 const scalarTypes: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
 
 /**
- * A scalar of which no rule can find fault, whatever its place below the root. Most schemas of a definition are so: the
- * walks look at their few words once rather than for each of some eighty words that they do not have.
+ * True for a scalar that satisfies every rule, whatever its place below the root. Most schemas of a definition are so:
+ * the walks look at their few keywords once rather than at some eighty that they do not have.
  */
 function isPlain(schema: Schema): boolean {
   if (!scalarTypes.has(schema.type)) return false;
@@ -37,7 +37,7 @@ function isPlain(schema: Schema): boolean {
   return true;
 }
 
-/** The properties that a rule may have something to say about, each with its place. */
+/** Visits the properties that a rule may reject, each with its place. */
 export function eachProperty(at: Field, { properties }: Schema, visit: (child: Schema, place: Field) => void): void {
   if (properties === undefined) return;
   const places = at.child('properties');
@@ -47,7 +47,10 @@ export function eachProperty(at: Field, { properties }: Schema, visit: (child: S
   }
 }
 
-/** All but plain ones. What is no schema, as in `additionalProperties: true`, is left out. */
+/**
+ * Returns all child schemas except plain ones. Values that are no schema, as in `additionalProperties: true`, are left
+ * out.
+ */
 export function childSchemas(schema: Schema): readonly SchemaStep[] {
   const steps: SchemaStep[] = [];
   for (const word of single) {

@@ -1,5 +1,5 @@
-// The JSON schema of a custom resource: what may stand in it at all. That it is structural is checked in
-// structural-validation.ts, its defaults in default-validation.ts. Source: ValidateCustomResourceDefinitionOpenAPISchema.
+// Rules for what a custom resource's JSON schema may contain. structural-validation.ts checks that it is structural,
+// default-validation.ts its defaults. Source: ValidateCustomResourceDefinitionOpenAPISchema.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { compilePattern } from '@kapstan/apiserver/internal';
@@ -12,12 +12,15 @@ import { validateStructure } from './structural-validation.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
-/** The schema of a whole resource. 'withStatus': it has a status subresource, which takes the schema apart. */
+/**
+ * Checks the schema of a whole resource. 'withStatus': its status is a subresource, which limits the keywords at the
+ * root.
+ */
 export function validateRootSchema(at: Field, schema: Schema, status: 'withStatus' | 'plain'): void {
   if (status === 'withStatus') validateRootWithStatus(at, schema);
   if (schema.nullable === true) at.child('nullable').forbidden('nullable cannot be true at the root');
   validateSchema(at, schema, { isRoot: true, isInsideMetadata: false });
-  // What Kubernetes cannot even read as structural gets no more errors.
+  // Kubernetes reports no further errors for a schema that it cannot read as structural.
   if (hasUnsupportedWord(schema)) return;
   const before = at.errorCount;
   validateStructure(at, schema);
@@ -43,7 +46,7 @@ function hasMembers(members: object | null | undefined): boolean {
   return members !== undefined && members !== null && Object.keys(members).length > 0;
 }
 
-/** Name of each word in Go, for those that may stand beside a status. */
+/** Go's names of the keywords that are allowed beside a status subresource. */
 const rootWords = new Map([
   ['description', 'Description'],
   ['type', 'Type'],
@@ -83,9 +86,9 @@ function validateRootWithStatus(at: Field, schema: Schema): void {
 
 interface Place {
   readonly isRoot: boolean;
-  /** In the schema of an object's metadata, apiVersion or kind. */
+  /** True in the schema of an object's metadata, apiVersion or kind. */
   readonly isInsideMetadata: boolean;
-  /** Why no default may stand here. */
+  /** The reason why no default is allowed here. */
   readonly noDefaults?: string;
 }
 
@@ -120,7 +123,7 @@ function placeOf(step: SchemaStep, parent: Schema, place: Place): Place {
 
 const types: readonly string[] = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 
-/** Words of JSON schema that Kubernetes does not take. Source: specStandardValidatorV3. */
+/** Refuses keywords of JSON schema that Kubernetes does not support. Source: specStandardValidatorV3. */
 function validateWords(at: Field, schema: Schema, { isInsideMetadata, noDefaults }: Place): void {
   if (schema.default !== undefined && noDefaults !== undefined) {
     at.child('default').forbidden(`must not be set ${noDefaults}`);

@@ -1,4 +1,4 @@
-// The fields of a custom resource that lists may select by. Source: ValidateCustomResourceSelectableFields.
+// Rules for the fields by which lists of a custom resource may select. Source: ValidateCustomResourceSelectableFields.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -35,7 +35,7 @@ export function validateSelectableFields(
   if (seen.size > maxSelectableFields) at.tooMany(seen.size, maxSelectableFields);
 }
 
-/** The schema that a path leads to, or why it leads nowhere. Source: cel.ValidFieldPath. */
+/** Returns the schema at the end of a path, or why there is none. Source: cel.ValidFieldPath. */
 function schemaAt(root: Schema, path: string): Schema | string {
   if (path.startsWith('[') || path.includes('[', 1)) return 'array notation is not allowed';
   if (!path.startsWith('.')) return `expected [ or . but got: ${/^[^.[]*/.exec(path)?.[0]}`;

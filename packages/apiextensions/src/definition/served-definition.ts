@@ -1,5 +1,5 @@
-// ServedDefinition: the stores of one CustomResourceDefinition, one a version, in the catalog or not.
-// Owned by the definition controller; below it ResourceStack and custom-resource.ts.
+// ServedDefinition holds the stores of one CustomResourceDefinition, one per version, in the catalog or not. Owned by
+// the definition controller; it uses ResourceStack and custom-resource.ts.
 import { type DeepReadonly, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ResourceDefinition, ResourceStack, ServedResource } from '@kapstan/apiserver';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -16,9 +16,9 @@ export interface ServedDefinitionOptions {
 }
 
 interface VersionStack {
-  /** Which state of the definition it serves. */
+  /** Identifies the state of the definition that it serves. */
   readonly definitionKey: string;
-  /** Of that state: while the storage would be made from the same, it stays with its watches. */
+  /** The version in that state. While a new state would give the same storage, the storage and its watches stay. */
   readonly version: Version;
   readonly stack: ResourceStack;
   readonly served: ServedResource;
@@ -33,7 +33,7 @@ export class ServedDefinition {
     this.#options = options;
   }
 
-  /** Serves what the definition says now. Resolves when all its versions can be read. */
+  /** Serves the present definition. Resolves when all its versions can be read. */
   async serve(definition: Definition): Promise<void> {
     this.#isTerminating = definition.metadata?.deletionTimestamp !== undefined;
     const versions = definition.spec.versions.filter((version) => version.served);
@@ -42,7 +42,9 @@ export class ServedDefinition {
     for (const name of obsolete) await this.#drop(name);
   }
 
-  /** The store of the objects as they are stored, whether or not that version is served. Undefined before {@link serve}. */
+  /**
+   * Passes the store of the objects as stored, whether or not that version is served. Undefined before {@link serve}.
+   */
   async withInstances<R>(definition: Definition, use: (served: ServedResource) => Promise<R>): Promise<R> {
     const [first] = this.#versions.values();
     if (first !== undefined) return use(first.served);
@@ -56,7 +58,7 @@ export class ServedDefinition {
     }
   }
 
-  /** Takes everything out of the catalog and ends all watches. Idempotent. */
+  /** Removes everything from the catalog and ends all watches. Idempotent. */
   async close(): Promise<void> {
     await Promise.all([...this.#versions.keys()].map((name) => this.#drop(name)));
   }
@@ -107,12 +109,12 @@ export class ServedDefinition {
   }
 }
 
-/** The same for two states that are served alike: the generation rises with every change of the spec, which may be large. */
+/** Returns equal keys for states that are served alike. The generation stands for the spec, which may be large. */
 function definitionKeyOf({ metadata, status }: Definition): string {
   return stringifyJson([metadata?.uid, metadata?.generation ?? metadata?.resourceVersion, status?.acceptedNames]);
 }
 
-/** Whether stored bytes are read and written as before, and the cache keeps the same of objects. */
+/** True when stored bytes are read and written as before, and the cache keeps the same fields of objects. */
 function isStoredAlike(
   { served, version: before }: VersionStack,
   now: { readonly resource: ResourceDefinition<UnstructuredObject>; readonly version: Version },

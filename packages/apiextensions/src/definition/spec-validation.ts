@@ -1,5 +1,5 @@
-// The spec of a CustomResourceDefinition. Fields are named as Kubernetes names them inside, where what all versions have
-// in common stands above them ("spec.validation.openAPIV3Schema"). Source: validateCustomResourceDefinitionSpec.
+// Rules for the spec of a CustomResourceDefinition. Fields have the names of Kubernetes' internal form, in which what
+// all versions share is above them ("spec.validation.openAPIV3Schema"). Source: validateCustomResourceDefinitionSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
@@ -53,7 +53,7 @@ function requireSchemas(at: Field, { shared, versions }: HoistedSpec): void {
   });
 }
 
-/** What a version has of its own. */
+/** Checks the parts of one version. */
 function validateVersion(
   at: Field,
   version: Version,
@@ -68,7 +68,7 @@ function validateVersion(
   validateSelectableFields(at.child('selectableFields'), version.selectableFields, version.schema?.openAPIV3Schema);
 }
 
-/** What stands above the versions. */
+/** Checks the parts above the versions. */
 function validateShared(at: Field, spec: Spec, { shared, versions }: HoistedSpec): void {
   const hasStatus = (spec.versions ?? []).some(({ subresources }) => subresources?.status !== undefined);
   validateSchema(at.child('validation'), shared.schema, hasStatus ? 'withStatus' : 'plain');

@@ -1,5 +1,5 @@
-// A definition as it is stored: in the old v1beta1 form, as kube-apiserver writes it to etcd, so that both read the
-// other's data. Source: apiextensions v1beta1 types and conversions.
+// Converts a definition to and from its stored form: the old v1beta1 form, as kube-apiserver writes it to etcd, so that
+// both can read each other's data. Source: apiextensions v1beta1 types and conversions.
 
 import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
@@ -14,7 +14,7 @@ import { hoistSpec, lowerVersions } from './hoisted-spec.ts';
 type Fields = Record<string, unknown>;
 const storedApiVersion = 'apiextensions.k8s.io/v1beta1';
 
-/** v1 → stored. */
+/** Converts v1 to the stored form. */
 export function toStoredDefinition(object: UnstructuredObject): UnstructuredObject {
   const spec = (object as { spec?: CustomResourceDefinitionSpec }).spec;
   if (spec === undefined) return { ...object, apiVersion: storedApiVersion };
@@ -59,7 +59,7 @@ function storedConversion({ webhook, ...conversion }: CustomResourceConversion):
   };
 }
 
-/** Stored → v1. Takes v1 as well: what other tools have written. */
+/** Converts the stored form to v1. Accepts v1 as well, which other tools may have written. */
 export function fromStoredDefinition(object: DeepReadonly<UnstructuredObject>): UnstructuredObject {
   const copy = deepCopy(object) as UnstructuredObject;
   const spec = getOwn(copy, 'spec');

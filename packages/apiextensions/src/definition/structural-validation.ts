@@ -1,5 +1,5 @@
-// Structural schemas: every place has a type outside of the words that only restrict values (allOf, anyOf, oneOf, not),
-// so that pruning, defaults and apply know what they deal with. Source: apiextensions schema.ValidateStructural.
+// Rules of structural schemas: every place must have a type outside of the keywords that only restrict values (allOf,
+// anyOf, oneOf, not), so that pruning, defaults and apply know it. Source: apiextensions schema.ValidateStructural.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -89,7 +89,7 @@ function validateTypeMeta(at: Field, { properties = {} }: Schema): void {
   }
 }
 
-/** The rest of metadata is the server's. */
+/** Only these parts of metadata may be restricted; the rest is the server's. */
 function validateMetadata(at: Field, { properties = {} }: Schema): void {
   const metadata = Object.hasOwn(properties, 'metadata') ? properties.metadata : undefined;
   if (metadata === undefined) return;
@@ -100,7 +100,7 @@ function validateMetadata(at: Field, { properties = {} }: Schema): void {
   at.child('properties').key('metadata').forbidden(text);
 }
 
-/** `anyOf: [{type: integer}, {type: string}]`: the one place where types may stand in a restriction. */
+/** True for `anyOf: [{type: integer}, {type: string}]`, the only restriction that may contain types. */
 function isIntOrString(anyOf: unknown): boolean {
   return anyOf !== undefined && jsonEqual(anyOf, [{ type: 'integer' }, { type: 'string' }]);
 }
@@ -128,7 +128,7 @@ function validateRestrictions(at: Field, schema: Schema, { skipsAnyOf, skipsFirs
   if (schema.not !== undefined) validateNested(at.child('not'), schema.not, skipsNothing);
 }
 
-/** Word → what it must be where values are only restricted. */
+/** What each keyword must be where values are only restricted. */
 const forbiddenWords: readonly (readonly [keyof JSONSchemaProps, string])[] = [
   ['type', 'must be empty to be structural'],
   ['default', 'must be undefined to be structural'],
@@ -157,7 +157,7 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   }
 }
 
-/** Not the zero value of Go. */
+/** True unless it is Go's zero value. */
 function isSet(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return value !== undefined && value !== null && value !== '' && value !== false;

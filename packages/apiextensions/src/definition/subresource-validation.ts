@@ -1,4 +1,5 @@
-// The subresources of a definition: where scale finds its numbers. Source: ValidateCustomResourceDefinitionSubresources.
+// Rules for the subresources of a definition: the paths from which scale takes its numbers. Source:
+// ValidateCustomResourceDefinitionSubresources.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { CustomResourceSubresources } from '@kapstan/kinds/apiextensions.k8s.io/v1';

@@ -1,5 +1,5 @@
-// The /scale subresource of a custom resource: an autoscaling/v1 Scale over the paths that its definition names.
-// Source: apiextensions registry/customresource ScaleREST.
+// The /scale subresource of a custom resource: an autoscaling/v1 Scale over the paths in its definition. Source:
+// apiextensions registry/customresource ScaleREST.
 
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { badRequest, type FieldError, internalError, invalidField, notFound } from '@kapstan/api/errors';
@@ -12,7 +12,7 @@ import { readInteger, readText, splitDottedPath, writePath } from './dotted-path
 export type ScalePaths = DeepReadonly<CustomResourceSubresourceScale>;
 
 const maxInt32 = 2_147_483_647;
-/** Stands for replicas that are not set while a change is worked out. Source: invalidSpecReplicas. */
+/** Stands for unset replicas while a change is computed. Source: invalidSpecReplicas. */
 const unset = -2_147_483_648;
 
 export function customScaleSubresource(
@@ -71,7 +71,7 @@ function scaleOf(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>, ot
   return scale as KubernetesObject;
 }
 
-/** What stands in a stored object and cannot be read is the server's trouble: 500. */
+/** A value in a stored object that cannot be read is a server error: 500. */
 function internal<T>(read: () => T): T {
   try {
     return read();
@@ -87,13 +87,16 @@ function applyScale(paths: ScalePaths, object: UnstructuredObject, scale: Unstru
     throw badRequest(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} cannot be empty`);
   }
   internal(() => writePath(object, paths.specReplicasPath, replicas));
-  // A version in the scale is a precondition on the object.
+  // A resourceVersion in the scale is a precondition on the object.
   const version = scale.metadata?.resourceVersion;
   if (version) object.metadata = { ...object.metadata, resourceVersion: version };
   return object;
 }
 
-/** What the paths lead to must be usable for scaling. Source: ValidateScaleSpec, ValidateScaleStatus. */
+/**
+ * Returns errors when the values at the paths cannot be used for scaling. Source: ValidateScaleSpec,
+ * ValidateScaleStatus.
+ */
 export function scaleErrors(
   paths: ScalePaths,
   object: DeepReadonly<UnstructuredObject>,
@@ -117,7 +120,7 @@ function replicasErrors(object: DeepReadonly<UnstructuredObject>, path: string):
   return errors;
 }
 
-/** `zero`: what Go says stood there when it could not be read. */
+/** `zero`: the value that Go reports for one that could not be read. */
 function readErrors(zero: unknown, path: string, read: () => void): FieldError[] {
   try {
     read();

@@ -1,5 +1,5 @@
-// The strategies of a custom resource and of its /status: what its definition says, applied to every write.
-// Source: apiextensions registry/customresource strategy.go, status_strategy.go, validator.go.
+// The strategies of a custom resource and of its /status, which apply its definition to every write. Source:
+// apiextensions registry/customresource strategy.go, status_strategy.go, validator.go.
 
 import type { DeepReadonly, GroupResource, UnstructuredObject } from '@kapstan/api';
 import { type FieldError, forbidden } from '@kapstan/api/errors';
@@ -18,17 +18,17 @@ import {
 import { type ScalePaths, scaleErrors } from './custom-resource-scale.ts';
 import { embeddedResourceErrors } from './embedded-resources.ts';
 
-/** What the strategies need to know of a kind in one of its versions. */
+/** What the strategies need to know about one version of a kind. */
 export interface CustomKind {
   readonly resource: GroupResource;
-  /** Name of the version that is served. */
+  /** Name of the served version. */
   readonly version: string;
   readonly jsonSchema: JsonSchema;
   readonly schema: SchemaNode;
-  /** The status has an endpoint of its own. */
+  /** True when the status has an endpoint of its own. */
   readonly hasStatus: boolean;
   readonly scale: ScalePaths | undefined;
-  /** The definition is being deleted: nothing new may come. Asked at each create. */
+  /** Returns true when the definition is being deleted, so that no objects may be created. Called at each create. */
   isTerminating(): boolean;
 }
 
@@ -64,14 +64,14 @@ export function customStatusStrategy(kind: CustomKind): ResourceStrategy<Unstruc
   };
 }
 
-/** Anything but metadata counts; a status with an endpoint of its own does not change here. */
+/** Every change except of metadata counts; a status with an endpoint of its own does not change here. */
 function* bumpGenerationOnChange(next: UnstructuredObject, old: Custom): SlicedWork<void> {
   const { metadata: _nextMeta, ...nextContent } = next;
   const { metadata: oldMeta, ...oldContent } = old;
   if (!(yield* jsonEqualInSlices(nextContent, oldContent))) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
 }
 
-/** Compiled at the first write: most kinds of a cluster are only read by most of its servers. */
+/** The validator is compiled at the first write, because most servers only read most kinds. */
 function objectValidator(kind: CustomKind): (object: Custom, old: Custom | undefined) => readonly FieldError[] {
   let compiled: ValueValidator | undefined;
   return (object, old) => {
@@ -86,7 +86,7 @@ function objectValidator(kind: CustomKind): (object: Custom, old: Custom | undef
   };
 }
 
-/** Lists that had repeated items before may keep having some. Source: customResourceStrategy.ValidateUpdate. */
+/** Lists with repeated items may keep them. Source: customResourceStrategy.ValidateUpdate. */
 function valueErrors(validate: ValueValidator, object: Custom, old: Custom | undefined): readonly FieldError[] {
   const errors = validate(object, '', old);
   if (old === undefined || !errors.some(isDuplicate) || !validate(old, '').some(isDuplicate)) return errors;

@@ -1,5 +1,5 @@
-// How a custom resource prints: its name, then the columns of its definition, or else its age.
-// Source: apiextensions registry/customresource/tableconvertor.
+// The Table of a custom resource: its name, then the columns of its definition, or its age if there are none. Source:
+// apiextensions registry/customresource/tableconvertor.
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
 import { Age, nameOf } from '@kapstan/apiserver/internal';
@@ -25,7 +25,7 @@ const ageColumns: readonly Column[] = [
   },
 ];
 
-/** Columns whose paths cannot be read fall back to name and age, as in Kubernetes. */
+/** If the path of a column cannot be read, the Table has name and age only, as in Kubernetes. */
 export function customResourceTable(columns: readonly Column[] | undefined): TableConvertor<UnstructuredObject> {
   if (columns === undefined || columns.length === 0) return tableOf(ageColumns);
   try {
@@ -59,7 +59,7 @@ function printerOf(column: Column): Printer {
   };
 }
 
-/** Undefined where there is none, whatever the reason. */
+/** Returns undefined when there is no value, whatever the reason. */
 function firstValue(path: JsonPath, object: DeepReadonly<UnstructuredObject>): unknown {
   try {
     return path(object)[0];
@@ -69,14 +69,14 @@ function firstValue(path: JsonPath, object: DeepReadonly<UnstructuredObject>): u
   }
 }
 
-/** Any value as text. Source: jsonpath PrintResults. */
+/** Returns any value as text. Source: jsonpath PrintResults. */
 function textCell(value: unknown): unknown {
   if (value === undefined || value === null) return null;
   if (value instanceof ExactNumber) return value.text;
   return typeof value === 'object' ? stringifyJson(value) : String(value);
 }
 
-/** Null for a value of another type than its column. Source: cellForJSONValue. */
+/** Returns null for a value of another type than its column. Source: cellForJSONValue. */
 function cellOf(type: string, value: unknown): unknown {
   switch (type) {
     case 'integer':

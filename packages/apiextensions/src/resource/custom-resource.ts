@@ -1,5 +1,5 @@
-// CustomResource: from one version of a CustomResourceDefinition to the ResourceDefinition that is served.
-// Made by the definition controller; below it the strategy, the table and the schema of the kind.
+// CustomResource makes the served ResourceDefinition from one version of a CustomResourceDefinition. Made by the
+// definition controller; it uses the strategy, the table and the schema of the kind.
 import { createHash } from 'node:crypto';
 import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
@@ -30,11 +30,11 @@ type Version = DeepReadonly<CustomResourceDefinitionVersion>;
 
 export interface CustomResourceOptions {
   readonly definition: Definition;
-  /** One of its versions. */
+  /** The version to make. */
   readonly version: Version;
-  /** The names that it has been given. */
+  /** The names that were accepted. */
   readonly names: DeepReadonly<CustomResourceDefinitionNames>;
-  /** Asked at each create. */
+  /** Called at each create. */
   isTerminating(): boolean;
 }
 
@@ -93,7 +93,7 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
 
 const anything: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** No schema: only definitions from before v1 have none. They keep everything. */
+/** Only definitions from before v1 lack a schema; they keep all fields. */
 function jsonSchemaOf(version: Version): JsonSchema {
   return (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
 }
@@ -135,7 +135,7 @@ function selection(version: Version, isNamespaced: boolean): Selection {
   };
 }
 
-/** "" where nothing or no scalar stands. */
+/** Returns "" when there is no scalar at the path. */
 function selectedText(object: DeepReadonly<UnstructuredObject>, path: string): string {
   try {
     const value = readPath(object, path);
@@ -149,16 +149,16 @@ function selectedText(object: DeepReadonly<UnstructuredObject>, path: string): s
 }
 
 interface VersionPair {
-  /** Of the served version. */
+  /** Schema of the served version. */
   readonly schema: SchemaNode;
   readonly served: string;
   readonly stored: string;
 }
 
 /**
- * Strategy None: versions differ in their apiVersion alone. What is stored has gone through the schema of the stored
- * version: pruned and filled by it, whatever version it was written through, then pruned by that of the version that is
- * asked for. Source: crdConversionRESTOptionsGetter.
+ * Converts by the strategy None: versions differ in apiVersion only. An object is pruned and defaulted by the schema of
+ * the stored version, whatever version it was written through, and then pruned by that of the requested version.
+ * Source: crdConversionRESTOptionsGetter.
  */
 function conversion(
   { spec: { group, versions } }: Definition,
@@ -197,7 +197,7 @@ function conversion(
   };
 }
 
-/** Objects from before generations were counted have none. */
+/** Objects stored before generations were counted have none. */
 function repairGeneration(object: UnstructuredObject): boolean {
   if (object.metadata?.generation) return false;
   object.metadata = { ...object.metadata, generation: 1 };

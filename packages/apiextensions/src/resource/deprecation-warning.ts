@@ -1,9 +1,9 @@
-// What a deprecated version of a custom resource says of itself. Source: apiextensions defaultDeprecationWarning.
+// The warning of a deprecated version of a custom resource. Source: apiextensions defaultDeprecationWarning.
 import type { DeepReadonly } from '@kapstan/api';
 import { compareVersions } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
-/** The text of the definition, or one that names the newest version to use instead. */
+/** Returns the definition's text, or one that names the newest version to use instead. */
 export function deprecationWarning(
   { spec }: DeepReadonly<CustomResourceDefinition>,
   version: DeepReadonly<CustomResourceDefinitionVersion>,

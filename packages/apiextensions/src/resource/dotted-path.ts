@@ -1,15 +1,15 @@
-// DottedPath: a place in a custom resource that its definition names with dots: ".spec.replicas". Read by the scale subresource,
-// validation and selectable fields. Source: unstructured.NestedInt64 and its kin.
+// DottedPath: a path in a custom resource as its definition writes it: ".spec.replicas". Used by the scale subresource,
+// validation and selectable fields. Source: unstructured.NestedInt64 and similar functions.
 
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
 
-/** ".spec.replicas" → ["spec", "replicas"]. */
+/** Splits ".spec.replicas" into ["spec", "replicas"]. */
 export function splitDottedPath(path: string): readonly string[] {
   return path.replace(/^\./, '').split('.');
 }
 
-/** Undefined where a step is missing. Throws TypeError with the text of Go where a step is no object. */
+/** Returns undefined when a step is missing. Throws TypeError with Go's text when a step is not an object. */
 export function readPath(object: unknown, path: string): unknown {
   let value = object;
   const steps = splitDottedPath(path);
@@ -26,7 +26,7 @@ export function readPath(object: unknown, path: string): unknown {
   return value;
 }
 
-/** Undefined where nothing stands. Throws TypeError with the text of Go for another type. */
+/** Returns undefined when there is no value. Throws TypeError with Go's text for another type. */
 export function readInteger(object: unknown, path: string): number | undefined {
   const value = readPath(object, path);
   if (value === undefined) return undefined;
@@ -41,7 +41,7 @@ export function readText(object: unknown, path: string): string | undefined {
   throw accessError(path, value, 'string');
 }
 
-/** Makes the objects on the way. Throws TypeError where something else stands there. */
+/** Writes the value and makes missing objects on the path. Throws TypeError when a step is not an object. */
 export function writePath(object: Record<string, unknown>, path: string, value: unknown): void {
   const steps = [...splitDottedPath(path)];
   const last = steps.pop() ?? '';
@@ -63,7 +63,7 @@ function accessError(path: string, value: unknown, expected: string): TypeError 
   return new TypeError(`${at} accessor error: ${goText(value)} is of the type ${goType(value)}, expected ${expected}`);
 }
 
-/** Go's %v, as far as a reader needs it. */
+/** Formats like Go's %v, for the values that occur here. */
 function goText(value: unknown): string {
   if (value === null || value === undefined) return '<nil>';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);

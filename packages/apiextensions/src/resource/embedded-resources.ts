@@ -1,4 +1,4 @@
-// Objects inside custom resources (x-kubernetes-embedded-resource): their type and metadata are checked as those of any
+// Checks type and metadata of objects inside custom resources (x-kubernetes-embedded-resource) like those of any
 // object. Source: apiextensions apiserver/schema/objectmeta Validate.
 
 import type { DeepReadonly, ObjectMeta } from '@kapstan/api';
@@ -7,7 +7,9 @@ import { isJsonObject, parseApiVersion } from '@kapstan/api/internal';
 import type { SchemaNode } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors, nameIsPathSegment, validateObjectMeta } from '@kapstan/apiserver/internal';
 
-/** All errors below an object; the object itself is the registry's. What is absent is value validation's. */
+/**
+ * Returns all errors below an object; the registry checks the object itself. Value validation reports missing members.
+ */
 export function embeddedResourceErrors(value: unknown, schema: SchemaNode): readonly FieldError[] {
   const errors: FieldError[] = [];
   visitMembers(value, { schema, path: '', errors });

@@ -1,5 +1,5 @@
-// The grammar of JSONPath as kubectl and printer columns write it: text to steps. Walked by json-path.ts.
-// Source: client-go util/jsonpath parser.go.
+// Parses JSONPath as in kubectl and printer columns into steps. json-path.ts walks them. Source: client-go
+// util/jsonpath parser.go.
 
 export type PathOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
 
@@ -23,7 +23,7 @@ export type PathStep =
       readonly right: PathOperand;
     };
 
-/** ".spec.list[?(@.type=="x")].value" → its steps. Throws SyntaxError. */
+/** Returns the steps of ".spec.list[?(@.type=="x")].value". Throws SyntaxError. */
 export function parseJsonPath(text: string): readonly PathStep[] {
   return new Parser(text).path();
 }
@@ -57,7 +57,7 @@ class Parser {
       this.#at++;
       steps.push({ type: 'recursive' });
     }
-    // "." alone is the object itself; a bracket may follow at once.
+    // "." alone is the object itself; a bracket may follow directly.
     if (this.#at >= this.#text.length || this.#peek() === '[') return;
     const name = this.#name();
     steps.push(name === '*' ? { type: 'wildcard' } : { type: 'field', name });
@@ -82,7 +82,7 @@ class Parser {
     return { type: 'union', branches: parts.map((part) => bracketStep(part.trim())) };
   }
 
-  /** The text between the brackets; brackets and quotes inside belong to it. */
+  /** Returns the text between the brackets, including brackets and quotes inside. */
   #bracketBody(): string {
     const start = ++this.#at;
     let depth = 1;
@@ -95,7 +95,7 @@ class Parser {
     throw this.#error('unterminated array');
   }
 
-  /** To the closing quote. */
+  /** Skips to the closing quote. */
   #skipQuoted(quote: string): void {
     for (this.#at++; this.#at < this.#text.length && this.#peek() !== quote; this.#at++) {
       if (this.#peek() === '\\') this.#at++;

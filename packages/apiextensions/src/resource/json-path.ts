@@ -1,13 +1,13 @@
-// JSONPath on objects: what printer columns show. Compiled once a column. Source: client-go util/jsonpath.
+// Evaluates JSONPath on objects, for printer columns. Compiled once per column. Source: client-go util/jsonpath.
 
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { type PathOperand, type PathOperator, type PathStep, parseJsonPath } from './json-path-parser.ts';
 
-/** Values that a path leads to; empty where a field is missing. Throws TypeError where it asks for what cannot be. */
+/** Returns the values at a path; empty when a field is missing. Throws TypeError for an impossible access. */
 export type JsonPath = (root: unknown) => readonly unknown[];
 
-/** Throws SyntaxError for what is no path. */
+/** Compiles a path. Throws SyntaxError for malformed text. */
 export function compileJsonPath(text: string): JsonPath {
   const steps = parseJsonPath(text);
   return (root) => walk(steps, [root]);

@@ -1,4 +1,5 @@
-// Custom resources over a real engine for the tests of crd/: the controller, its catalog, and definitions to give it.
+// Custom resources over a real engine for the tests of this package: the controller, its catalog, and definitions for
+// it.
 
 import { deepCopy, type Logger, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceStore } from '@kapstan/apiserver';
@@ -10,19 +11,19 @@ import type { Stored } from '@kapstan/storage';
 import { DefinitionController } from '../definition/definition-controller.ts';
 import { definitionsId } from '../definition/definition-resource.ts';
 
-/** Parts of a definition that a test wants otherwise. */
+/** Parts of a definition that a test changes. */
 export interface DefinitionParts {
   readonly group?: string;
   readonly scope?: 'Namespaced' | 'Cluster';
   readonly names?: Partial<CustomResourceDefinition['spec']['names']>;
   readonly versions?: readonly Partial<CustomResourceDefinitionVersion>[];
-  /** Of the one version, where `versions` says nothing. */
+  /** The only version, unless `versions` is given. */
   readonly version?: Partial<CustomResourceDefinitionVersion>;
   readonly spec?: Partial<CustomResourceDefinition['spec']>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** widgets.example.com in v1, whose objects may hold anything, unless the parts say otherwise. */
+/** Returns widgets.example.com in v1, whose objects may have any fields, unless the parts say otherwise. */
 export function widgets(parts: DefinitionParts = {}): CustomResourceDefinition {
   const { group = 'example.com', scope = 'Namespaced', annotations } = parts;
   const names = { plural: 'widgets', kind: 'Widget', ...parts.names };
@@ -51,7 +52,7 @@ export function widget(name: string, more: Record<string, unknown> = {}): Unstru
   return { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, ...more };
 }
 
-/** A server's custom resources, without a server. */
+/** The custom resources of a server, without the server. */
 export class DefinitionFixture {
   readonly stores: StoreFixture;
   readonly catalog = new ResourceCatalog();
@@ -105,7 +106,7 @@ export class DefinitionFixture {
     return served.store;
   }
 
-  /** Creates as a client does: defaults first. */
+  /** Creates as a client does: with defaults. */
   async create(definition: CustomResourceDefinition): Promise<CustomResourceDefinition> {
     const body = deepCopy(definition) as unknown as UnstructuredObject;
     this.catalog.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')?.definition.applyDefaults(body);
@@ -142,7 +143,7 @@ export class DefinitionFixture {
     return asDefinition(await this.definitions.get(clusterContext(), name));
   }
 
-  /** The first state that is as wanted. */
+  /** Resolves to the first state that is wanted. */
   until(name: string, isWanted: (definition: CustomResourceDefinition) => boolean): Promise<CustomResourceDefinition> {
     return this.#watch((type, definition) => {
       return type !== 'DELETED' && definition.metadata?.name === name && isWanted(definition) ? definition : undefined;
@@ -155,7 +156,7 @@ export class DefinitionFixture {
     );
   }
 
-  /** After the catalog has changed into what is wanted. */
+  /** Resolves when the catalog is as wanted. */
   untilCatalog(isWanted: () => boolean): Promise<void> {
     if (isWanted()) return Promise.resolve();
     return new Promise((resolve) => {
@@ -187,7 +188,7 @@ export class DefinitionFixture {
   }
 }
 
-/** A request about definitions, which have no namespace. */
+/** Returns the context of a request about definitions, which have no namespace. */
 export function clusterContext(): ReturnType<typeof testContext> {
   return testContext({ namespace: '' });
 }

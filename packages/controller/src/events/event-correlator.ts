@@ -1,5 +1,5 @@
-// EventCorrelator: makes one event out of many alike, and drops the flood. client-go's record.EventCorrelator:
-// aggregate, count, then filter spam. Source: client-go tools/record/events_cache.go.
+// EventCorrelator makes one event from many similar ones and drops floods: aggregate, count, then filter spam, like
+// client-go's record.EventCorrelator. Source: client-go tools/record/events_cache.go.
 
 import { type Clock, systemClock } from '@kapstan/api';
 import {
@@ -13,7 +13,7 @@ import {
 import { givenOptions, requireOptionNames } from '../option-names.ts';
 import { LruMap } from './lru-map.ts';
 
-/** What a recorder was asked to say, before it is an Event. */
+/** What a recorder was asked to record, before it becomes an Event. */
 export interface EventDraft {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
@@ -36,7 +36,7 @@ export interface InvolvedObject {
   readonly fieldPath?: string;
 }
 
-/** What to write. */
+/** What to write for an event. */
 export type CorrelatedEvent =
   /** Over the limit: write nothing. */
   | { readonly type: 'skip' }
@@ -55,7 +55,7 @@ export type CorrelatedEvent =
       readonly onWritten: (written: WrittenEvent) => void;
     };
 
-/** The event that stands for all that were counted into it. */
+/** The event into which all similar ones were counted. */
 export interface WrittenEvent {
   readonly name: string;
   readonly namespace: string;
@@ -68,13 +68,16 @@ export interface EventCorrelatorOptions {
   readonly cacheSize?: number;
   /** Distinct messages of one kind after which they are combined. Default 10. */
   readonly maxSimilar?: number;
-  /** Pause after which similar events count anew, in milliseconds. Default 600 000. */
+  /** Pause after which similar events are counted from one again, in milliseconds. Default 600 000. */
   readonly similarWindowMs?: number;
-  /** Events of one spam key that are let through at once. At least 1. Default 25. */
+  /** Events of one spam key that pass at once. At least 1. Default 25. */
   readonly spamBurst?: number;
   /** Further events per second beyond the burst. Above 0. Default 1/300. */
   readonly spamPerSecond?: number;
-  /** Which events share a burst. Default: those of one source, object and type, whatever their reasons. */
+  /**
+   * Returns a key; events with the same one share a burst. Default: those of one source, object and type, whatever
+   * their reasons.
+   */
   readonly spamKey?: (draft: EventDraft) => string;
 }
 
@@ -111,7 +114,7 @@ interface Counted {
 
 const combinedPrefix = '(combined from similar events): ';
 
-/** Not shared between recorders of different sources. */
+/** Recorders of different sources must not share one. */
 export class EventCorrelator {
   readonly #options: Required<EventCorrelatorOptions>;
   readonly #similar: LruMap<string, Similar>;
@@ -126,14 +129,14 @@ export class EventCorrelator {
     requireFunction(this.#options.spamKey, 'spamKey');
     for (const name of ['cacheSize', 'maxSimilar', 'similarWindowMs'] as const)
       requireNotNegative(this.#options[name], name);
-    // What it would throw at the first event of each kind, now.
+    // Throws now what it would throw at the first event of each kind.
     this.#newBucket();
     this.#similar = new LruMap(this.#options.cacheSize);
     this.#counted = new LruMap(this.#options.cacheSize);
     this.#buckets = new LruMap(this.#options.cacheSize);
   }
 
-  /** Counts an event in and says what to write for it. The counts move also when the answer is to skip. */
+  /** Counts an event and returns what to write for it. The counts change even when it is skipped. */
   correlate(draft: EventDraft): CorrelatedEvent {
     const { message, key } = this.#aggregate(draft);
     const counted = this.#count(key, draft.recordedAtMs);
@@ -146,7 +149,9 @@ export class EventCorrelator {
     return { type: 'count', message, firstTimestampMs, count, written, onWritten };
   }
 
-  /** The message to show and the key to count under: its own, or that of all similar ones once there are many. */
+  /**
+   * Returns the message to show and the key to count under: its own, or that of all similar ones once there are many.
+   */
   #aggregate(draft: EventDraft): { readonly message: string; readonly key: string } {
     const similarKey = keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type, draft.reason]);
     const now = this.#options.clock.now();
@@ -159,7 +164,7 @@ export class EventCorrelator {
     if (similar.messages.size < this.#options.maxSimilar) {
       return { message: draft.message, key: keyOf([similarKey, draft.involvedObject.fieldPath ?? '', draft.message]) };
     }
-    // Invariant: the set stays bounded while a flood of distinct messages lasts.
+    // Invariant: the set stays bounded during a flood of distinct messages.
     const oldest = similar.messages.values().next();
     if (!oldest.done) similar.messages.delete(oldest.value);
     similar.messages.add(draft.message);

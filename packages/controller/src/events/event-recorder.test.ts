@@ -165,7 +165,7 @@ describe('EventRecorder', () => {
       new VirtualClock().now(),
     ]);
     await recorder.close();
-    expect(said.at(-1)).toEqual(['Events were not written before the end', { component: 'c', events: 2 }]);
+    expect(said.at(-1)).toEqual(['events were not written before the end', { component: 'c', events: 2 }]);
     expect(said).toHaveLength(2);
   });
 
@@ -207,7 +207,7 @@ describe('EventRecorder', () => {
       await recorder.close();
       expect(clock.pendingTimers).toBe(0);
     }
-    const line = ['Events were not written before the end', { component: 'c', events: 1 }];
+    const line = ['events were not written before the end', { component: 'c', events: 1 }];
     expect(said).toEqual([line, line]);
   });
 

@@ -1,5 +1,5 @@
-// EventRecorder: writes core/v1 Events about objects, correlated and in the background, so that a reconcile never waits
-// for them or fails by them. Source: client-go tools/record/event.go.
+// EventRecorder writes core/v1 Events about objects, correlated and in the background, so that a reconcile neither
+// waits for them nor fails because of them. Source: client-go tools/record/event.go.
 import { randomUUID } from 'node:crypto';
 import {
   type CancelTimer,
@@ -31,9 +31,9 @@ import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedOb
 
 export interface EventRecorderOptions {
   readonly client: ResourceClient;
-  /** Who says it: the controller's name. */
+  /** The source of the events: the controller's name. */
   readonly component: string;
-  /** Where it runs. Default ''. */
+  /** Host on which it runs. Default ''. */
   readonly host?: string;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -60,25 +60,25 @@ const optionNames: OptionNames<EventRecorderOptions> = {
   correlator: true,
 };
 const maxQueued = 1000;
-/** Time between two lines about dropped events, in milliseconds. */
+/** Time between two log lines about dropped events, in milliseconds. */
 const dropLineMs = 60_000;
 const maxAttempts = 12;
 const retryDelayMs = 10_000;
 
-/** Keeps the order in which events were recorded. At most 1000 wait; more are dropped and counted. */
+/** Keeps the order of recording. At most 1000 events wait; more are dropped and counted. */
 export class EventRecorder {
   readonly #options: Required<Omit<EventRecorderOptions, 'correlator'>>;
   readonly #correlator: EventCorrelator;
   readonly #queue: EventDraft[] = [];
   readonly #stop = new AbortController();
-  // Invariant: set and cleared in the turns in which sending begins and ends; what is recorded meanwhile is sent too.
+  // Invariant: set and cleared in the turns in which sending begins and ends; events recorded meanwhile are sent too.
   #isSending = false;
   #sending: Promise<void> = Promise.resolve();
   #dropped = 0;
-  /** Dropped, and not in a line yet. */
+  /** Dropped events that no line has reported yet. */
   #untold = 0;
   #cancelDropLine: CancelTimer | undefined;
-  /** Ends the pauses before repetitions: what fails from then on is given up. */
+  /** Aborts the pauses before retries: what fails from then on is given up. */
   readonly #hurry = new AbortController();
   #unwritten = 0;
 
@@ -97,12 +97,14 @@ export class EventRecorder {
     this.#correlator = options.correlator ?? new EventCorrelator({ clock });
   }
 
-  /** Events that were dropped because too many waited. */
+  /** Number of events dropped because too many waited. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Says something about an object (which needs apiVersion, kind and a name). Returns at once; ignored after close. */
+  /**
+   * Records something about an object (which needs apiVersion, kind and a name). Returns at once; ignored after close.
+   */
   record(object: KubernetesObject, event: EventMessage): void {
     if (this.#stop.signal.aborted) return;
     const { component, host } = this.#options;
@@ -135,13 +137,16 @@ export class EventRecorder {
     await this.#sending;
   }
 
-  /** As {@link flush}, without the pauses before repetitions: for the end of a program, which has little time. */
+  /** Does what {@link flush} does without the pauses before retries, because a program that ends has little time. */
   async drain(): Promise<void> {
     this.#hurry.abort();
     await this.#sending;
   }
 
-  /** Gives up on what is being written, and on all that waits, which a warning counts: {@link flush} before writes it. Idempotent. */
+  /**
+   * Gives up on the event under way and all that wait, which a warning counts; {@link flush} first writes them.
+   * Idempotent.
+   */
   async close(): Promise<void> {
     this.#hurry.abort();
     this.#stop.abort();
@@ -151,10 +156,10 @@ export class EventRecorder {
     const events = this.#unwritten;
     this.#unwritten = 0;
     const { component, logger } = this.#options;
-    if (events > 0) logger.warn('Events were not written before the end', { component, events });
+    if (events > 0) logger.warn('events were not written before the end', { component, events });
   }
 
-  /** A line for the first, then one a minute with their number: thousands of lines would say no more. */
+  /** Logs the first drop, then one line a minute with the number, because thousands of lines would say no more. */
   #drop(refuse: (problem: string) => void): void {
     this.#dropped++;
     if (this.#cancelDropLine !== undefined) {
@@ -196,7 +201,7 @@ export class EventRecorder {
     }
   }
 
-  /** Never rejects: trouble with one event must not silence the recorder. */
+  /** Never rejects, because trouble with one event must not silence the recorder. */
   async #sendOne(draft: EventDraft): Promise<void> {
     try {
       const correlated = this.#correlator.correlate(draft);
@@ -207,7 +212,7 @@ export class EventRecorder {
   }
 
   async #send(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
-    // One for all attempts: one that was written although its answer was lost must not be written twice.
+    // All attempts use the same event: one that was written although its answer was lost must not be written twice.
     const event = this.#newEvent(draft, correlated);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       try {
@@ -218,7 +223,7 @@ export class EventRecorder {
           return;
         }
         const fields = { ...fieldsOf(draft), error };
-        // The server has answered: asking again would give the same.
+        // The server has answered, and another attempt would get the same answer.
         if (isStatusError(error)) return this.#options.logger.info('Server rejected event (will not retry!)', fields);
         if (!this.#hurry.signal.aborted)
           this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);
@@ -231,13 +236,13 @@ export class EventRecorder {
     this.#options.logger.error('Unable to write event (retry limit exceeded!)', fieldsOf(draft));
   }
 
-  /** Before the next attempt; false when there is to be none. */
+  /** Waits before the next attempt; returns false when there is to be none. */
   async #pause(attempt: number): Promise<boolean> {
     const { clock, random } = this.#options;
     const pauseMs = attempt === 0 ? retryDelayMs * random() : retryDelayMs;
     return await delay(clock, pauseMs, this.#hurry.signal).then(
       () => true,
-      // One more attempt, unless all is over.
+      // Allows one more attempt unless the recorder is closed.
       () => !this.#stop.signal.aborted,
     );
   }
@@ -251,7 +256,7 @@ export class EventRecorder {
         await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body }, { signal });
         return;
       } catch (error) {
-        // The event expired meanwhile: begin a new one with the count reached.
+        // The event has expired meanwhile, so a new one begins with the count reached.
         if (!isNotFound(error)) throw error;
       }
     }
@@ -282,7 +287,7 @@ export class EventRecorder {
     };
   }
 
-  /** As client-go: the object's name and nanoseconds; a UUID where that is no name for an object. */
+  /** As in client-go: the object's name and nanoseconds; a UUID if that is no valid name. */
   #nameFor({ involvedObject, recordedAtMs }: EventDraft): string {
     const belowMs = BigInt(Math.floor(this.#options.random() * 1_000_000));
     const nanos = BigInt(Math.floor(recordedAtMs)) * 1_000_000n + belowMs;
@@ -291,18 +296,18 @@ export class EventRecorder {
   }
 }
 
-/** Who said what about which object, for the log. */
+/** Returns source, object and reason for the log. */
 function fieldsOf({ component, involvedObject, reason }: EventDraft): LogFields {
   return { component, object: nameOf({ ...involvedObject, metadata: involvedObject }), reason };
 }
 
-/** "Pod default/a". */
+/** Returns, for example, "Pod default/a". */
 function nameOf({ kind = 'object', metadata = {} }: KubernetesObject): string {
   const { namespace, name = '' } = metadata;
   return `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 }
 
-/** Undefined when the object does not say what it is. */
+/** Returns undefined when the object has no kind or apiVersion. */
 function referenceTo(object: KubernetesObject): InvolvedObject | undefined {
   const { apiVersion, kind, metadata } = object;
   if (apiVersion === undefined || kind === undefined || metadata?.name === undefined) return undefined;

@@ -1,5 +1,5 @@
-// LruMap: a map that forgets what was used longest ago. Bounds what the event correlator and stack-once-logger.ts
-// remember (I5).
+// LruMap: a map that drops the least recently used entry. It bounds the memory of the event correlator and
+// stack-once-logger.ts (I5).
 
 export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();

@@ -1,4 +1,4 @@
-// What a leader election needs to know, with client-go's rules for it. Read by leader-elector.ts and manager.ts.
+// Options of a leader election, with client-go's rules for them. Read by leader-elector.ts and manager.ts.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
@@ -18,22 +18,27 @@ import { guardedLogger } from '../guarded-logger.ts';
 import { givenOptions, requireOptionNames } from '../option-names.ts';
 
 export interface LeaderElectionTimes {
-  /** How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000. */
+  /**
+   * How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000.
+   */
   readonly leaseDurationMs?: number;
-  /** How long after the start of its last successful renewal a leader goes on, in milliseconds. Below `leaseDurationMs`. Default 10 000. */
+  /**
+   * How long a leader goes on after the start of its last successful renewal, in milliseconds. Below `leaseDurationMs`.
+   * Default 10 000.
+   */
   readonly renewDeadlineMs?: number;
-  /** Pause between two renewals, and base of the pause between two attempts to acquire, in milliseconds. Default 2000. */
+  /** Pause between two renewals, and base of the pause between attempts to acquire, in milliseconds. Default 2000. */
   readonly retryPeriodMs?: number;
 }
 
 export interface LeaderElectionOptions extends LeaderElectionTimes {
-  /** Of the Lease. */
+  /** Name of the Lease. */
   readonly name: string;
-  /** Of the Lease. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
-  /** Who this process is; no two may have the same. Default: the host's name and a random UUID. */
+  /** Name of this process, which must be unique. Default: the host's name and a random UUID. */
   readonly identity?: string;
-  /** False: the Lease is left to run out instead of being given back when the work has ended. Default true. */
+  /** False = the Lease runs out instead of being released when the work has ended. Default true. */
   readonly releasesOnStop?: boolean;
 }
 
@@ -43,17 +48,20 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   /** Uniform in [0, 1), for the jitter between attempts. Default Math.random. */
   readonly random?: () => number;
   /**
-   * Told at level info when this process begins to wait for the Lease, which other process is seen to hold it, and when this one
-   * has it; at level warn or error what goes wrong. Default: nobody.
+   * Logs at level info when this process begins to wait for the Lease, which other process holds it, and when this one
+   * has it; at level warn or error what goes wrong. Default: nothing.
    */
   readonly logger?: Logger;
-  /** Writes an Event about the Lease when this process begins to lead and when it ends in peace. Default: none. */
+  /** Writes an Event about the Lease when this process begins to lead and when it releases the Lease. Default: none. */
   readonly recorder?: Pick<EventRecorder, 'record'>;
-  /** Told whenever this process begins or ceases to lead. */
+  /** Called whenever this process begins or ceases to lead. */
   readonly onChange?: (isLeader: boolean) => void;
-  /** Told of each renewal that had to read the Lease first: another has written it, or the write before failed. */
+  /**
+   * Called for each renewal that had to read the Lease first, because another process has written it or the last write
+   * failed.
+   */
   readonly onSlowRenewal?: () => void;
-  /** Told of each holder that is seen, also of the first and of this process. */
+  /** Called for each new holder, including the first one and this process. */
   readonly onNewLeader?: (identity: string) => void;
 }
 
@@ -80,7 +88,7 @@ const electorOptionNames: OptionNames<LeaderElectorOptions> = {
 
 export type ResolvedLeaderElectorOptions = Required<LeaderElectorOptions>;
 
-/** Each pause between two attempts to acquire is the period and up to this many times it. Source: client-go JitterFactor. */
+/** Pauses between attempts to acquire are the period plus up to this many times it. Source: client-go JitterFactor. */
 export const jitterFactor = 1.2;
 
 const callbacks = ['random', 'onChange', 'onSlowRenewal', 'onNewLeader'] as const;
@@ -92,7 +100,7 @@ const defaults = {
   releasesOnStop: true,
 } as const;
 
-/** Fills in the defaults. Throws TypeError, with client-go's rules, and its texts where they name no option. */
+/** Fills in the defaults. Throws TypeError by client-go's rules, and with its texts where they name no option. */
 export function resolveLeaderElectorOptions(options: LeaderElectorOptions): ResolvedLeaderElectorOptions {
   requireOptionNames(options, electorOptionNames, 'a LeaderElector');
   const resolved: ResolvedLeaderElectorOptions = {
@@ -113,7 +121,7 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
   return { ...resolved, logger: guardedLogger(resolved.logger) };
 }
 
-/** What Go's compiler, or the server, would say. */
+/** Checks what Go's compiler, or the server, would refuse. */
 function requireOptions(options: ResolvedLeaderElectorOptions): void {
   requireFunctions(options.client, 'client', ['get', 'create', 'update']);
   requireClock(options.clock);
@@ -127,7 +135,7 @@ function requireOptions(options: ResolvedLeaderElectorOptions): void {
 
 function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs, identity, name } = options;
-  // One of the two may be a default, which the user never wrote.
+  // The message names both, because one may be a default that the user never wrote.
   if (!(leaseDurationMs > renewDeadlineMs))
     return `leaseDurationMs (${leaseDurationMs}) must be greater than renewDeadlineMs (${renewDeadlineMs})`;
   if (!(renewDeadlineMs > retryPeriodMs * jitterFactor))

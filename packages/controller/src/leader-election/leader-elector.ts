@@ -1,5 +1,5 @@
-// LeaderElector: of several processes one works, the holder of a Lease. Decisions are in leader-record.ts; used by the
-// manager. Source: client-go tools/leaderelection; stricter about when a leader stops.
+// LeaderElector lets one of several processes work: the holder of a Lease. The decisions are in leader-record.ts; the
+// manager uses it. Source: client-go tools/leaderelection, but stricter about when a leader stops.
 
 import { type CallOptions, type CancelTimer, delay, isConflict, isNotFound } from '@kapstan/api';
 import { guardedCall } from '@kapstan/api/internal';
@@ -21,7 +21,7 @@ import {
   released,
 } from './leader-record.ts';
 
-/** The right to work was lost: somebody else holds the Lease, or it could not be renewed in time. */
+/** The right to work was lost: another process holds the Lease, or it could not be renewed in time. */
 export class LeadershipLostError extends Error {
   constructor(message = 'leader election lost') {
     super(message);
@@ -32,18 +32,18 @@ export class LeadershipLostError extends Error {
 type Work = (term: AbortSignal) => Promise<void>;
 type LimitedCall = Required<CallOptions>;
 
-/** The time as a leader. */
+/** One time as leader. */
 interface Term {
   readonly abort: AbortController;
-  /** When the request began whose success last renewed the Lease. */
+  /** When the last successful renewal was sent. */
   renewedAtMs: number;
   cancelDeadline: CancelTimer;
 }
 
 /**
- * Candidate, then leader, then over: used once. A leader goes by the start of its last successful renewal: from
- * `renewDeadlineMs` after it, it does not count as one, whatever else this process was doing or however long it was paused.
- * Others wait `leaseDurationMs` from when they saw that renewal, which was later. So there are never two.
+ * A candidate, then a leader, then done: it is used once. A leader counts from the start of its last successful renewal
+ * and stops leading `renewDeadlineMs` after it, whatever else this process was doing or however long it was paused.
+ * Others wait `leaseDurationMs` from when they saw that renewal, which was later. So there are never two leaders.
  */
 export class LeaderElector {
   readonly #options: ResolvedLeaderElectorOptions;
@@ -63,12 +63,12 @@ export class LeaderElector {
     return this.#options.identity;
   }
 
-  /** Who holds the Lease, as last seen; "" = nobody or unknown. */
+  /** The last known holder of the Lease; "" = nobody or unknown. */
   get leader(): string {
     return holderOf(this.#observed);
   }
 
-  /** Whether this process may work at this very moment. Where it has ceased to, the term's signal aborts before this returns. */
+  /** True while this process may work. When it has just ceased to, the term's signal aborts before this returns. */
   get isLeader(): boolean {
     const term = this.#term;
     if (term === undefined) return false;
@@ -77,16 +77,19 @@ export class LeaderElector {
     return false;
   }
 
-  /** Throws {@link LeadershipLostError} once leadership was lost, also where it is found out by this; not after an end in peace. */
+  /**
+   * Throws {@link LeadershipLostError} once leadership was lost, including when this call finds it out; not after a
+   * normal end.
+   */
   throwIfLost(): void {
-    // A leader whose time is over finds it out here, whatever kept it waiting.
+    // This finds out when the leader's time is over, whatever kept it waiting.
     void this.isLeader;
     this.#lost.signal.throwIfAborted();
   }
 
   /**
-   * For health checks: what is wrong when this process took itself for the leader for longer than its lease and the given
-   * time without renewing it.
+   * For health checks: returns an error when this process believed itself the leader for longer than its lease and the
+   * given time without renewing it.
    */
   check(tolerableMs = 0): Error | undefined {
     const { leaseDurationMs, name } = this.#options;
@@ -95,10 +98,10 @@ export class LeaderElector {
   }
 
   /**
-   * Waits until this process leads, then works. The term's signal aborts when leadership is lost; the Lease is renewed until
-   * the work has ended, whoever ended it, and then given back. Resolves when the work has resolved, or when `stop` aborts
-   * before it began, whatever kept it from the Lease. Rejects with {@link LeadershipLostError}, after which nothing more is
-   * written, and as the work does.
+   * Waits until this process leads, then works. The term's signal aborts when leadership is lost. The Lease is renewed
+   * until the work has ended for whatever reason, and then released. Resolves when the work has resolved, or when
+   * `stop` aborts before it began, whatever kept it from the Lease. Rejects as the work does, and with {@link
+   * LeadershipLostError}, after which nothing more is written.
    */
   async run(work: Work, stop: AbortSignal): Promise<void> {
     if (this.#isStarted) throw new Error('a leader elector runs once');
@@ -114,7 +117,7 @@ export class LeaderElector {
     const { retryPeriodMs, random, clock } = this.#options;
     if (!stop.aborted) this.#inform('Attempting to acquire leader lease', this.identity);
     while (!stop.aborted) {
-      // Not cut short by the stop: whether it got the Lease must be known.
+      // The stop does not cut this short, because it must be known whether the attempt got the Lease.
       if (await this.#tryAcquireOrRenew()) {
         if (!stop.aborted) return true;
         this.#endTerm();
@@ -139,7 +142,7 @@ export class LeaderElector {
     } finally {
       ended.abort();
       await renewing;
-      // By the clock: the answer to the last renewal may have been the first thing to happen after a pause.
+      // The clock decides: the answer to the last renewal may have been the first thing to happen after a pause.
       if (this.isLeader) {
         this.#record('stopped leading');
         this.#endTerm();
@@ -160,7 +163,7 @@ export class LeaderElector {
     }
   }
 
-  /** One attempt. Never rejects: what failed is logged, and tried again by the caller. */
+  /** Makes one attempt. Never rejects: failures are logged, and the caller tries again. */
   async #tryAcquireOrRenew(): Promise<boolean> {
     const startedAtMs = this.#now();
     let isOurs: boolean;
@@ -174,7 +177,7 @@ export class LeaderElector {
     return isOurs && this.#extendTerm(startedAtMs);
   }
 
-  /** Each attempt fails alike while something is broken: it is told once, and when it changes. */
+  /** Logs a failure once, and again when it changes, because all attempts fail alike while something is broken. */
   #tellFailure(error: unknown): void {
     const { logger, name } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
@@ -183,7 +186,9 @@ export class LeaderElector {
     this.#toldFailure = text;
   }
 
-  /** Straight from what was written last; false when that was overtaken. Source: client-go's fast path. */
+  /**
+   * Writes from the last written state; returns false when somebody else has written. Source: client-go's fast path.
+   */
   async #renewQuickly(): Promise<boolean> {
     const observed = this.#observed;
     if (observed === undefined || holderOf(observed) !== this.identity) return false;
@@ -209,7 +214,7 @@ export class LeaderElector {
     const observed = this.#observed;
     if (present !== undefined && observed !== undefined && !isFree(observed, this.identity, this.#now())) return false;
     const claim = this.#claim();
-    // Source: client-go counts when it finds its own name on a Lease that is there.
+    // client-go also counts when it finds its own name on an existing Lease.
     if (present !== undefined && this.leader === this.identity)
       this.#tell('onSlowRenewal', () => this.#options.onSlowRenewal());
     const written = await this.#call((options) => {
@@ -227,11 +232,11 @@ export class LeaderElector {
     return this.#options.client.update(Lease, lease, options);
   }
 
-  /** The Lease is ours since a request that began then; false when that is too long ago to lead. */
+  /** Extends the term from when the renewal was sent; returns false when that is too long ago to lead. */
   #extendTerm(startedAtMs: number): boolean {
     const { renewDeadlineMs, clock } = this.#options;
     const leftMs = startedAtMs + renewDeadlineMs - this.#now();
-    // A leader that finds its time over has lost already, whatever the answer says.
+    // A leader that finds its time over has lost already, whatever the answer is.
     if (leftMs <= 0 || this.#lost.signal.aborted || (this.#term !== undefined && !this.isLeader)) return false;
     const term: Term = this.#term ?? {
       abort: new AbortController(),
@@ -263,7 +268,7 @@ export class LeaderElector {
     const term = this.#term;
     if (term === undefined) return;
     this.#endTerm();
-    // Nothing is to be given back: it is somebody else's, or will be.
+    // The Lease is, or will be, somebody else's, so there is nothing to release.
     this.#hasWritten = false;
     const error = new LeadershipLostError(`leader election lost: ${why}`);
     this.#lost.abort(error);
@@ -272,7 +277,7 @@ export class LeaderElector {
     this.#tell('onChange', () => this.#options.onChange(false));
   }
 
-  /** Gives the Lease back if it is ours. Tries again on conflicts, within the renew deadline. Never rejects. */
+  /** Releases the Lease if it is ours. Retries on conflicts, within the renew deadline. Never rejects. */
   async #release(): Promise<void> {
     const { client, clock, name, namespace, renewDeadlineMs, logger } = this.#options;
     const untilMs = this.#now() + renewDeadlineMs;
@@ -294,18 +299,21 @@ export class LeaderElector {
     const isFirst = this.#observed === undefined;
     this.#observed = observe(this.#observed, lease, this.#now());
     if (!isFirst && before === this.leader) return;
-    // That this process leads is said when it does; that nobody does is followed by who does.
+    // Being the leader has a line of its own, and having none is followed by the next leader's line.
     if (this.leader !== '' && this.leader !== this.identity) this.#inform('New leader elected', this.leader);
     this.#tell('onNewLeader', () => this.#options.onNewLeader(this.leader));
   }
 
-  /** How the election goes: a few lines, none of them at each retry. Source: client-go, and the callback of its example. */
+  /**
+   * Logs the course of the election in a few lines, none of them per retry. Source: client-go, and the callback of its
+   * example.
+   */
   #inform(message: string, identity: string): void {
     const { logger, namespace, name } = this.#options;
     logger.info(message, { lease: name, namespace, identity });
   }
 
-  /** A callback that fails must cost neither a renewal nor the work. */
+  /** Calls a callback whose failure must cost neither a renewal nor the work. */
   #tell(callback: string, call: () => unknown): void {
     const { logger, name } = this.#options;
     guardedCall(call, (error) => logger.error(`${callback} failed`, { lease: name, error }));
@@ -317,8 +325,8 @@ export class LeaderElector {
   }
 
   /**
-   * One request, ended after half the renew deadline (source: client-go NewFromKubeconfig) and by the loss of leadership, also
-   * with a client that knows no signals. Rejects once leadership is lost.
+   * Makes one request, ended after half the renew deadline (source: client-go NewFromKubeconfig) and by the loss of
+   * leadership, even with a client that ignores signals. Rejects once leadership is lost.
    */
   async #call<T>(request: (options: LimitedCall) => Promise<T>): Promise<T> {
     const { renewDeadlineMs, clock } = this.#options;

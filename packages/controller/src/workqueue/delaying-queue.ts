@@ -1,4 +1,4 @@
-// DelayingQueue: a WorkQueue whose keys can be added later. Above it rate-limiting-queue.ts.
+// DelayingQueue: a WorkQueue to which keys can be added later. rate-limiting-queue.ts extends it.
 import { inspect } from 'node:util';
 import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
 import { requireOptionNames } from '../option-names.ts';
@@ -8,10 +8,10 @@ import { queueOptionNames, requireKey, WorkQueue, type WorkQueueOptions } from '
 
 export type DelayingQueueOptions<K = unknown> = WorkQueueOptions<K>;
 
-/** Keeps delayed keys in a heap by the time they are due, with one timer for the earliest. */
+/** Keeps delayed keys in a heap by their due time, with one timer for the earliest. */
 export class DelayingQueue<K> extends WorkQueue<K> {
   readonly #clock: Clock;
-  /** By when they are due, on the monotonic clock. */
+  /** Keys by their due time on the monotonic clock. */
   readonly #delayed = new RankHeap<K>();
   readonly #priorities = new Map<K, number>();
   #timer: { readonly cancel: CancelTimer; readonly dueAtMs: number } | undefined;
@@ -23,14 +23,15 @@ export class DelayingQueue<K> extends WorkQueue<K> {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Keys that wait for their time. */
+  /** Number of keys that wait for their time. */
   get delayed(): number {
     return this.#delayed.size;
   }
 
   /**
-   * Adds a key after a delay; at once when it is 0 or less. A key that waits already keeps the earlier time and the higher
-   * priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link WorkQueue.add}.
+   * Adds a key after a delay; at once if it is 0 or less. A key that waits already keeps the earlier time and the
+   * higher priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link
+   * WorkQueue.add} does.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
     requireKey(key);

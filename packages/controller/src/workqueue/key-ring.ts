@@ -1,16 +1,16 @@
-// KeyRing: distinct keys in the order in which they came. Used by queue-order.ts for the keys of a queue that wait. A Map or Set of
-// a million keys spends most of its time on memory that is far away, twice a key, and on moving what it holds as it grows.
+// KeyRing: distinct keys in the order in which they came. queue-order.ts uses it for waiting keys. A Map or Set of a
+// million keys spends most of its time on distant memory, twice per key, and on moving its contents as it grows.
 import { randomBytes } from 'node:crypto';
 
 const leastSlots = 64;
-/** Of all slots, how many may be taken before the table is made anew. */
+/** Share of slots that may be taken before the table is rebuilt. */
 const fullness = 3 / 4;
 /** Numbers of keys are kept in 32 bits. */
 const greatestNumber = 2 ** 30;
-/** Of a slot that nothing was ever put into, in place of a number. */
+/** Marks a slot that was never used, in place of a number. */
 const empty = -1;
 
-// Users name the objects that become keys: nobody may know beforehand which of them share a slot.
+// Users choose the names that become keys, so nobody may be able to predict which of them share a slot.
 const secret = new Int32Array(Uint8Array.from(randomBytes(8)).buffer);
 const seed = secret[0] as number;
 const multiplier = (secret[1] as number) | 1;
@@ -19,24 +19,26 @@ const float = new Float64Array(1);
 const halves = new Int32Array(float.buffer);
 
 /**
- * Keys are strings or numbers, compared with ===. Memory: the keys in it, at times four times as much; little once it is empty.
+ * Keys are strings or numbers, compared with ===. Memory: the keys in it, at times four times as much; little once it
+ * is empty.
  *
- * Each key gets the next number; `#head` is that of the first key that is still here. A key's number, in the table, finds its place
- * in the ring. A number below `#head` in the table is of a key that left: to take a key out, the table is not touched.
+ * Each key gets the next number; `#head` is the number of the first key still here. The table maps a key to its number,
+ * and the number's last bits give its place in the ring. A number below `#head` in the table belongs to a key that has
+ * left, so taking a key out does not touch the table.
  */
 export class KeyRing<K> {
-  /** The hash of a key and its number, in turn. A slot is found by its hash, or is the first free one after that. */
+  /** Hash and number of each key alternately. A key's slot is that of its hash, or the first free one after it. */
   #slots: Int32Array = emptySlots(leastSlots);
   #slotMask: number = leastSlots - 1;
-  /** Slots that are not empty, those of keys that left too. */
+  /** Number of slots that are not empty, including those of keys that have left. */
   #taken = 0;
-  /** By the last bits of its number. */
+  /** Keys by the last bits of their number. */
   #keys: (K | undefined)[] = new Array(leastSlots);
   #keyMask: number = leastSlots - 1;
   #head: number;
   #tail: number;
 
-  /** `firstNumber`: that of the first key. Default 0. */
+  /** `firstNumber` is that of the first key. Default 0. */
   constructor(firstNumber = 0) {
     this.#head = firstNumber;
     this.#tail = firstNumber;
@@ -46,12 +48,12 @@ export class KeyRing<K> {
     return this.#tail - this.#head;
   }
 
-  /** The key that came first; undefined when it is empty. */
+  /** The oldest key; undefined when empty. */
   get first(): K | undefined {
     return this.#keys[this.#head & this.#keyMask];
   }
 
-  /** Adds a key as the last one; false when it is there. Atomic: table and ring change together. */
+  /** Adds a key at the end; returns false when it is there. Atomic: table and ring change together. */
   add(key: K): boolean {
     const slots = this.#slots;
     const mask = this.#slotMask;
@@ -75,7 +77,7 @@ export class KeyRing<K> {
     return true;
   }
 
-  /** Takes the first key out; undefined when it is empty. */
+  /** Takes the oldest key out; undefined when empty. */
   take(): K | undefined {
     if (this.#head === this.#tail) return undefined;
     const index = this.#head & this.#keyMask;
@@ -92,14 +94,14 @@ export class KeyRing<K> {
     this.#tail++;
   }
 
-  /** The table without the keys that left, as large as the others need; and the ring too. */
+  /** Rebuilds table and ring without keys that have left, at the size that the others need. */
   #makeAnew(): void {
     const old = this.#slots;
     const count = powerOfTwo(2 * this.size);
     const slots = this.size === 0 && count === old.length / 2 ? old.fill(empty) : emptySlots(count);
     const mask = count - 1;
     const head = this.#head;
-    // Numbers begin anew, at one that leads to the same places.
+    // Numbers start again at one that leads to the same places.
     const base = head & ~this.#keyMask;
     for (let index = 0; slots !== old && index < old.length; index += 2) {
       const number = old[index + 1] as number;
@@ -142,7 +144,7 @@ function hashOf(key: unknown): number {
   if (typeof key === 'string') {
     for (let index = 0; index < key.length; index++) hash = mixed(hash, key.charCodeAt(index));
   } else {
-    // -0 and 0 are one key.
+    // -0 and 0 are the same key.
     float[0] = (key as number) + 0;
     hash = mixed(mixed(hash, halves[0] as number), halves[1] as number);
   }

@@ -1,5 +1,5 @@
-// QueueOrder: in which order a WorkQueue hands out its waiting keys: first come, first served, or by priority with aging.
-// Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
+// QueueOrder: the order in which a WorkQueue hands out waiting keys: first come, first served, or by priority with
+// aging. Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
 import { inspect } from 'node:util';
 import type { Clock } from '@kapstan/api';
 import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
@@ -8,33 +8,30 @@ import { RankHeap } from './rank-heap.ts';
 
 export interface PriorityOptions {
   /**
-   * What one step of priority is worth in waiting time, in milliseconds. Above 0. A key waits as if it had been added
-   * `priority · agingMs` earlier, so it goes before all that is added later than their difference in priority times this,
-   * whatever the flood. Default 100: a key of priority -100 goes before everything of priority 0 that is added 10 s after it.
+   * Waiting time that one step of priority is worth, in milliseconds. Above 0. A key waits as if it had been added
+   * `priority · agingMs` earlier, so it goes before everything that is added later than this, whatever the load.
+   * Default 100: a key of priority -100 goes before everything of priority 0 that is added 10 s after it.
    */
   readonly agingMs?: number;
 }
 
 const priorityOptionNames: OptionNames<PriorityOptions> = { agingMs: true };
 
-/** The keys that wait; each is there once. */
+/** The waiting keys, each once. */
 export interface QueueOrder<K> {
   readonly length: number;
-  /** The priority of the key that is next; 0 when none waits. */
+  /** Priority of the next key; 0 when none waits. */
   readonly firstPriority: number;
-  /**
-   * The key is wanted. Returns the priority with which it waited already, undefined when it did not; of both priorities the higher
-   * one counts from now on.
-   */
+  /** Adds a key. Returns the priority with which it waited already, or undefined; the higher one counts from now on. */
   put(key: K, priority: number): number | undefined;
-  /** Takes the next key out; there must be one. */
+  /** Takes out the next key; there must be one. */
   take(): K;
 }
 
-/** First come, first served. Priorities do not count, but are told. */
+/** First come, first served. Priorities are recorded but do not count. */
 export class ArrivalOrder<K> implements QueueOrder<K> {
   readonly #keys: KeyRing<K> = new KeyRing();
-  /** Of keys that wait with another priority than 0. */
+  /** Waiting keys with a priority other than 0. */
   readonly #priorities = new Map<K, number>();
 
   get length(): number {
@@ -63,8 +60,8 @@ export class ArrivalOrder<K> implements QueueOrder<K> {
 }
 
 /**
- * Higher priorities first, and who waits gains priority at a constant rate. Two waiting keys gain it equally fast, so their
- * order never changes while they wait, and one number per key, known when it is added, decides.
+ * Higher priorities first, and waiting keys gain priority at a constant rate. All gain it equally fast, so their order
+ * never changes while they wait, and one number per key, known when it is added, decides.
  */
 export class PriorityOrder<K> implements QueueOrder<K> {
   readonly #heap = new RankHeap<K>();
@@ -90,7 +87,7 @@ export class PriorityOrder<K> implements QueueOrder<K> {
   put(key: K, priority: number): number | undefined {
     const before = this.#priorities.get(key);
     if (before === undefined || priority > before) this.#priorities.set(key, priority);
-    // The heap keeps the better of two places: a lower priority never sets a key back.
+    // The heap keeps the better of two places, so a lower priority never sets a key back.
     this.#heap.put(key, this.#clock.monotonicNow() - priority * this.#agingMs);
     return before;
   }
@@ -102,7 +99,7 @@ export class PriorityOrder<K> implements QueueOrder<K> {
   }
 }
 
-/** Throws TypeError. */
+/** Throws TypeError for bad options. */
 export function requirePriorityOptions(options: PriorityOptions): void {
   requireObject(options, 'options of priorities, such as { agingMs },');
   requireKnownOptions(options, priorityOptionNames, 'options of priorities');
@@ -111,7 +108,7 @@ export function requirePriorityOptions(options: PriorityOptions): void {
     throw new TypeError(`agingMs must be above 0, not ${inspect(agingMs)}`);
 }
 
-/** Throws TypeError: a NaN would put the others out of order, and each fraction would be a series of metrics of its own. */
+/** Throws TypeError: a NaN would disorder the others, and each fraction would be a metric series of its own. */
 export function requirePriority(priority: unknown): asserts priority is number {
   if (!Number.isInteger(priority)) throw new TypeError(`a priority must be a whole number, not ${inspect(priority)}`);
 }

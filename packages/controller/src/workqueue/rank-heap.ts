@@ -1,10 +1,10 @@
-// RankHeap: keys by a number, the smallest first and each key once. Used by delaying-queue.ts (when a key is due) and
-// queue-order.ts (whose turn it is).
+// RankHeap: keys ordered by a number, the smallest first and each key once. Used by delaying-queue.ts (due times) and
+// queue-order.ts (turns).
 
 interface RankedKey<K> {
   readonly key: K;
   rank: number;
-  /** Breaks ties: equal ranks leave in the order in which they came. */
+  /** Decides between equal ranks, which leave in the order in which they came. */
   order: number;
   /** Place in the heap. */
   index: number;
@@ -12,7 +12,7 @@ interface RankedKey<K> {
 
 /** Memory: the keys in it. Every operation is O(log n). */
 export class RankHeap<K> {
-  // Invariant: heap[entry.index] is the entry, and none comes before its parent, at (index - 1) >> 1.
+  // Invariant: heap[entry.index] is the entry, and no entry goes before its parent, which is at (index - 1) >> 1.
   readonly #heap: RankedKey<K>[] = [];
   readonly #entries = new Map<K, RankedKey<K>>();
   #orders = 0;
@@ -31,7 +31,7 @@ export class RankHeap<K> {
     return this.#heap[0]?.key;
   }
 
-  /** Puts a key in. One that is there keeps the smaller of the two ranks. */
+  /** Adds a key. A key that is there keeps the smaller of both ranks. */
   put(key: K, rank: number): void {
     const present = this.#entries.get(key);
     if (present !== undefined) {
@@ -47,7 +47,7 @@ export class RankHeap<K> {
     this.#siftUp(entry);
   }
 
-  /** Takes the key of the smallest rank out; undefined when empty. */
+  /** Takes out the key of the smallest rank; undefined when empty. */
   take(): K | undefined {
     const [first] = this.#heap;
     const last = this.#heap.pop();
@@ -79,7 +79,7 @@ export class RankHeap<K> {
     this.#place(entry, index);
   }
 
-  /** From the root, which was taken. */
+  /** Moves the entry down from the root, whose entry was taken. */
   #siftDown(entry: RankedKey<K>): void {
     let index = 0;
     for (;;) {

@@ -1,4 +1,5 @@
-// Rate limiters: how long a key waits before it is tried again. client-go's util/workqueue default_rate_limiters.
+// Rate limiters decide how long a key waits before its next try. Source: client-go util/workqueue
+// default_rate_limiters.
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from '@kapstan/api';
 import {
@@ -10,22 +11,22 @@ import {
 } from '@kapstan/api/internal';
 import { requireOptionNames } from '../option-names.ts';
 
-/** Gives the delay of each new try of a key. */
+/** Returns the delay of each new try of a key. */
 export interface RateLimiter<K> {
-  /** Delay before the key is tried again, in milliseconds. Counts as a try. */
+  /** Returns the delay before the key is tried again, in milliseconds. Counts as a try. */
   when(key: K): number;
-  /** The key succeeded or is given up: its count starts anew. */
+  /** Resets the count of a key that succeeded or was given up. */
   forget(key: K): void;
-  /** Tries since the last {@link RateLimiter.forget}. */
+  /** Returns the tries since the last {@link RateLimiter.forget}. */
   numRequeues(key: K): number;
 }
 
-/** Throws TypeError for what is none. */
+/** Throws TypeError unless given a rate limiter. */
 export function requireRateLimiter(limiter: unknown): void {
   requireFunctions(limiter, 'rateLimiter', ['when', 'forget', 'numRequeues']);
 }
 
-/** base · 2^failures, at most max. */
+/** Delays base · 2^failures, at most max. */
 export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   readonly #failures = new Map<K, number>();
   readonly #baseMs: number;
@@ -43,7 +44,7 @@ export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   when(key: K): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    // 2^failures turns into Infinity, never wraps.
+    // 2^failures becomes Infinity but never wraps.
     return Math.min(this.#baseMs * 2 ** failures, this.#maxMs);
   }
 
@@ -56,7 +57,7 @@ export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
-/** The first `maxFastAttempts` tries wait `fastMs`, later ones `slowMs`. */
+/** Delays the first `maxFastAttempts` tries by `fastMs`, later ones by `slowMs`. */
 export class FastSlowRateLimiter<K> implements RateLimiter<K> {
   readonly #failures = new Map<K, number>();
   readonly #options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number };
@@ -84,11 +85,11 @@ export class FastSlowRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
-/** One token bucket for all keys: each try takes a token, and waits for it when the bucket is empty. */
+/** One token bucket for all keys: each try takes a token and waits for it if the bucket is empty. */
 export class BucketRateLimiter<K> implements RateLimiter<K> {
   readonly #bucket: TokenBucket;
 
-  /** `clock` is the real one by default. Throws TypeError for a rate that is not above 0 or a burst below 1. */
+  /** `clock` defaults to the real one. Throws TypeError for a rate that is not above 0 or a burst below 1. */
   constructor(options: Omit<TokenBucketOptions, 'clock'> & Partial<Pick<TokenBucketOptions, 'clock'>>) {
     requireOptionNames(options, { perSecond: true, burst: true, clock: true }, 'a BucketRateLimiter');
     const { perSecond, burst, clock = systemClock } = options;
@@ -103,7 +104,7 @@ export class BucketRateLimiter<K> implements RateLimiter<K> {
   }
 
   forget(_key: K): void {
-    // Tokens belong to no key.
+    // Tokens belong to no key, so there is nothing to forget.
   }
 
   numRequeues(_key: K): number {
@@ -111,11 +112,11 @@ export class BucketRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
-/** The longest delay of several limiters. */
+/** Returns the longest delay of several limiters. */
 export class MaxOfRateLimiter<K> implements RateLimiter<K> {
   readonly #limiters: readonly RateLimiter<K>[];
 
-  /** Throws TypeError for what is no limiter. */
+  /** Throws TypeError unless given limiters. */
   constructor(limiters: readonly RateLimiter<K>[]) {
     if (!Array.isArray(limiters)) throw new TypeError(`a MaxOfRateLimiter takes a list, not ${inspect(limiters)}`);
     for (const limiter of limiters) requireRateLimiter(limiter);
@@ -135,12 +136,12 @@ export class MaxOfRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
-/** No delay above `maxMs`. */
+/** Cuts delays to `maxMs`. */
 export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
   readonly #inner: RateLimiter<K>;
   readonly #maxMs: number;
 
-  /** Throws TypeError for what is no limiter, and for a time below 0. */
+  /** Throws TypeError unless given a limiter, and for a time below 0. */
   constructor(inner: RateLimiter<K>, options: { readonly maxMs: number }) {
     requireRateLimiter(inner);
     requireOptionNames(options, { maxMs: true }, 'a MaxWaitRateLimiter');
@@ -162,7 +163,7 @@ export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
-/** client-go's default: per key 5 ms to 1000 s, and 10 tries a second over all keys with a burst of 100. */
+/** Returns client-go's default: per key 5 ms to 1000 s, and 10 tries a second over all keys with a burst of 100. */
 export function defaultControllerRateLimiter<K>(clock: Clock = systemClock): RateLimiter<K> {
   return new MaxOfRateLimiter([
     new ExponentialFailureRateLimiter<K>({ baseMs: 5, maxMs: 1_000_000 }),

@@ -1,4 +1,5 @@
-// RateLimitingQueue: the work queue of a controller; failed keys come back later and later. Below it delaying-queue.ts.
+// RateLimitingQueue: the work queue of a controller, to which failed keys return after growing delays. It extends
+// delaying-queue.ts.
 
 import { systemClock } from '@kapstan/api';
 import { immediate, type OptionNames } from '@kapstan/api/internal';
@@ -15,8 +16,8 @@ export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
 const optionNames: OptionNames<RateLimitingQueueOptions<never>> = { ...queueOptionNames, rateLimiter: true };
 
 /**
- * A {@link DelayingQueue} for work that fails: `get`, work, then `forget` or `addRateLimited`, and in both cases `done`, after
- * it. Memory: the keys in it, and what the limiter keeps for those that are not forgotten.
+ * A {@link DelayingQueue} for work that may fail: `get`, work, then `forget` or `addRateLimited`, and after either
+ * `done`. Memory: the keys in it, and what the limiter keeps for keys that are not forgotten.
  */
 export class RateLimitingQueue<K> extends DelayingQueue<K> {
   readonly #limiter: RateLimiter<K>;
@@ -30,22 +31,22 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
   }
 
   /**
-   * Adds a key when the rate limiter lets it. Throws what the limiter throws, and TypeError where it gives no delay, and as
-   * {@link WorkQueue.add}.
+   * Adds a key when the rate limiter allows it. Throws what the limiter throws, TypeError if it returns no delay, and
+   * as {@link WorkQueue.add} does.
    */
   addRateLimited(key: K, priority = 0): void {
-    // Before the limiter counts it.
+    // Checked before the limiter counts it.
     requireKey(key);
     this.addAfter(key, immediate(this.#limiter.when(key), 'a delay'), priority);
   }
 
-  /** The key succeeded or is given up: its delays start anew. Does not replace {@link WorkQueue.done}. */
+  /** Resets the delays of a key that succeeded or was given up. Does not replace {@link WorkQueue.done}. */
   forget(key: K): void {
-    // Given on: who calls sees to what an async one rejects with.
+    // Returned, so that the caller can handle the rejection of an async one.
     return this.#limiter.forget(key);
   }
 
-  /** Tries of a key since it was last forgotten. */
+  /** Returns the tries of a key since it was last forgotten. */
   numRequeues(key: K): number {
     return immediate(this.#limiter.numRequeues(key), 'a number of tries');
   }

@@ -1,5 +1,5 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
-// workqueue.Type). Below it queue-order.ts; above it delaying-queue.ts.
+// workqueue.Type). Over queue-order.ts; delaying-queue.ts extends it.
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from '@kapstan/api';
 import {
@@ -24,7 +24,7 @@ export interface WorkQueueOptions<K = unknown> {
   readonly priority?: PriorityOptions;
   /** Default: the real clock. */
   readonly clock?: Clock;
-  /** Told what happens to keys, for metrics. What it throws is a warning of the process. */
+  /** Called with what happens to keys, for metrics. An error that it throws becomes a warning of the process. */
   readonly observer?: WorkQueueObserver<K>;
 }
 
@@ -35,34 +35,34 @@ export const queueOptionNames: OptionNames<WorkQueueOptions> = {
   observer: true,
 };
 
-/** What metrics want to know of a queue. Source: the metrics provider of client-go's workqueue. */
+/** Receives what metrics need to know about a queue. Source: the metrics provider of client-go's workqueue. */
 export interface WorkQueueObserver<K = unknown> {
-  /** The key needs work, and did not before. `priority` here and below: undefined where the queue has none. */
+  /** Called when a key newly needs work. `priority` here and below is undefined if the queue has none. */
   added?(key: K, priority: number | undefined): void;
-  /** A key that needs work is more urgent than it was. */
+  /** Called when a waiting key becomes more urgent. */
   raised?(key: K, from: number, to: number): void;
-  /** A worker got the key. */
+  /** Called when a worker got the key. */
   started?(key: K, priority: number | undefined): void;
-  /** The worker is done with it. */
+  /** Called when the worker is done with it. */
   finished?(key: K): void;
-  /** A key was added for later. */
+  /** Called when a key was added for later. */
   retried?(key: K): void;
 }
 
-/** A key that a worker has. `again`: the priority with which it was added meanwhile; undefined when it was not. */
+/** A key in work. `again`: the priority with which it was added meanwhile; undefined when it was not. */
 interface WorkUnderWay {
   readonly priority: number;
   again: number | undefined;
 }
 
 /**
- * A queue of keys compared with ===, so strings or numbers. A key that is added while it waits is not added again; one
- * that is added while a worker has it waits until that worker calls {@link WorkQueue.done}. Memory: the distinct keys.
+ * A queue of keys compared with ===, so strings or numbers. A waiting key is not added again; a key that is added while
+ * a worker has it waits until that worker calls {@link WorkQueue.done}. Memory: the distinct keys.
  */
 export class WorkQueue<K> {
   readonly name: string;
   protected readonly observer: WorkQueueObserver<K>;
-  // Invariant: a key waits in #order, or a worker has it, which #processing says, or neither; never both.
+  // Invariant: a key waits in #order, or a worker has it (#processing), or neither; never both.
   readonly #order: QueueOrder<K>;
   readonly #processing = new Map<K, WorkUnderWay>();
   readonly #hasPriorities: boolean;
@@ -76,7 +76,7 @@ export class WorkQueue<K> {
   /** Throws TypeError on bad options. */
   constructor(options: WorkQueueOptions<K> = {}) {
     requireObject(options, 'options of a queue');
-    // A class over this one may take more.
+    // Subclasses may take more options.
     if (new.target === WorkQueue) requireOptionNames(options, queueOptionNames, 'a WorkQueue');
     requireString(options.name ?? '', 'name');
     requireClock(options.clock);
@@ -91,12 +91,12 @@ export class WorkQueue<K> {
         : new PriorityOrder(options.priority, options.clock ?? systemClock);
   }
 
-  /** Keys that wait, without those being processed. */
+  /** Number of waiting keys, without those in work. */
   get length(): number {
     return this.#order.length;
   }
 
-  /** Keys handed out and not done. */
+  /** Number of keys in work. */
   get processing(): number {
     return this.#processing.size;
   }
@@ -106,17 +106,17 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Shared. No replay. Never errors. Completes at shutdown. Slow consumers: delivery is synchronous, so do nothing long.
-   * The number of waiting keys after each change.
+   * The number of waiting keys after each change. Shared, no replay, never errors, completes at shutdown. Delivery is
+   * synchronous, so subscribers must be quick.
    */
   get depth$(): Observable<number> {
     return this.#depth.asObservable();
   }
 
   /**
-   * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: the key waits, or its worker's
-   * record says that it is wanted again. Throws TypeError for a key that is neither a string nor a number, and for a priority that is
-   * no whole number.
+   * Asks for work on a key; the highest priority counts. Ignored after shutdown. Atomic: the key waits, or its worker's
+   * record says that it is wanted again. Throws TypeError for a key that is neither string nor number, and for a
+   * priority that is no whole number.
    */
   add(key: K, priority = 0): void {
     requireKey(key);
@@ -127,14 +127,14 @@ export class WorkQueue<K> {
     else this.#addAgain(key, work, priority);
   }
 
-  /** With which priority a key was handed out; 0 for one that is not being processed. */
+  /** Returns the priority with which a key was handed out; 0 for a key that is not in work. */
   priorityOf(key: K): number {
     return this.#processing.get(key)?.priority ?? 0;
   }
 
   /**
-   * The next key, when there is one; it counts as processed until {@link WorkQueue.done}. Undefined when the queue is
-   * shut down and empty, or the signal aborts first.
+   * Resolves to the next key, which is in work until {@link WorkQueue.done}. Undefined when the queue is shut down and
+   * empty, or the signal aborts first.
    */
   get(signal?: AbortSignal): Promise<K | undefined> {
     if (this.length > 0) return Promise.resolve(this.#take());
@@ -154,7 +154,10 @@ export class WorkQueue<K> {
     });
   }
 
-  /** Ends the work on a key that {@link WorkQueue.get} gave out; others are ignored. A key added meanwhile is queued again. Atomic. */
+  /**
+   * Ends the work on a key from {@link WorkQueue.get}; other keys are ignored. A key added meanwhile is queued again.
+   * Atomic.
+   */
   done(key: K): void {
     const work = this.#processing.get(key);
     if (work === undefined) return;
@@ -167,7 +170,7 @@ export class WorkQueue<K> {
     if (this.#isShuttingDown) this.#settleDrain();
   }
 
-  /** Takes no more keys; those that wait are still handed out. Workers that wait get undefined. Idempotent. */
+  /** Takes no more keys; waiting ones are still handed out. Waiting workers get undefined. Idempotent. */
   shutDown(): void {
     this.#isShuttingDown = true;
     this.#isDraining = false;
@@ -175,7 +178,10 @@ export class WorkQueue<K> {
     this.#settleDrain();
   }
 
-  /** As {@link WorkQueue.shutDown}; resolves when no key waits or is processed, or a later `shutDown` gives up on them. */
+  /**
+   * Shuts down like {@link WorkQueue.shutDown}; resolves when no key waits or is in work, or a later `shutDown` gives
+   * up on them.
+   */
   async shutDownWithDrain(): Promise<void> {
     this.#isShuttingDown = true;
     this.#isDraining = true;
@@ -206,7 +212,7 @@ export class WorkQueue<K> {
     return this.#hasPriorities ? priority : undefined;
   }
 
-  /** A key came: for a worker that waits, if there is one. The observer may have called here before. */
+  /** Gives a new key to a waiting worker, if there is one. The observer may have called here before. */
   #give(): void {
     if (this.length === 0) return;
     const worker = this.#waiting.shift();
@@ -229,7 +235,7 @@ export class WorkQueue<K> {
   }
 
   #tellDepth(): void {
-    // A look costs less than a delivery to nobody.
+    // A check costs less than a delivery to nobody.
     if (this.#depth.observed) this.#depth.next(this.length);
   }
 
@@ -249,13 +255,13 @@ export class WorkQueue<K> {
   }
 }
 
-/** Throws TypeError: two objects alike would be two keys, and undefined is what a queue says when it is empty. */
+/** Throws TypeError: two equal objects would be two keys, and undefined is what an empty queue returns. */
 export function requireKey(key: unknown): void {
   if (typeof key === 'string' || (typeof key === 'number' && !Number.isNaN(key))) return;
   throw new TypeError(`a key must be a string or a number, not ${inspect(key)}`);
 }
 
-/** What it throws, or rejects with, must cost neither the key nor who has it. */
+/** An error of the observer must cost neither the key nor its worker. */
 function guardedObserver<K>(observer: WorkQueueObserver<K>): WorkQueueObserver<K> {
   const guard = (tell: () => unknown): void => guardedCall(tell, emitThrown);
   return {

@@ -13,7 +13,7 @@ export class TurnFlusher {
   readonly #pending: Flushable[] = [];
   #isScheduled = false;
 
-  /** Flushes once, soon, after everything that happens in this turn. Many of them take several turns, in order. */
+  /** Flushes once, after everything else that happens in this turn. A long queue takes several turns, in order. */
   schedule(waiting: Flushable): void {
     this.#pending.push(waiting);
     this.#scheduleRun();

@@ -1,4 +1,4 @@
-// What a WatchResponse needs, and what it tells. Part of watch-response.ts.
+// The options and callbacks of a WatchResponse. Part of watch-response.ts.
 import type { Clock } from '@kapstan/api';
 import type { Histogram } from '@kapstan/api/internal';
 import type { TurnFlusher } from '../exchange/turn-flusher.ts';

@@ -28,14 +28,14 @@ const fullEvents = 500;
 const fullBytes = 1_048_576;
 
 /**
- * Events wait as references until the socket takes them, so the initial events of a large list cost no copy. Live
- * events are bounded in bytes, and there are two ways to be too slow:
- * - stuck: for half a second the socket took nothing, and more than `maxBufferedBytes` came meanwhile. The stream is
- *   aborted: bytes in a full socket can never be ended in peace, and the client has to see that they are not whole.
- * - behind: the socket takes bytes, but several bounds of them wait. No more events are taken, what waits is sent, then
- *   the stream ends in peace, as when kube-apiserver's cache terminates a watcher. The client has got further, so a
- *   resume from its last version makes progress however much there is to replay.
- * What waits also counts in the budget of all watches, which aborts the greediest of them.
+ * Events are queued as references until the socket takes them, so the initial events of a large list cost no copy. Live
+ * events are limited in bytes, and a peer can be too slow in two ways:
+ * - stuck: the socket took nothing for half a second, and more than `maxBufferedBytes` came meanwhile. The stream is
+ *   aborted: a full socket cannot be ended normally, and the client has to see that its data is incomplete.
+ * - behind: the socket takes bytes, but several times the limit is queued. No more events are taken, the queue is sent
+ *   and the stream ends normally, as when kube-apiserver's cache terminates a watcher. The client is further on than
+ *   before, so resuming from its last version makes progress however much there is to replay.
+ * Queued bytes also count in the budget of all watches, which aborts the greediest of them.
  */
 export class WatchResponse implements StorageWatchSink<UnstructuredObject>, BudgetedWatch, Flushable {
   readonly #options: WatchResponseOptions;
@@ -206,7 +206,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#options.flusher.schedule(this);
   }
 
-  /** Writes what waits, as much as the socket takes. Called by the flusher, at the end of the turn. */
+  /** Writes as much of the queue as the socket takes. Called by the flusher at the end of the turn. */
   flush(): void {
     this.#isScheduled = false;
     const stream = this.#stream;

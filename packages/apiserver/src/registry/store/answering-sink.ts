@@ -1,5 +1,5 @@
-// AnsweringSink passes a watch of the storage on to its request: objects as the kind shows them, errors as the API
-// answers them. Made by generic-store.ts for each watch.
+// AnsweringSink passes a storage watch on to its request: objects as the kind shows them, errors as the API answers
+// them. generic-store.ts makes one for each watch.
 import type { KubernetesObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { Decorator } from './decorator.ts';
@@ -16,7 +16,7 @@ export class AnsweringSink<T extends KubernetesObject> implements StorageWatchSi
     this.#decorator = decorator;
   }
 
-  /** Passes the very same event on where the kind computes nothing on read. */
+  /** Passes on the same event if the kind computes nothing on read. */
   onEvent(event: StorageEvent<T>): void {
     this.#sink.onEvent(event.type === 'BOOKMARK' ? event : this.#decorator.ofEvent(event));
   }

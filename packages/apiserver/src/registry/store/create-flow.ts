@@ -1,5 +1,5 @@
-// CreateFlow: from a decoded object to the stored one. Called by generic-store.ts, and by update-flow.ts where an update creates.
-// Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
+// CreateFlow leads from a decoded object to the stored one. Called by generic-store.ts, and by update-flow.ts for an
+// update that creates. Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
 
 import {
   type DeepReadonly,
@@ -37,15 +37,15 @@ import {
 } from './store-parts.ts';
 
 export interface CreateRequest<T extends KubernetesObject> {
-  /** The flow takes it over and changes it. */
+  /** The new object, which the flow takes over and changes. */
   readonly object: T;
-  /** Name of the subresource through which it is created. Default: none. */
+  /** Name of the subresource that creates the object. Default: none. */
   readonly subresource?: string;
-  /** 'given': the object has the managedFields that it is to have. Default 'tracked'. */
+  /** 'given': the object already has its managedFields. Default 'tracked'. */
   readonly managedFields?: 'tracked' | 'given';
 }
 
-/** One create, over all attempts to find a name. */
+/** One create with all its attempts to find a name. */
 export class CreateFlow<T extends KubernetesObject> {
   readonly #parts: StoreParts<T>;
   readonly #context: RequestContext;
@@ -79,7 +79,10 @@ export class CreateFlow<T extends KubernetesObject> {
     }
   }
 
-  /** Does what precedes the store: fields are tracked, admission may change the object, owners are deduplicated. */
+  /**
+   * Does what the handler does before the store sees the object: tracks fields, runs mutating admission, dedupes
+   * owners.
+   */
   async admit(): Promise<void> {
     const [parts, context, object] = [this.#parts, this.#context, this.#object];
     if (this.#managedFields === 'tracked') {

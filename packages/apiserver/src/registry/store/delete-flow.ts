@@ -1,5 +1,5 @@
-// DeleteFlow: graceful, with finalizers, or at once. Called by generic-store.ts.
-// Source: apiserver registry/generic/registry/store.go (Delete).
+// DeleteFlow removes an object gracefully, after its finalizers, or at once. Called by generic-store.ts. Source:
+// apiserver registry/generic/registry/store.go (Delete).
 
 import { type DeepReadonly, deepCopy, formatTime, isNotFound, type KubernetesObject } from '@kapstan/api';
 import { conflict, notFound } from '@kapstan/api/errors';

@@ -1,4 +1,4 @@
-// UpdateFlow: PUT, PATCH, apply and status alike, as one compare-and-set loop. Called by generic-store.ts.
+// UpdateFlow handles PUT, PATCH, apply and status alike, in one compare-and-set loop. Called by generic-store.ts.
 // Source: apiserver registry/generic/registry/store.go (Update).
 
 import {

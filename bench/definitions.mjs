@@ -79,7 +79,13 @@ async function measureDocuments(server) {
     const size = await caller.call('GET', where, undefined, accept);
     const { turnMs, cpuUs } = await server.measure();
     const what = `${count} definitions, ${name}`;
-    figure({ bench: 'definitions', what: `${what}: longest turn`, unit: 'ms', samples: [turnMs], target: { atMost: 50 } });
+    figure({
+      bench: 'definitions',
+      what: `${what}: longest turn`,
+      unit: 'ms',
+      samples: [turnMs],
+      target: { atMost: 50 },
+    });
     figure({ bench: 'definitions', what: `${what}: CPU`, unit: 'ms', samples: [(cpuUs - before.cpuUs) / 1_000] });
     figure({ bench: 'definitions', what: `${what}: size`, unit: 'MB', samples: [size / 1e6] });
   }
@@ -105,7 +111,13 @@ const row = (what, unit, key, target) =>
 row(`memory of each of ${count} definitions of 50 KB`, 'MB', 'rssMb', { atMost: 1 });
 row('CPU to create one of them', 'ms', 'fillMs');
 row('CPU to create one more', 'ms', 'nextMs', { atMost: 60 });
-figure({ bench: 'definitions', what: 'longest turn while they are created', unit: 'ms', samples: [ours.turnMs], target: { atMost: 50 } });
+figure({
+  bench: 'definitions',
+  what: 'longest turn while they are created',
+  unit: 'ms',
+  samples: [ours.turnMs],
+  target: { atMost: 50 },
+});
 
 server = await startServer({ dataDir });
 const ready = server.secondsToReady;
@@ -118,7 +130,13 @@ const { cpuUs, turnMs } = await server.measure();
 const { rssMb } = await settled(server);
 await server.close();
 const start = `start on a store with ${count} definitions`;
-figure({ bench: 'definitions', what: `${start}: until all are served`, unit: 's', samples: [ready + late], target: { atMost: 15 } });
+figure({
+  bench: 'definitions',
+  what: `${start}: until all are served`,
+  unit: 's',
+  samples: [ready + late],
+  target: { atMost: 15 },
+});
 figure({ bench: 'definitions', what: `${start}: CPU`, unit: 's', samples: [cpuUs / 1e6] });
 figure({ bench: 'definitions', what: `${start}: longest turn`, unit: 'ms', samples: [turnMs], target: { atMost: 50 } });
 figure({ bench: 'definitions', what: `${start}: memory`, unit: 'MB', samples: [rssMb] });

@@ -64,6 +64,7 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
     table: customResourceTable(version.additionalPrinterColumns),
     ...selection(version, scope === 'Namespaced'),
     isCustom: true,
+    published: publishedResource(definition, version),
     origin: { maker: 'custom', parts: { definition, version, names } },
     ...(warning === undefined ? {} : { deprecationWarning: warning }),
     applyDefaults: (object) => {
@@ -75,6 +76,18 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
       yield* dropNullsInSlices(kind.schema, object);
     },
     convert: conversion(definition, { schema: kind.schema, served: version.name, stored: storage.name }),
+  };
+}
+
+function publishedResource(
+  { metadata, spec }: Definition,
+  { schema }: Version,
+): NonNullable<ResourceDefinition['published']> {
+  const { uid, generation } = metadata ?? {};
+  return {
+    ...(uid === undefined || generation === undefined ? {} : { revision: `${uid} ${generation}` }),
+    hasSchema: schema?.openAPIV3Schema !== undefined,
+    keepsUnknownFields: spec.preserveUnknownFields === true,
   };
 }
 

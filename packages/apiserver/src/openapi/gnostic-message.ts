@@ -1,6 +1,7 @@
 // Writes messages of gnostic, the protobuf form of OpenAPI documents, from tables of which keyword goes into which
 // field. Used by swagger-protobuf.ts and openapi-protobuf.ts. Source: google/gnostic-models.
 import { stringifyJson } from '@kapstan/api';
+import { fitsOneSlice, getOwn, isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { ProtobufWriter } from '../codec/protobuf-wire.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -13,10 +14,41 @@ export interface Shape {
   readonly extensions?: number;
 }
 
+/** A message that was made before, in place of the value that it stands for. */
+export class EncodedMessage {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
 export function piece(write: (writer: ProtobufWriter) => void): Uint8Array {
   const writer = new ProtobufWriter();
   write(writer);
   return writer.finish();
+}
+
+/**
+ * A schema that is written in one step: the schema itself when it is small, else a copy whose members are messages that were made one
+ * by one.
+ */
+export function* preparedSchema(schema: Json, encode: (schema: Json) => EncodedMessage): SlicedWork<Json> {
+  if (fitsOneSlice(schema)) return schema;
+  const prepared: Record<string, unknown> = { ...schema };
+  for (const word of ['items', 'additionalProperties']) {
+    const inner = getOwn(schema, word);
+    if (isJsonObject(inner)) prepared[word] = encode(yield* preparedSchema(inner, encode));
+  }
+  const properties = getOwn(schema, 'properties');
+  if (!isJsonObject(properties)) return prepared;
+  const encoded: Record<string, unknown> = {};
+  for (const name of Object.keys(properties)) {
+    setOwn(encoded, name, encode(yield* preparedSchema(getOwn(properties, name) as Json, encode)));
+    yield;
+  }
+  prepared.properties = encoded;
+  return prepared;
 }
 
 export interface Named {

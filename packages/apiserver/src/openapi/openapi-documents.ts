@@ -1,19 +1,24 @@
 // OpenApiDocuments makes the OpenAPI v3 index and one document per group version on demand, and keeps a document until
 // the resources of its group version change. kubectl explain and apply read them. Source: kube-openapi handler3.
-import { createHash } from 'node:crypto';
-import { stringifyJson } from '@kapstan/api';
-import { formatApiVersion } from '@kapstan/api/internal';
+import { formatApiVersion, type GroupVersion, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import type { ApiTypes } from '../schema/schema-node.ts';
-import { inSlices } from './document-slices.ts';
-import { resourcePaths } from './openapi-paths.ts';
-import { openApiHead, openApiPathPiece, openApiSchemaPiece } from './openapi-protobuf.ts';
+import { contentKey } from './content-key.ts';
+import { joinPieces, jsonMembers, piecesOf } from './document-pieces.ts';
+import { KeptDocument } from './kept-document.ts';
+import { type Contents, describeContents } from './openapi-contents.ts';
+import { openApiHead, openApiPathPiece, openApiSchemaPieces } from './openapi-protobuf.ts';
 import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';
+import { type RootPage, rootPages } from './root-paths.ts';
 
-interface GroupVersionEntry {
+/** The resources and pages of one document. */
+interface Entry {
   readonly definitions: readonly ResourceDefinition[];
+  /** The group version of the document; undefined for a page, and for custom resources. */
+  readonly groupVersion?: GroupVersion;
+  readonly pages: readonly RootPage[];
   /** Changes with the content of the document. Upper-case hexadecimal. */
   readonly hash: string;
 }
@@ -26,23 +31,23 @@ export interface OpenApiDocument {
   readonly bytes: Uint8Array;
 }
 
-/** The forms of a document that were requested, made or being made. */
 interface KnownDocument {
   readonly hash: string;
-  readonly forms: Map<OpenApiForm, Promise<Uint8Array>>;
+  readonly document: KeptDocument<OpenApiForm>;
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 export class OpenApiDocuments {
   readonly #catalog: ResourceCatalog;
+  readonly #morePages: ReadonlyMap<string, RootPage>;
   /** Documents by path. */
   readonly #documents = new Map<string, KnownDocument>();
   #generation = -1;
-  #entries: ReadonlyMap<string, GroupVersionEntry> = new Map();
+  #entries: ReadonlyMap<string, Entry> = new Map();
 
-  constructor(catalog: ResourceCatalog) {
+  /** `morePages`: pages besides those of discovery, by their path in the index. */
+  constructor(catalog: ResourceCatalog, morePages: ReadonlyMap<string, RootPage> = new Map()) {
     this.#catalog = catalog;
+    this.#morePages = morePages;
   }
 
   /** Returns the document of /openapi/v3. */
@@ -58,94 +63,95 @@ export class OpenApiDocuments {
   async document(path: string, form: OpenApiForm): Promise<OpenApiDocument | undefined> {
     const entry = this.#current().get(path);
     if (entry === undefined) return undefined;
-    const { hash, definitions } = entry;
+    const { hash } = entry;
     let known = this.#documents.get(path);
     if (known?.hash !== hash) {
-      known = { hash, forms: new Map() };
+      known = { hash, document: new KeptDocument((wanted) => makeDocument(this.#catalog, entry, wanted)) };
       this.#documents.set(path, known);
     }
-    const bytes = known.forms.get(form) ?? encodeDocument(buildDocument(definitions, shownTypes(this.#catalog)), form);
-    known.forms.set(form, bytes);
-    return { hash, bytes: await bytes };
+    return { hash, bytes: await known.document.bytes(form) };
   }
 
-  #current(): ReadonlyMap<string, GroupVersionEntry> {
+  #current(): ReadonlyMap<string, Entry> {
     if (this.#generation === this.#catalog.generation) return this.#entries;
     const byPath = new Map<string, ResourceDefinition[]>();
+    const groups = new Set<string>();
     for (const { definition } of this.#catalog.all()) {
       const path = definition.group === '' ? `api/${definition.version}` : `apis/${formatApiVersion(definition)}`;
-      byPath.set(path, [...(byPath.get(path) ?? []), definition]);
+      if (definition.isCustom !== true) groups.add(definition.group);
+      const present = byPath.get(path);
+      if (present === undefined) byPath.set(path, [definition]);
+      else present.push(definition);
     }
-    const sorted = [...byPath].sort(([a], [b]) => (a < b ? -1 : 1));
-    this.#entries = new Map(sorted.map(([path, definitions]) => [path, { definitions, hash: hashOf(definitions) }]));
+    const entries: [string, Entry][] = [...byPath].map(([path, definitions]) => [path, entryOf(definitions)]);
+    for (const [path, page] of [...rootPages([...groups]), ...this.#morePages]) {
+      entries.push([path, { definitions: [], pages: [page], hash: contentKey([], path) }]);
+    }
+    this.#entries = new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
     this.#generation = this.#catalog.generation;
     for (const path of this.#documents.keys()) if (!this.#entries.has(path)) this.#documents.delete(path);
     return this.#entries;
   }
 }
 
-/** Hashes what the document is made from: the document itself is large, and most are never requested. */
-function hashOf(definitions: readonly ResourceDefinition[]): string {
-  const hash = createHash('sha512').update(versionInfo.gitVersion);
-  for (const definition of definitions) {
-    const { resource, kind, verbs, subresources, schema, isCustom } = definition;
-    const parts = subresources.map(({ name, verbs: subVerbs }) => [name, subVerbs]);
-    hash.update(JSON.stringify([resource, kind, verbs, parts, isCustom === true ? schema.raw : null]));
-  }
-  return hash.digest('hex').toUpperCase();
+function entryOf(definitions: readonly ResourceDefinition[]): Entry {
+  const [first] = definitions;
+  const told = { definitions, pages: [], hash: contentKey(definitions) };
+  // Documents of custom resources list every group version of a kind such as DeleteOptions.
+  if (first === undefined || isOfCustom(definitions)) return told;
+  return { ...told, groupVersion: { group: first.group, version: first.version } };
 }
 
-interface Document {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
-  readonly paths: Json;
-  readonly components: { readonly schemas: Json };
+const securitySchemes = {
+  BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
+};
+
+function isOfCustom(definitions: readonly ResourceDefinition[]): boolean {
+  return definitions.length > 0 && definitions.every(({ isCustom }) => isCustom === true);
 }
 
-function buildDocument(definitions: readonly ResourceDefinition[], types: ApiTypes): Document {
-  const schemas = new ComponentSchemas(types);
-  const paths: Record<string, unknown> = {};
-  for (const definition of definitions) Object.assign(paths, describeResource(definition, schemas));
-  addSharedSchemas(schemas);
-  return {
-    openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` },
-    paths,
-    components: { schemas: schemas.all() },
-  };
+/** Returns title and version. Documents of custom resources have a title of their own and no security schemes. */
+function headOf({ definitions }: Entry): { readonly head: Record<string, unknown>; readonly isCustom: boolean } {
+  const isCustom = isOfCustom(definitions);
+  const builtin = { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` };
+  const info = isCustom ? { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' } : builtin;
+  return { head: { openapi: '3.0.0', info }, isCustom };
 }
 
-async function encodeDocument(document: Document, form: OpenApiForm): Promise<Uint8Array> {
-  if (form === 'json') return Buffer.from(stringifyJson(document));
-  const { openapi, info, paths, components } = document;
-  return Buffer.concat([
-    openApiHead({ openapi, info }),
-    ...(await inSlices(Object.entries(paths), ([path, item]) => openApiPathPiece(path, item as Json))),
-    ...(await inSlices(Object.entries(components.schemas), ([name, one]) => openApiSchemaPiece(name, one as Json))),
-  ]);
+async function makeDocument(catalog: ResourceCatalog, entry: Entry, form: OpenApiForm): Promise<Uint8Array> {
+  const { definitions, groupVersion, pages } = entry;
+  const schemas = new ComponentSchemas({
+    ...{ types: shownTypes(catalog), version: 'v3' },
+    ...(groupVersion === undefined ? {} : { groupVersion }),
+  });
+  const contents = await runInTurns(describeContents({ definitions, pages, schemas }));
+  const pieces = form === 'json' ? jsonPieces(entry, contents) : protobufPieces(entry, contents);
+  return runInTurns(joinPieces(pieces));
 }
 
-/** Adds the schemas of a resource's kinds and returns its paths. */
-export function describeResource(
-  definition: ResourceDefinition,
-  schemas: ComponentSchemas,
-): Readonly<Record<string, unknown>> {
-  // A parent that exists only for its subresources has no kind that anyone could send.
-  const name = definition.verbs.length === 0 ? '' : schemas.addResource(definition);
-  addSubresourceKinds(definition, schemas);
-  return resourcePaths(definition, name);
+function* jsonPieces(entry: Entry, { paths, schemas }: Contents): SlicedWork<Uint8Array[]> {
+  const { head, isCustom } = headOf(entry);
+  const security = isCustom
+    ? ''
+    : `${schemas.length === 0 ? '' : ','}"securitySchemes":${JSON.stringify(securitySchemes)}`;
+  const [before, after] = schemas.length === 0 ? ['', ''] : ['"schemas":{', '}'];
+  return [
+    Buffer.from(`${JSON.stringify(head).slice(0, -1)},"paths":{`),
+    ...(yield* jsonMembers(paths, stringifyInSlices)),
+    Buffer.from(`},"components":{${before}`),
+    ...(yield* jsonMembers(schemas, stringifyInSlices)),
+    Buffer.from(`${after}${security}}}`),
+  ];
 }
 
-export function addSharedSchemas(schemas: ComponentSchemas): void {
-  for (const shared of ['meta/v1.Status', 'meta/v1.DeleteOptions', 'meta/v1.WatchEvent', 'meta/v1.Patch']) {
-    schemas.add(shared);
-  }
-}
-
-function addSubresourceKinds(definition: ResourceDefinition, schemas: ComponentSchemas): void {
-  for (const subresource of definition.subresources) {
-    if (subresource.type !== 'object') continue;
-    const name = schemas.types.nameOf(formatApiVersion(subresource.kind), subresource.kind.kind);
-    if (name !== undefined) schemas.add(name);
-  }
+function* protobufPieces(entry: Entry, { paths, schemas }: Contents): SlicedWork<Uint8Array[]> {
+  const { head, isCustom } = headOf(entry);
+  return [
+    openApiHead({ ...head, ...(isCustom ? {} : { components: { securitySchemes } }) }),
+    ...(yield* piecesOf(paths, function* ([path, item]) {
+      yield;
+      return [openApiPathPiece(path, item)];
+    })),
+    ...(yield* piecesOf(schemas, ([name, schema]) => openApiSchemaPieces(name, schema))),
+  ];
 }

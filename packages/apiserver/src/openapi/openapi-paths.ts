@@ -1,21 +1,21 @@
-// Makes the paths of an OpenAPI v3 document: the operations of each resource with their query parameters. From these
-// kubectl learns whether the server validates fields and knows dry runs. Source: apiserver endpoints/installer.go.
+// Makes the paths of an OpenAPI v3 document: the operations of each resource with their query parameters, which
+// openapi-operations.ts describes. From these kubectl learns whether the server validates fields and knows dry runs.
+// Source: apiserver endpoints/installer.go; apiextensions controller/openapi/builder.
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import type { QueryOptionTypes, ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { namespacesSegment } from '../registry/meta/names.ts';
-import { metaFacts } from '../schema/meta-types.ts';
-import { refTo } from './openapi-schemas.ts';
-import { operationId, operationTag, operationText } from './operation-names.ts';
+import {
+  type Action,
+  describeOperation,
+  type Json,
+  pathParameter,
+  type TypeNames,
+  withSharedParameters,
+} from './openapi-operations.ts';
 
-type Json = Record<string, unknown>;
+export type { TypeNames } from './openapi-operations.ts';
+
 type AnySubresource = ResourceDefinition['subresources'][number];
-
-interface Action {
-  readonly method: 'get' | 'put' | 'post' | 'delete' | 'patch';
-  readonly verb: string;
-  /** Name of the action in the facts' query parameters and in x-kubernetes-action. */
-  readonly action: string;
-}
 
 const itemActions: readonly Action[] = [
   { method: 'get', verb: 'get', action: 'get' },
@@ -29,118 +29,108 @@ const collectionActions: readonly Action[] = [
   createAction,
   { method: 'delete', verb: 'deletecollection', action: 'deletecollection' },
 ];
-const patchTypes = [
-  'application/apply-patch+yaml',
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
-];
+const watchListAction: Action = { method: 'get', verb: 'watch', action: 'watchlist' };
+const watchAction: Action = { method: 'get', verb: 'watch', action: 'watch' };
 
-/** Returns the operations by path. `schemaName`: the published definition of the kind. */
-export function resourcePaths(definition: ResourceDefinition, schemaName: string): Readonly<Json> {
-  const root = definition.group === '' ? `/api/${definition.version}` : `/apis/${formatApiVersion(definition)}`;
-  const scope = definition.namespaced ? `${root}/${namespacesSegment}/{namespace}` : root;
-  const collection = `${scope}/${definition.resource}`;
-  const paths: Json = {};
-  const add = (path: string, parameters: readonly string[], operations: Json): void => {
-    if (Object.keys(operations).length === 0) return;
-    paths[path] = { ...operations, ...unlessEmpty('parameters', parameters.map(pathParameter)) };
-  };
-  const within = definition.namespaced ? ['namespace'] : [];
-  const describe: Described = { definition, verbs: definition.verbs, kind: definition, schemaName, subresource: '' };
-  add(collection, within, operationsOf(describe, collectionActions));
-  add(`${collection}/{name}`, ['name', ...within], operationsOf(describe, itemActions));
-  if (definition.namespaced) {
-    const listOnly = collectionActions.filter(({ verb }) => verb === 'list');
-    add(`${root}/${definition.resource}`, [], operationsOf({ ...describe, forAllNamespaces: true }, listOnly));
-  }
-  for (const subresource of definition.subresources) {
-    const kind = kindOf(definition, subresource);
-    const queryOptions = subresource.type === 'bytes' ? subresource.queryOptions : {};
-    const part = { ...describe, verbs: subresource.verbs, kind, subresource: subresource.name, queryOptions };
-    const actions = [...itemActions, createAction];
-    add(`${collection}/{name}/${subresource.name}`, ['name', ...within], operationsOf(part, actions));
-  }
-  return paths;
+/** Returns the operations by path. */
+export function resourcePaths(definition: ResourceDefinition, names: TypeNames): Readonly<Json> {
+  return new ResourcePaths(definition, names).all();
 }
 
-function kindOf(definition: ResourceDefinition, subresource: AnySubresource): GroupVersionKind {
-  return subresource.type === 'object' ? subresource.kind : definition;
-}
-
-interface Described {
-  readonly definition: ResourceDefinition;
+/** One path with its parameters, and the resource or subresource behind it. */
+interface Place {
+  readonly path: string;
+  readonly parameters: readonly string[];
   readonly verbs: readonly string[];
   readonly kind: GroupVersionKind;
-  readonly schemaName: string;
-  /** "" = the object itself. */
-  readonly subresource: string;
+  readonly subresource: AnySubresource | undefined;
   readonly forAllNamespaces?: true;
-  /** Options of its reads, besides the parameters of every read. */
-  readonly queryOptions?: QueryOptionTypes;
 }
 
-function operationsOf(described: Described, actions: readonly Action[]): Json {
-  const served = actions.filter(({ verb }) => described.verbs.includes(verb));
-  return Object.fromEntries(served.map((action) => [action.method, operation(described, action)]));
+class ResourcePaths {
+  readonly #definition: ResourceDefinition;
+  readonly #names: TypeNames;
+  readonly #paths: Json = {};
+  readonly #root: string;
+  readonly #scope: string;
+  readonly #within: readonly string[];
+
+  constructor(definition: ResourceDefinition, names: TypeNames) {
+    this.#definition = definition;
+    this.#names = names;
+    const { group, version, namespaced } = definition;
+    this.#root = group === '' ? `/api/${version}` : `/apis/${formatApiVersion(definition)}`;
+    this.#scope = namespaced ? `/${namespacesSegment}/{namespace}` : '';
+    this.#within = namespaced ? ['namespace'] : [];
+  }
+
+  all(): Readonly<Json> {
+    const { resource, verbs, namespaced, isCustom, subresources } = this.#definition;
+    const collection = `${this.#root}${this.#scope}/${resource}`;
+    const own = { verbs, kind: this.#definition, subresource: undefined };
+    this.#add({ ...own, path: collection, parameters: this.#within }, collectionActions);
+    const item = { ...own, path: `${collection}/{name}`, parameters: ['name', ...this.#within] };
+    this.#add(item, itemActions);
+    if (namespaced) {
+      const everywhere = { ...own, path: `${this.#root}/${resource}`, parameters: [], forAllNamespaces: true } as const;
+      this.#add(everywhere, collectionActions.slice(0, 1));
+    }
+    if (isCustom !== true) this.#addWatches(own);
+    for (const subresource of subresources) this.#addSubresource(item, subresource);
+    return this.#paths;
+  }
+
+  /** Adds the deprecated watch paths, which only built-in resources have. */
+  #addWatches(own: Pick<Place, 'verbs' | 'kind' | 'subresource'>): void {
+    const { resource, namespaced, verbs } = this.#definition;
+    const collection = `${this.#root}/watch${this.#scope}/${resource}`;
+    this.#add({ ...own, path: collection, parameters: this.#within }, [watchListAction]);
+    if (verbs.includes('get')) {
+      this.#add({ ...own, path: `${collection}/{name}`, parameters: ['name', ...this.#within] }, [watchAction]);
+    }
+    if (!namespaced) return;
+    const everywhere = {
+      ...own,
+      path: `${this.#root}/watch/${resource}`,
+      parameters: [],
+      forAllNamespaces: true,
+    } as const;
+    this.#add(everywhere, [watchListAction]);
+  }
+
+  #addSubresource(item: Place, subresource: AnySubresource): void {
+    const kind = subresource.type === 'object' ? subresource.kind : this.#definition;
+    const place = { ...item, path: `${item.path}/${subresource.name}`, verbs: subresource.verbs, kind, subresource };
+    const connect = subresource.type === 'object' ? subresource.connect : undefined;
+    if (connect === undefined) return this.#add(place, [...itemActions, createAction]);
+    const actions = connect.methods.map((name): Action => {
+      const method = name.toLowerCase() as Action['method'];
+      return { method, verb: 'connect', action: 'connect' };
+    });
+    this.#add(place, actions);
+    if (connect.takesPath) {
+      this.#add({ ...place, path: `${place.path}/{path}`, parameters: [...place.parameters, 'path'] }, actions);
+    }
+  }
+
+  #add(place: Place, actions: readonly Action[]): void {
+    const served = actions.filter(({ verb }) => verb === 'connect' || place.verbs.includes(verb));
+    if (served.length === 0) return;
+    const { kind } = this.#definition;
+    const described = {
+      ...{ definition: this.#definition, names: this.#names, kind: place.kind, subresource: place.subresource },
+      ...{ forAllNamespaces: place.forAllNamespaces === true, withPath: place.parameters.includes('path') },
+      queryOptions: queryOptionsOf(place.subresource),
+    };
+    const operations = served.map((action): [string, Json] => [action.method, describeOperation(described, action)]);
+    const parameters = place.parameters.map((name) => pathParameter(name, kind));
+    this.#paths[place.path] = withSharedParameters(Object.fromEntries(operations), parameters);
+  }
 }
 
-function operation(described: Described, { action, verb }: Action): Json {
-  const { definition, kind, schemaName, subresource, forAllNamespaces = false, queryOptions = {} } = described;
-  const { namespaced } = definition;
-  const named = { of: definition, kind: definition.kind, namespaced, verb, subresource, forAllNamespaces };
-  const isOwn = kind.kind === definition.kind;
-  const content = { 'application/json': isOwn ? { schema: { $ref: refTo(schemaName) } } : {} };
-  const hasBody = verb === 'create' || verb === 'update';
-  return {
-    tags: [operationTag(definition)],
-    operationId: operationId(named),
-    description: operationText(named),
-    ...unlessEmpty('parameters', [...queryParameters(action), ...Object.entries(queryOptions).map(optionParameter)]),
-    ...(hasBody ? { requestBody: { required: true, content: { '*/*': content['application/json'] } } } : {}),
-    ...(verb === 'patch' ? { requestBody: { required: true, content: patchContent(definition) } } : {}),
-    responses: {
-      200: { description: 'OK', ...(verb !== 'list' && { content }) },
-      401: { description: 'Unauthorized' },
-    },
-    'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': { group: kind.group, kind: kind.kind, version: kind.version },
-  };
-}
-
-/**
- * Leaves out an empty list, because Go drops it when it reads and writes a document, which must survive that unchanged.
- */
-function unlessEmpty(word: string, list: readonly unknown[]): Json {
-  return list.length === 0 ? {} : { [word]: list };
-}
-
-function patchContent(definition: ResourceDefinition): Json {
-  const types = patchTypes.filter((type) => definition.isCustom !== true || !type.includes('strategic'));
-  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'object' } }]));
-}
-
-function queryParameters(action: string): readonly Json[] {
-  return Object.entries(metaFacts().queryParameters[action] ?? {}).map(([name, type]) => ({
-    name,
-    in: 'query',
-    schema: { type, uniqueItems: true },
-  }));
-}
-
-const optionTypes: Readonly<Record<QueryOptionTypes[string], Json>> = {
-  string: { type: 'string' },
-  boolean: { type: 'boolean' },
-  integer: { type: 'integer' },
-  time: { type: 'string', format: 'date-time' },
-  strings: { type: 'array', items: { type: 'string' } },
-  numbers: { type: 'array', items: { type: 'integer' } },
-};
-
-function optionParameter([name, type]: [string, QueryOptionTypes[string]]): Json {
-  return { name, in: 'query', schema: { ...optionTypes[type], uniqueItems: true } };
-}
-
-function pathParameter(name: string): Json {
-  return { name, in: 'path', required: true, schema: { type: 'string', uniqueItems: true } };
+function queryOptionsOf(subresource: AnySubresource | undefined): QueryOptionTypes {
+  if (subresource?.type === 'bytes') return subresource.queryOptions;
+  if (subresource?.type !== 'object' || subresource.connect === undefined) return {};
+  const { takesPath, queryOptions } = subresource.connect;
+  return takesPath ? { ...queryOptions, path: 'string' } : queryOptions;
 }

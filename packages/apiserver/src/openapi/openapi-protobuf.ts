@@ -2,15 +2,18 @@
 // fields 4 (paths) and 5 (components) may repeat and are merged. Beside swagger-protobuf.ts, which does v2; used by
 // openapi-documents.ts. Source: google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (which JSON becomes which
 // message).
-import { isJsonObject } from '@kapstan/api/internal';
+import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
+import type { ProtobufWriter } from '../codec/protobuf-wire.ts';
 import {
   any,
   double,
+  EncodedMessage,
   each,
   flag,
   type Json,
   message,
   piece,
+  preparedSchema,
   type Shape,
   text,
   type WriteField,
@@ -36,19 +39,30 @@ export function openApiPathPiece(path: string, item: Json): Uint8Array {
   );
 }
 
-export function openApiSchemaPiece(name: string, schema: Json): Uint8Array {
-  return piece((writer) => writer.message(5, () => writer.message(1, () => namedSchema(writer, 1, [name, schema]))));
+export function* openApiSchemaPieces(name: string, schema: Json): SlicedWork<Uint8Array[]> {
+  const prepared = yield* preparedSchema(schema, encodeSchema);
+  return [
+    piece((writer) => writer.message(5, () => writer.message(1, () => namedSchema(writer, 1, [name, prepared])))),
+  ];
+}
+
+function encodeSchema(schema: Json): EncodedMessage {
+  return new EncodedMessage(piece((writer) => writeSchema(writer, schema)));
 }
 
 const referenceShape: Shape = { fields: { $ref: [1, text], summary: [2, text], description: [3, text] } };
 
 /** A schema that names another one is a reference, of which only the description is kept besides. */
-const schemaOrReference: WriteField = (writer, field, value) =>
-  writer.message(field, () => {
-    const isReference = isJsonObject(value) && Object.hasOwn(value, '$ref');
-    const [inner, shape] = isReference ? ([2, referenceShape] as const) : ([1, schemaShape] as const);
-    writer.message(inner, () => writeShape(writer, shape, value as Json));
-  });
+const schemaOrReference: WriteField = (writer, field, value) => {
+  if (value instanceof EncodedMessage) writer.bytes(field, value.bytes);
+  else writer.message(field, () => writeSchema(writer, value as Json));
+};
+
+function writeSchema(writer: ProtobufWriter, schema: Json): void {
+  const isReference = isJsonObject(schema) && Object.hasOwn(schema, '$ref');
+  const [inner, shape] = isReference ? ([2, referenceShape] as const) : ([1, schemaShape] as const);
+  writer.message(inner, () => writeShape(writer, shape, schema));
+}
 
 const namedSchema: WriteField = (writer, field, entry) => {
   const [name, schema] = entry as readonly [string, unknown];
@@ -173,10 +187,26 @@ const pathItemShape: Shape = {
     put: [5, operation],
     post: [6, operation],
     delete: [7, operation],
+    options: [8, operation],
+    head: [9, operation],
     patch: [10, operation],
     parameters: [13, each(parameter)],
   },
 };
 
 const infoShape: Shape = { fields: { title: [1, text], version: [6, text] } };
-const documentShape: Shape = { fields: { openapi: [1, text], info: [2, message(() => infoShape)] } };
+const securityShape: Shape = { fields: { type: [1, text], description: [2, text], name: [3, text], in: [4, text] } };
+const writeSecurity = message(() => securityShape);
+const securitySchemes: WriteField = (writer, field, value) =>
+  writer.message(field, () => {
+    for (const [name, one] of Object.entries(value as Json)) {
+      writer.message(1, () => {
+        writer.text(1, name);
+        writer.message(2, () => writeSecurity(writer, 1, one));
+      });
+    }
+  });
+const componentsShape: Shape = { fields: { securitySchemes: [7, securitySchemes] } };
+const documentShape: Shape = {
+  fields: { openapi: [1, text], info: [2, message(() => infoShape)], components: [5, message(() => componentsShape)] },
+};

@@ -1,31 +1,40 @@
 // Collects the component schemas of an OpenAPI v3 document: the definitions that a group version's kinds refer to, in
 // OpenAPI keywords. Kinds with Go types take them from the server's types, which shorten names and omit what follows
-// from other keywords; the others from their structural schemas.
-import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api/internal';
+// from other keywords; custom-schema.ts makes the others from their structural schemas.
+import { formatApiVersion, type GroupVersion, getOwn, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
-import type { RawSchema } from '../schema/schema-source.ts';
+import type { RawSchema, TypeDescription } from '../schema/schema-source.ts';
+import { customSchema } from './custom-schema.ts';
+import { GoDefaults } from './go-defaults.ts';
 
 type Schema = Record<string, unknown>;
 
-const typeFields = {
-  apiVersion: {
-    type: 'string',
-    description: 'APIVersion defines the group and the version in which the object is written.',
-  },
-  kind: { type: 'string', description: 'Kind names what the object is.' },
-};
+const kindsWord = 'x-kubernetes-group-version-kind';
+
+export interface ComponentSchemasOptions {
+  /** The types that have the definitions. */
+  readonly types: ApiTypes;
+  /** Group version of the document. A kind of many group versions then lists only this one and the core's. Default: all. */
+  readonly groupVersion?: GroupVersion;
+  /** OpenAPI version for custom resources. Built-in ones always come in v3, which swagger-schema.ts converts. */
+  readonly version: 'v2' | 'v3';
+}
 
 /** Collects definitions with everything that they refer to. */
 export class ComponentSchemas {
   readonly types: ApiTypes;
+  readonly #options: ComponentSchemasOptions;
+  readonly #defaults: GoDefaults;
   readonly #schemas: Schema = {};
+  #typeWords: Schema | undefined;
 
-  /** `types` has the definitions. */
-  constructor(types: ApiTypes) {
-    this.types = types;
+  constructor(options: ComponentSchemasOptions) {
+    this.types = options.types;
+    this.#options = options;
+    this.#defaults = new GoDefaults(options.types);
   }
 
   /** Adds a definition by its name and returns its published name. */
@@ -36,22 +45,28 @@ export class ComponentSchemas {
     if (raw === undefined) throw new TypeError(`no definition ${name}`);
     // Set before its members are added, because definitions refer to themselves.
     this.#schemas[published] = {};
-    const schema = this.#expand(raw);
-    const kinds = this.types.kindsOf(name);
-    if (kinds !== undefined) schema['x-kubernetes-group-version-kind'] = kinds;
+    const texts = this.types.describe(name);
+    const schema = this.#expand(raw, { definition: name, texts });
+    if (texts?.description !== undefined) schema.description = texts.description;
+    const kinds = this.#kindsOf(name);
+    if (kinds.length > 0) schema[kindsWord] = kinds;
     this.#schemas[published] = schema;
     return published;
   }
 
-  /** Adds the kind and the list kind of a resource and returns the published name of the kind. */
-  addResource(definition: ResourceDefinition): string {
-    if (definition.schema.types === undefined) return this.#addStructural(definition);
+  /** Adds a definition and returns a reference to it. */
+  refTo(name: string): Schema {
+    return { $ref: refTo(this.add(name)) };
+  }
+
+  /** Adds the kind and the list kind of a resource and returns their published names. */
+  *addResource(definition: ResourceDefinition): SlicedWork<{ readonly kind: string; readonly list: string }> {
+    if (definition.schema.types === undefined) return yield* this.#addCustom(definition);
     const apiVersion = formatApiVersion(definition);
-    const list = this.types.nameOf(apiVersion, definition.listKind);
-    if (list !== undefined) this.add(list);
     const name = this.types.nameOf(apiVersion, definition.kind);
     if (name === undefined) throw new TypeError(`no definition for ${apiVersion} ${definition.kind}`);
-    return this.add(name);
+    const list = this.types.nameOf(apiVersion, definition.listKind);
+    return { kind: this.add(name), list: list === undefined ? '' : this.add(list) };
   }
 
   /** Returns all schemas, sorted by name. */
@@ -59,64 +74,142 @@ export class ComponentSchemas {
     return Object.fromEntries(Object.entries(this.#schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  #addStructural(definition: ResourceDefinition): string {
-    const name = customName(definition, definition.kind);
-    const { group, version, kind, listKind } = definition;
-    const meta = this.add('meta/v1.ObjectMeta');
-    const listMeta = this.add('meta/v1.ListMeta');
-    const raw = (definition.schema.raw ?? { type: 'object' }) as Schema;
-    const own = (getOwn(raw, 'properties') ?? {}) as Schema;
-    this.#schemas[name] = {
-      ...raw,
+  *#addCustom(definition: ResourceDefinition): SlicedWork<{ readonly kind: string; readonly list: string }> {
+    const [kind, list] = [customName(definition, definition.kind), customName(definition, definition.listKind)];
+    const { group, version, selectableFields } = definition;
+    const selectable = selectableFields.map((fieldPath) => ({ fieldPath }));
+    const words = (name: string): Schema => ({
+      [kindsWord]: [{ group, kind: name, version }],
+      ...(selectable.length === 0 ? {} : { 'x-kubernetes-selectable-fields': selectable }),
+    });
+    const schema = yield* this.#customKind(definition);
+    this.#schemas[kind] = { ...schema, ...words(definition.kind) };
+    this.#schemas[list] = {
       type: 'object',
-      properties: {
-        ...own,
-        ...typeFields,
-        metadata: { allOf: [{ $ref: refTo(meta) }], description: 'What all objects have.' },
-      },
-      'x-kubernetes-group-version-kind': [{ group, kind, version }],
-    };
-    this.#schemas[customName(definition, listKind)] = {
-      type: 'object',
+      description: `${definition.listKind} is a list of ${definition.kind}`,
       required: ['items'],
       properties: {
-        ...typeFields,
-        items: { type: 'array', items: { $ref: refTo(name) } },
-        metadata: { allOf: [{ $ref: refTo(listMeta) }] },
+        ...this.#typeMembers(),
+        items: { type: 'array', description: `The ${definition.resource} of the list.`, items: { $ref: refTo(kind) } },
+        metadata: this.#described('meta/v1.ListMeta', 'Metadata of the list: its version, and where it goes on.'),
       },
-      'x-kubernetes-group-version-kind': [{ group, kind: listKind, version }],
+      ...words(definition.listKind),
     };
-    return name;
+    return { kind, list };
   }
 
-  /** Adds what the facts leave out: types that follow from the members, full names. */
-  #expand(raw: RawSchema): Schema {
+  *#customKind({ schema, published }: ResourceDefinition): SlicedWork<Schema> {
+    const { version } = this.#options;
+    const raw = (published?.hasSchema === false ? undefined : schema.raw) as Schema | undefined;
+    if (raw === undefined) return { type: 'object' };
+    // kubectl would take the listed members for all members.
+    const keepsAll = raw['x-kubernetes-preserve-unknown-fields'] === true || published?.keepsUnknownFields === true;
+    if (version === 'v2' && keepsAll) return { type: 'object' };
+    const object = { ...this.#typeMembers(), metadata: this.#metadata() };
+    const words = yield* customSchema(raw, { version, embedded: object });
+    return { ...words, properties: { ...(getOwn(words, 'properties') as Schema | undefined), ...object } };
+  }
+
+  /** Returns apiVersion and kind, described as in every list. */
+  #typeMembers(): Schema {
+    this.#typeWords ??= {
+      apiVersion: { type: 'string', ...this.#textOf('meta/v1.APIResourceList', 'apiVersion') },
+      kind: { type: 'string', ...this.#textOf('meta/v1.APIResourceList', 'kind') },
+    };
+    return this.#typeWords;
+  }
+
+  #textOf(definition: string, member: string): { readonly description: string } {
+    const known = this.types.describe(definition)?.properties[member];
+    return {
+      description: known ?? (member === 'kind' ? 'The kind of the object.' : 'The group and version of the kind.'),
+    };
+  }
+
+  #metadata(): Schema {
+    return this.#described('meta/v1.ObjectMeta', metadataText);
+  }
+
+  #described(definition: string, description: string): Schema {
+    return { allOf: [this.refTo(definition)], description };
+  }
+
+  #kindsOf(name: string): readonly unknown[] {
+    const all = (this.types.kindsOf(name) ?? []) as readonly GroupVersion[];
+    const { groupVersion } = this.#options;
+    if (groupVersion === undefined || all.length === 1) return all;
+    const { group, version } = groupVersion;
+    const shown = all.filter((kind) => kind.group === '' || (kind.group === group && kind.version === version));
+    return shown.sort((a, b) => (a.group < b.group ? -1 : 1));
+  }
+
+  /** Adds what the facts leave out: types that follow from the members, full names, descriptions, zero values. */
+  #expand(raw: RawSchema, within: Within): Schema {
     const { $ref, ...rest } = raw as Schema;
-    const schema = this.#expandMembers(rest);
+    const schema = this.#expandMembers(rest, within);
     if ($ref === undefined) return schema;
-    const reference = { $ref: refTo(this.add($ref as string)) };
+    const reference = this.refTo($ref as string);
     return Object.keys(schema).length === 0 ? reference : { allOf: [reference], ...schema };
   }
 
-  #expandMembers(raw: Schema): Schema {
+  #expandMembers(raw: Schema, within: Within): Schema {
     const schema: Schema = { ...raw };
     const properties = getOwn(raw, 'properties') as Record<string, RawSchema> | undefined;
     if (properties !== undefined) {
       const expanded: Schema = {};
-      for (const [name, member] of Object.entries(properties)) setOwn(expanded, name, this.#expand(member));
+      for (const [name, member] of Object.entries(properties))
+        setOwn(expanded, name, this.#member(name, member, within));
       schema.properties = expanded;
       schema.type ??= 'object';
     }
     const values = getOwn(raw, 'additionalProperties');
-    if (typeof values === 'object' && values !== null) schema.additionalProperties = this.#expand(values as RawSchema);
+    if (typeof values === 'object' && values !== null) schema.additionalProperties = this.#element(values as RawSchema);
     if (values !== undefined) schema.type ??= 'object';
     const items = getOwn(raw, 'items') as RawSchema | undefined;
     if (items !== undefined) {
-      schema.items = this.#expand(items);
+      schema.items = this.#element(items);
       schema.type ??= 'array';
     }
     return schema;
   }
+
+  #member(name: string, raw: RawSchema, { definition, texts }: Within): Schema {
+    const zero = raw.default === undefined ? this.#defaults.ofMember(definition, name, raw) : undefined;
+    const isSchema = raw.$ref !== undefined && isSchemaType(definition);
+    const known = texts === undefined || isSchema ? undefined : (getOwn(texts.properties, name) as string | undefined);
+    const text = known ?? fallbackText(name, raw);
+    const said = {
+      ...(zero === undefined ? {} : { default: zero }),
+      ...(text === undefined ? {} : { description: text }),
+    };
+    const schema = this.#expand({ ...raw, ...said }, nowhere);
+    // Kubernetes describes members that refer to another type; here the description may be missing.
+    return schema.$ref === undefined || isSchema ? schema : { allOf: [schema] };
+  }
+
+  #element(raw: RawSchema): Schema {
+    const zero = this.#defaults.ofElement(raw);
+    return this.#expand(zero === undefined ? raw : { ...raw, default: zero }, nowhere);
+  }
+}
+
+/** The definition whose members are expanded. */
+interface Within {
+  readonly definition: string;
+  readonly texts: TypeDescription | undefined;
+}
+const nowhere: Within = { definition: '', texts: undefined };
+
+const metadataText = 'Metadata that every object has: its name, labels, annotations and more.';
+
+/** Describes metadata, because the declarations that descriptions come from omit members that refer to another type. */
+function fallbackText(name: string, { $ref }: RawSchema): string | undefined {
+  return name === 'metadata' && $ref === 'meta/v1.ObjectMeta' ? metadataText : undefined;
+}
+
+/** Returns whether the members of a definition are schemas, which Kubernetes does not describe. */
+function isSchemaType(definition: string): boolean {
+  return definition.endsWith('.JSONSchemaProps');
 }
 
 /**

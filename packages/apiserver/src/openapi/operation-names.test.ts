@@ -14,6 +14,9 @@ const pods = {
   namespaced: true,
   subresource: '',
   forAllNamespaces: false,
+  method: 'get',
+  withPath: false,
+  saysWatch: true,
 };
 const roles = {
   ...pods,
@@ -33,6 +36,10 @@ describe('the id of an operation', () => {
     ['deleteCoreV1CollectionNamespacedPod', { ...pods, verb: 'deletecollection' }],
     ['patchRbacAuthorizationV1ClusterRole', { ...roles, verb: 'patch' }],
     ['deleteStableExampleComV1beta1NamespacedCronTab', { ...custom, verb: 'delete' }],
+    ['watchCoreV1PodListForAllNamespaces', { ...pods, verb: 'watchlist', forAllNamespaces: true }],
+    ['watchCoreV1NamespacedPod', { ...pods, verb: 'watch' }],
+    ['connectCoreV1PostNamespacedPodExec', { ...pods, verb: 'connect', method: 'post', subresource: 'exec' }],
+    ['connectCoreV1GetNamespacedPodProxyWithPath', { ...pods, verb: 'connect', subresource: 'proxy', withPath: true }],
   ])('is %s', (id, operation) => {
     expect(operationId(operation)).toBe(id);
   });
@@ -60,6 +67,8 @@ describe('the text of an operation', () => {
     ['delete an Ingress', { ...pods, kind: 'Ingress', verb: 'delete' }],
     ['create eviction of a Pod', { ...pods, verb: 'create', subresource: 'eviction' }],
     ['list or watch objects of kind Pod', { ...pods, verb: 'list' }],
+    ['list objects of kind CronTab', { ...custom, verb: 'list', saysWatch: false }],
+    ['connect GET requests to exec of Pod', { ...pods, verb: 'connect', subresource: 'exec' }],
     ['read the specified Pod', { ...pods, verb: 'get' }],
     ['replace status of the specified Pod', { ...pods, verb: 'update', subresource: 'status' }],
     ['partially update the specified Pod', { ...pods, verb: 'patch' }],

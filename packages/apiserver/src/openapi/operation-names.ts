@@ -6,38 +6,56 @@ export interface NamedOperation {
   readonly of: GroupVersion;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Verb of the API. */
+  /** Verb of the API; "watchlist" for a watch of many, "connect" for what is led elsewhere. */
   readonly verb: string;
+  /** Of HTTP. */
+  readonly method: string;
   /** "" = the object itself. */
   readonly subresource: string;
   /** True for the list across all namespaces. */
   readonly forAllNamespaces: boolean;
+  /** The rest of the path belongs to the request. */
+  readonly withPath: boolean;
+  /** A list of a built-in kind says so; one of custom resources does not. */
+  readonly saysWatch: boolean;
 }
 
 const words: ReadonlyMap<string, string> = new Map([
   ['get', 'read'],
   ['update', 'replace'],
   ['deletecollection', 'delete'],
+  ['watchlist', 'watch'],
 ]);
 
 export function operationId(operation: NamedOperation): string {
-  const { of, kind, namespaced, verb, subresource, forAllNamespaces } = operation;
-  const scope = forAllNamespaces ? '' : namespaced ? 'Namespaced' : '';
-  const what = `${scope}${kind}${camelCase(subresource, 'Upper')}${forAllNamespaces ? 'ForAllNamespaces' : ''}`;
+  const { of, kind, namespaced, verb, subresource, forAllNamespaces, withPath } = operation;
+  const scope = namespaced && !forAllNamespaces ? 'Namespaced' : '';
+  const list = verb === 'watchlist' ? 'List' : '';
+  const end = `${list}${forAllNamespaces ? 'ForAllNamespaces' : ''}${withPath ? 'WithPath' : ''}`;
+  const what = `${scope}${kind}${camelCase(subresource, 'Upper')}${end}`;
+  const method = verb === 'connect' ? camelCase(operation.method, 'Upper') : '';
   const collection = verb === 'deletecollection' ? 'Collection' : '';
   const where = `${camelCase(groupName(of), 'Upper')}${camelCase(of.version, 'Upper')}`;
-  return `${words.get(verb) ?? verb}${where}${collection}${what}`;
+  return `${words.get(verb) ?? verb}${where}${method}${collection}${what}`;
 }
 
 export function operationTag(of: GroupVersion): string {
   return `${camelCase(groupName(of), 'lower')}_${camelCase(of.version, 'lower')}`;
 }
 
-export function operationText({ kind, verb, subresource }: NamedOperation): string {
+const oldWatch = "deprecated: use the 'watch' parameter with a list operation instead";
+
+export function operationText({ kind, verb, method, subresource, saysWatch }: NamedOperation): string {
   const part = subresource === '' ? '' : `${subresource} of `;
   switch (verb) {
+    case 'connect':
+      return `connect ${method.toUpperCase()} requests to ${part}${kind}`;
+    case 'watch':
+      return `watch changes to an object of kind ${kind}. ${oldWatch}, filtered to a single item with the 'fieldSelector' parameter.`;
+    case 'watchlist':
+      return `watch individual changes to a list of ${kind}. ${oldWatch}.`;
     case 'list':
-      return `list or watch objects of kind ${kind}`;
+      return `list ${saysWatch ? 'or watch ' : ''}objects of kind ${kind}`;
     case 'create':
       return `create ${part}${articleOf(kind)} ${kind}`;
     case 'delete':

@@ -2,88 +2,113 @@
 // slices, and kept until the resources change. Beside openapi-documents.ts for v3. kubectl reads v2 for files of kind
 // List, and clients before 1.27 read nothing else. Source: kube-openapi handler.
 import { createHash } from 'node:crypto';
-import { stringifyJson } from '@kapstan/api';
-import { TurnSlice } from '@kapstan/api/internal';
+import { type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
-import { inSlices } from './document-slices.ts';
-import { addSharedSchemas, describeResource } from './openapi-documents.ts';
+import { contentKey } from './content-key.ts';
+import { joinPieces, jsonMembers, piecesOf } from './document-pieces.ts';
+import { KeptDocument } from './kept-document.ts';
+import { type Contents, describeContents } from './openapi-contents.ts';
 import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';
-import { swaggerDefinitionPiece, swaggerHead, swaggerPathPiece } from './swagger-protobuf.ts';
+import { type RootPage, rootPages } from './root-paths.ts';
+import { SharedParameters } from './shared-parameters.ts';
+import {
+  swaggerDefinitionPieces,
+  swaggerHead,
+  swaggerParameterPiece,
+  swaggerPathPiece,
+  swaggerTail,
+} from './swagger-protobuf.ts';
 import { swaggerPathItem, swaggerSchema } from './swagger-schema.ts';
 
 export type SwaggerForm = 'json' | 'protobuf';
 
 export interface SwaggerDocument {
   readonly bytes: Uint8Array;
-  /** In upper-case hexadecimal. */
+  /** Upper-case hexadecimal. */
   readonly hash: string;
 }
 
-interface Content {
-  readonly paths: readonly (readonly [string, Json])[];
-  readonly definitions: readonly (readonly [string, Json])[];
-}
-
-type Json = Readonly<Record<string, unknown>>;
-
 const info = { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` };
+const securityDefinitions = {
+  BearerToken: { description: 'Bearer Token authentication', type: 'apiKey', name: 'authorization', in: 'header' },
+};
+const security = [{ BearerToken: [] }];
 
 export class SwaggerDocuments {
   readonly #catalog: ResourceCatalog;
-  readonly #documents = new Map<SwaggerForm, Promise<SwaggerDocument>>();
+  readonly #pages: ReadonlyMap<string, RootPage>;
   #generation = -1;
+  #hash = '';
+  #document: KeptDocument<SwaggerForm>;
 
-  constructor(catalog: ResourceCatalog) {
+  /** `morePages`: beside those of discovery. */
+  constructor(catalog: ResourceCatalog, morePages: ReadonlyMap<string, RootPage> = new Map()) {
     this.#catalog = catalog;
+    this.#pages = morePages;
+    this.#document = this.#newDocument();
   }
 
-  document(form: SwaggerForm): Promise<SwaggerDocument> {
-    if (this.#generation !== this.#catalog.generation) this.#documents.clear();
-    this.#generation = this.#catalog.generation;
-    const known = this.#documents.get(form);
-    if (known !== undefined) return known;
-    const made = makeDocument(this.#catalog, form);
-    this.#documents.set(form, made);
-    return made;
+  async document(form: SwaggerForm): Promise<SwaggerDocument> {
+    if (this.#generation !== this.#catalog.generation) {
+      this.#document = this.#newDocument();
+      this.#hash = contentKey(this.#catalog.all().map(({ definition }) => definition));
+      this.#generation = this.#catalog.generation;
+    }
+    const hash = createHash('sha512').update(`${this.#hash} ${form}`).digest('hex').toUpperCase();
+    return { hash, bytes: await this.#document.bytes(form) };
+  }
+
+  #newDocument(): KeptDocument<SwaggerForm> {
+    return new KeptDocument((form) => makeDocument(this.#catalog, this.#pages, form));
   }
 }
 
-async function makeDocument(catalog: ResourceCatalog, form: SwaggerForm): Promise<SwaggerDocument> {
-  const content = await describeAll(catalog);
-  const bytes = Buffer.concat(await (form === 'json' ? jsonPieces(content) : protobufPieces(content)));
-  return { bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
+async function makeDocument(
+  catalog: ResourceCatalog,
+  morePages: ReadonlyMap<string, RootPage>,
+  form: SwaggerForm,
+): Promise<Uint8Array> {
+  const definitions = catalog.all().map(({ definition }) => definition);
+  const schemas = new ComponentSchemas({ types: shownTypes(catalog), version: 'v2' });
+  const groups = new Set(definitions.filter(({ isCustom }) => isCustom !== true).map(({ group }) => group));
+  const pages = [...rootPages([...groups]).values(), ...morePages.values()];
+  const contents = await runInTurns(describeContents({ definitions, pages, schemas }));
+  return runInTurns(joinPieces(form === 'json' ? jsonPieces(contents) : protobufPieces(contents)));
 }
 
-async function describeAll(catalog: ResourceCatalog): Promise<Content> {
-  const schemas = new ComponentSchemas(shownTypes(catalog));
-  const paths: [string, Json][] = [];
-  const slice = new TurnSlice({ itemsPerLook: 1 });
-  for (const { definition } of catalog.all()) {
-    for (const [path, item] of Object.entries(describeResource(definition, schemas))) paths.push([path, item as Json]);
-    if (slice.endsHere()) await slice.nextTurn();
-  }
-  addSharedSchemas(schemas);
-  paths.sort(([a], [b]) => (a < b ? -1 : 1));
-  return { paths, definitions: Object.entries(schemas.all()) as [string, Json][] };
-}
-
-async function jsonPieces({ paths, definitions }: Content): Promise<Uint8Array[]> {
-  const member = ([name, value]: readonly [string, Json], index: number): Uint8Array =>
-    Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(name)}:${stringifyJson(value)}`);
+function* jsonPieces({ paths, customPaths, schemas }: Contents): SlicedWork<Uint8Array[]> {
+  const shared = new SharedParameters();
   return [
-    Buffer.from(`{"swagger":"2.0","info":${stringifyJson(info)},"paths":{`),
-    ...(await inSlices(paths, ([path, item], index) => member([path, swaggerPathItem(item)], index))),
+    Buffer.from(`{"swagger":"2.0","info":${JSON.stringify(info)},"paths":{`),
+    ...(yield* jsonMembers(paths, (item, path) =>
+      stringifyInSlices(swaggerPathItem(item, { isCustom: customPaths.has(path), shared })),
+    )),
     Buffer.from('},"definitions":{'),
-    ...(await inSlices(definitions, ([name, schema], index) => member([name, swaggerSchema(schema)], index))),
-    Buffer.from('}}'),
+    ...(yield* jsonMembers(schemas, function* (schema) {
+      return yield* stringifyInSlices(yield* swaggerSchema(schema));
+    })),
+    Buffer.from('},"parameters":{'),
+    ...(yield* jsonMembers(shared.all(), stringifyInSlices)),
+    Buffer.from(
+      `},"securityDefinitions":${JSON.stringify(securityDefinitions)},"security":${JSON.stringify(security)}}`,
+    ),
   ];
 }
 
-async function protobufPieces({ paths, definitions }: Content): Promise<Uint8Array[]> {
+function* protobufPieces({ paths, customPaths, schemas }: Contents): SlicedWork<Uint8Array[]> {
+  const shared = new SharedParameters();
   return [
     swaggerHead(info),
-    ...(await inSlices(paths, ([path, item]) => swaggerPathPiece(path, swaggerPathItem(item)))),
-    ...(await inSlices(definitions, ([name, schema]) => swaggerDefinitionPiece(name, swaggerSchema(schema)))),
+    ...(yield* piecesOf(paths, function* ([path, item]) {
+      yield;
+      return [swaggerPathPiece(path, swaggerPathItem(item, { isCustom: customPaths.has(path), shared }))];
+    })),
+    ...(yield* piecesOf(schemas, function* ([name, schema]) {
+      return yield* swaggerDefinitionPieces(name, yield* swaggerSchema(schema));
+    })),
+    ...shared.all().map(([name, parameter]) => swaggerParameterPiece(name, parameter)),
+    swaggerTail({ securityDefinitions, security }),
   ];
 }

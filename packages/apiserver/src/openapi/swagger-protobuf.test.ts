@@ -1,6 +1,7 @@
+import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { WireCursor } from '../codec/wire-cursor.ts';
-import { swaggerDefinitionPiece, swaggerHead, swaggerPathPiece } from './swagger-protobuf.ts';
+import { swaggerDefinitionPieces, swaggerHead, swaggerPathPiece } from './swagger-protobuf.ts';
 
 type Part = readonly [field: number, value: string | number | readonly Part[]];
 
@@ -79,7 +80,7 @@ describe('a Swagger document in protobuf', () => {
     ]
       .map((path) => (path.startsWith('9') ? path : `9.1.2.${path}`))
       .concat('9.1.2.31', '9.1.2.31.2');
-    expect(parts(swaggerDefinitionPiece('n', schema), messages)).toEqual([
+    expect(parts(Buffer.concat(runWhole(swaggerDefinitionPieces('n', schema))), messages)).toEqual([
       [
         9,
         [

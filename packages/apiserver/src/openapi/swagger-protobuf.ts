@@ -1,21 +1,25 @@
 // Encodes a Swagger document as a protobuf message, the only form that client-go asks for. It is made of pieces that
-// the caller can make one at a time: fields 8 (paths) and 9 (definitions) may repeat and are merged. Source:
-// google/gnostic-models openapiv2/OpenAPIv2.proto.
-import { isJsonObject } from '@kapstan/api/internal';
+// the caller can make one at a time: fields 8 (paths), 9 (definitions) and 10 (parameters) may repeat and are merged.
+// Source: google/gnostic-models openapiv2/OpenAPIv2.proto.
+import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
+import type { ProtobufWriter } from '../codec/protobuf-wire.ts';
 import {
   any,
   double,
+  EncodedMessage,
   each,
   flag,
   type Json,
   message,
   piece,
+  preparedSchema,
   type Shape,
   text,
   type WriteField,
   whole,
   within,
   writeNamed,
+  writeShape,
 } from './gnostic-message.ts';
 
 export function swaggerHead({ title, version }: { readonly title: string; readonly version: string }): Uint8Array {
@@ -34,15 +38,42 @@ export function swaggerPathPiece(path: string, item: Json): Uint8Array {
   );
 }
 
-export function swaggerDefinitionPiece(name: string, schema: Json): Uint8Array {
-  return piece((writer) => writer.message(9, () => writeNamed(writer, 1, { name, shape: schemaShape, value: schema })));
+export function* swaggerDefinitionPieces(name: string, schema: Json): SlicedWork<Uint8Array[]> {
+  const value = yield* preparedSchema(schema, encodeSchema);
+  return [piece((writer) => writer.message(9, () => writeNamed(writer, 1, { name, shape: schemaShape, value })))];
 }
 
-const schema = message(() => schemaShape);
+export function swaggerParameterPiece(name: string, value: Json): Uint8Array {
+  return piece((writer) =>
+    writer.message(10, () =>
+      writer.message(1, () => {
+        writer.text(1, name);
+        writer.message(2, () => writeParameter(writer, value));
+      }),
+    ),
+  );
+}
+
+/** Returns the security definitions. */
+export function swaggerTail(document: Json): Uint8Array {
+  return piece((writer) => writeShape(writer, tailShape, document));
+}
+
+function encodeSchema(value: Json): EncodedMessage {
+  return new EncodedMessage(piece((writer) => writeShape(writer, schemaShape, value)));
+}
+
+const schema: WriteField = (writer, field, value) => {
+  if (value instanceof EncodedMessage) writer.bytes(field, value.bytes);
+  else writer.message(field, () => writeShape(writer, schemaShape, value as Json));
+};
 const properties: WriteField = (writer, field, value) =>
   writer.message(field, () => {
     for (const [name, one] of Object.entries(value as Json)) {
-      writeNamed(writer, 1, { name, shape: schemaShape, value: one as Json });
+      writer.message(1, () => {
+        writer.text(1, name);
+        schema(writer, 2, one);
+      });
     }
   });
 const valuesSchema: WriteField = (writer, field, value) =>
@@ -75,10 +106,13 @@ const schemaShape: Shape = {
     items: [23, within(1, schema)],
     allOf: [24, each(schema)],
     properties: [25, properties],
+    externalDocs: [29, message(() => externalDocsShape)],
     example: [30, any],
   },
   extensions: 31,
 };
+
+const externalDocsShape: Shape = { fields: { description: [1, text], url: [2, text] }, extensions: 3 };
 
 const bodyShape: Shape = {
   fields: {
@@ -89,12 +123,16 @@ const bodyShape: Shape = {
     schema: [5, schema],
   },
 };
+const itemsShape: Shape = { fields: { type: [1, text] } };
 const queryShape: Shape = {
   fields: {
     required: [1, flag],
     in: [2, text],
+    description: [3, text],
     name: [4, text],
     type: [6, text],
+    format: [7, text],
+    items: [8, message(() => itemsShape)],
     uniqueItems: [20, flag],
   },
 };
@@ -102,29 +140,37 @@ const pathShape: Shape = {
   fields: {
     required: [1, flag],
     in: [2, text],
+    description: [3, text],
     name: [4, text],
     type: [5, text],
-    uniqueItems: [18, flag],
+    uniqueItems: [19, flag],
   },
 };
 
-/** ParametersItem.parameter contains body_parameter or non_body_parameter, and that one the place. */
+const body = message(() => bodyShape);
+const pathParameter = within(
+  4,
+  message(() => pathShape),
+);
+const queryParameter = within(
+  3,
+  message(() => queryShape),
+);
+
+/** ParametersItem contains a parameter, or a reference to a shared one. */
 const parameter: WriteField = (writer, field, value) =>
-  writer.message(field, () =>
-    writer.message(1, () => {
-      const place = (value as Json).in;
-      if (place === 'body') return message(() => bodyShape)(writer, 1, value);
-      if (place === 'path')
-        return within(
-          4,
-          message(() => pathShape),
-        )(writer, 2, value);
-      return within(
-        3,
-        message(() => queryShape),
-      )(writer, 2, value);
-    }),
-  );
+  writer.message(field, () => {
+    const { $ref } = value as Json;
+    if ($ref === undefined) writer.message(1, () => writeParameter(writer, value as Json));
+    else writer.message(2, () => text(writer, 1, $ref));
+  });
+
+/** Parameter contains body_parameter or non_body_parameter, and that one the place. */
+function writeParameter(writer: ProtobufWriter, value: Json): void {
+  if (value.in === 'body') body(writer, 1, value);
+  else if (value.in === 'path') pathParameter(writer, 2, value);
+  else queryParameter(writer, 2, value);
+}
 
 const responseShape: Shape = { fields: { description: [1, text], schema: [2, within(1, schema)] } };
 const responses: WriteField = (writer, field, value) =>
@@ -145,9 +191,11 @@ const operationShape: Shape = {
     tags: [1, each(text)],
     description: [3, text],
     operationId: [5, text],
+    produces: [6, each(text)],
     consumes: [7, each(text)],
     parameters: [8, each(parameter)],
     responses: [9, responses],
+    schemes: [10, each(text)],
   },
   extensions: 13,
 };
@@ -159,7 +207,35 @@ const pathItemShape: Shape = {
     put: [3, operation],
     post: [4, operation],
     delete: [5, operation],
+    options: [6, operation],
+    head: [7, operation],
     patch: [8, operation],
     parameters: [9, each(parameter)],
   },
 };
+
+const keyShape: Shape = { fields: { type: [1, text], name: [2, text], in: [3, text], description: [4, text] } };
+const apiKey = within(
+  2,
+  message(() => keyShape),
+);
+const securityDefinitions: WriteField = (writer, field, value) =>
+  writer.message(field, () => {
+    for (const [name, one] of Object.entries(value as Json)) {
+      writer.message(1, () => {
+        writer.text(1, name);
+        apiKey(writer, 2, one);
+      });
+    }
+  });
+/** Writes a security requirement without scopes. */
+const security: WriteField = (writer, field, value) =>
+  writer.message(field, () => {
+    for (const name of Object.keys(value as Json)) {
+      writer.message(1, () => {
+        writer.text(1, name);
+        writer.message(2, () => undefined);
+      });
+    }
+  });
+const tailShape: Shape = { fields: { security: [12, each(security)], securityDefinitions: [13, securityDefinitions] } };

@@ -1,4 +1,6 @@
+import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
+import { SharedParameters } from './shared-parameters.ts';
 import { swaggerPathItem, swaggerSchema } from './swagger-schema.ts';
 
 const object = { type: 'object' };
@@ -9,7 +11,7 @@ describe('swaggerSchema', () => {
     [
       'a reference with words of its own',
       { allOf: [{ $ref: '#/components/schemas/a.B' }], default: {}, description: 'x' },
-      { $ref: '#/definitions/a.B', default: {}, description: 'x' },
+      { $ref: '#/definitions/a.B', description: 'x' },
     ],
     [
       'references within',
@@ -23,50 +25,20 @@ describe('swaggerSchema', () => {
       { format: 'int-or-string', oneOf: [{ type: 'integer' }, { type: 'string' }] },
       { type: 'string', format: 'int-or-string' },
     ],
-    [
-      'a number or text of a custom kind',
-      { type: 'string', 'x-kubernetes-int-or-string': true },
-      { 'x-kubernetes-int-or-string': true },
-    ],
+    ['a default', { type: 'string', default: 'a' }, { type: 'string' }],
     [
       'choices',
       { ...object, oneOf: [{ required: ['a'] }, { required: ['b'] }], anyOf: [object], not: { required: ['c'] } },
       object,
     ],
-    [
-      'unknown fields that stay',
-      { ...object, 'x-kubernetes-preserve-unknown-fields': true, properties: { a: object } },
-      { 'x-kubernetes-preserve-unknown-fields': true },
-    ],
-    [
-      'a whole object whose unknown fields stay',
-      {
-        ...object,
-        'x-kubernetes-preserve-unknown-fields': true,
-        'x-kubernetes-group-version-kind': [{ group: 'a', version: 'v1', kind: 'B' }],
-        description: 'x',
-        properties: { spec: object },
-      },
-      { ...object, 'x-kubernetes-group-version-kind': [{ group: 'a', version: 'v1', kind: 'B' }] },
-    ],
-    ['a list of anything', { type: 'array', description: 'x' }, { description: 'x' }],
-    [
-      'a member that may be null',
-      { ...object, required: ['a', 'b'], properties: { a: { type: 'string', nullable: true }, b: object } },
-      { ...object, required: ['b'], properties: { a: {}, b: object } },
-    ],
-    [
-      'rules',
-      { ...object, 'x-kubernetes-validations': [{ rule: 'true' }], maxProperties: 3 },
-      { ...object, maxProperties: 3 },
-    ],
+    ['rules', { ...object, 'x-kubernetes-validations': [{ rule: 'true' }], maxProperties: 3 }, undefined],
   ])('converts %s', (_, schema, expected) => {
-    expect(swaggerSchema(schema)).toEqual(expected ?? schema);
+    expect(runWhole(swaggerSchema(schema))).toEqual(expected ?? schema);
   });
 
   it('keeps a property with any name', () => {
     const properties = JSON.parse('{"__proto__": {"type": "string"}, "constructor": {"type": "string"}}');
-    expect(JSON.stringify(swaggerSchema({ type: 'object', properties }))).toBe(
+    expect(JSON.stringify(runWhole(swaggerSchema({ type: 'object', properties })))).toBe(
       JSON.stringify({ type: 'object', properties }),
     );
   });
@@ -75,7 +47,8 @@ describe('swaggerSchema', () => {
 describe('swaggerPathItem', () => {
   it('makes the body a parameter and puts types beside names', () => {
     const schema = { $ref: '#/components/schemas/a.B' };
-    const item = swaggerPathItem({
+    const shared = new SharedParameters();
+    const all = {
       put: {
         tags: ['core_v1'],
         parameters: [{ name: 'dryRun', in: 'query', schema: { type: 'string', uniqueItems: true } }],
@@ -86,12 +59,17 @@ describe('swaggerPathItem', () => {
         },
         'x-kubernetes-action': 'put',
       },
-      parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
-    });
-    expect(item).toEqual({
+      parameters: [
+        { name: 'name', in: 'path', required: true, schema: { type: 'string' } },
+        { name: 'pretty', in: 'query', schema: { type: 'string', uniqueItems: true } },
+      ],
+    };
+    expect(swaggerPathItem(all, { isCustom: false, shared })).toEqual({
       put: {
         tags: ['core_v1'],
         consumes: ['*/*'],
+        produces: ['application/json'],
+        schemes: ['https'],
         parameters: [
           { name: 'body', in: 'body', required: true, schema: { $ref: '#/definitions/a.B' } },
           { name: 'dryRun', in: 'query', type: 'string', uniqueItems: true },
@@ -99,7 +77,25 @@ describe('swaggerPathItem', () => {
         responses: { 200: { description: 'OK', schema: { $ref: '#/definitions/a.B' } }, 401: { description: 'No' } },
         'x-kubernetes-action': 'put',
       },
-      parameters: [{ name: 'name', in: 'path', required: true, type: 'string' }],
+      parameters: [
+        { name: 'name', in: 'path', required: true, type: 'string' },
+        { $ref: expect.stringMatching(/^#\/parameters\/pretty-.{8}$/) },
+      ],
     });
+    expect(shared.all()).toEqual([
+      [expect.stringMatching(/^pretty-/), { name: 'pretty', in: 'query', type: 'string', uniqueItems: true }],
+    ]);
+  });
+
+  it('names a shared parameter as Kubernetes does', () => {
+    const shared = new SharedParameters();
+    const body = {
+      name: 'body',
+      in: 'body',
+      schema: { $ref: '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions' },
+    };
+    expect(shared.refTo(body)).toEqual({ $ref: '#/parameters/body-2Y1dVQaQ' });
+    expect(shared.refTo({ ...body, schema: { $ref: '#/definitions/a.B' } })).toHaveProperty('schema');
+    expect(shared.all()).toHaveLength(1);
   });
 });

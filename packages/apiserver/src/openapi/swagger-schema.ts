@@ -1,99 +1,139 @@
-// Converts schemas and operations from OpenAPI v3 to v2 (Swagger). v2 has neither choices between schemas nor null, so
-// schemas that need them are left open: clients then check less, never too much. Source: apiextensions
-// openapi/v2/conversion.go.
-import { isJsonObject } from '@kapstan/api/internal';
+// Converts schemas of built-in types and operations from OpenAPI v3 to v2 (Swagger). v2 has neither choices between
+// schemas nor null nor, in Kubernetes' documents, defaults. custom-schema.ts makes the v2 schemas of custom resources, of
+// which only references are converted here. Source: kube-openapi schemaconv, builder.
+import { getOwn, isJsonObject, type SlicedWork, setOwn } from '@kapstan/api/internal';
+import type { SharedParameters } from './shared-parameters.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const onlyInV3: ReadonlySet<string> = new Set(['oneOf', 'anyOf', 'not', 'nullable', 'x-kubernetes-validations']);
-/** Marks the schema of a whole object. */
-const kindsWord = 'x-kubernetes-group-version-kind';
-const members: ReadonlySet<string> = new Set(['properties', 'additionalProperties', 'items']);
+const leftOut: ReadonlySet<string> = new Set(['oneOf', 'anyOf', 'not', 'nullable', 'default']);
 
-export function swaggerSchema(schema: Json): Json {
+export function* swaggerSchema(schema: Json): SlicedWork<Json> {
   const reference = referenceOf(schema);
   if (reference !== undefined) return reference;
-  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true;
-  // kubectl would take the listed members for all members.
-  if (keepsUnknown && schema[kindsWord] !== undefined) return { type: 'object', [kindsWord]: schema[kindsWord] };
-  const hidesMembers = schema.nullable === true || keepsUnknown;
-  const isBareList = schema.type === 'array' && (hidesMembers || schema.items === undefined);
-  const isOpen = hidesMembers && schema.type === 'object';
-  const isUntyped = isOpen || isBareList || schema.nullable === true || schema['x-kubernetes-int-or-string'] === true;
-  const kept = Object.entries(schema).filter(
-    ([word]) => !onlyInV3.has(word) && !(isUntyped && word === 'type') && !(hidesMembers && members.has(word)),
-  );
-  const entries = kept.map(([word, value]): [string, unknown] => [word, swaggerWord(word, value, schema)]);
+  const translated: Record<string, unknown> = {};
+  for (const [word, value] of Object.entries(schema)) {
+    if (!leftOut.has(word)) translated[word] = yield* swaggerWord(word, value);
+  }
   // Quantities and ports may be numbers too; declared as a string, clients accept either.
-  if (schema.type === undefined && hasTypes(schema.oneOf)) entries.push(['type', 'string']);
-  return Object.fromEntries(entries);
+  if (schema.type === undefined && hasTypes(schema.oneOf)) translated.type = 'string';
+  return translated;
 }
 
 function referenceOf(schema: Json): Json | undefined {
-  const { $ref, allOf, type: _type, ...rest } = schema;
+  const { $ref, allOf, type: _type, default: _default, ...rest } = schema;
   const only = Array.isArray(allOf) && allOf.length === 1 ? (allOf[0] as Json) : undefined;
   const reference = $ref ?? only?.$ref;
-  if (typeof reference !== 'string') return undefined;
-  return { ...rest, $ref: reference.replace('#/components/schemas/', '#/definitions/') };
+  return typeof reference === 'string' ? { ...rest, $ref: swaggerRef(reference) } : undefined;
 }
 
-function swaggerWord(word: string, value: unknown, schema: Json): unknown {
+function swaggerRef(reference: string): string {
+  return reference.replace('#/components/schemas/', '#/definitions/');
+}
+
+function* swaggerWord(word: string, value: unknown): SlicedWork<unknown> {
   switch (word) {
-    case 'properties':
-      return Object.fromEntries(Object.entries(value as Json).map(([name, one]) => [name, swaggerSchema(one as Json)]));
+    case 'properties': {
+      const properties: Record<string, unknown> = {};
+      for (const name of Object.keys(value as Json)) {
+        setOwn(properties, name, yield* swaggerSchema(getOwn(value as Json, name) as Json));
+        yield;
+      }
+      return properties;
+    }
     case 'items':
     case 'additionalProperties':
-      return isJsonObject(value) ? swaggerSchema(value) : value;
-    case 'allOf':
-      return (value as readonly Json[]).map(swaggerSchema);
-    case 'required':
-      return (value as readonly string[]).filter((name) => !isNullable(schema, name));
+      return isJsonObject(value) ? yield* swaggerSchema(value) : value;
     default:
       return value;
   }
-}
-
-function isNullable({ properties }: Json, name: string): boolean {
-  const property = isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
-  return isJsonObject(property) && property.nullable === true;
 }
 
 function hasTypes(choice: unknown): boolean {
   return Array.isArray(choice) && choice.some((one) => isJsonObject(one) && one.type !== undefined);
 }
 
+export interface PathForm {
+  /** True for custom resources, which accept only JSON and YAML. */
+  readonly isCustom: boolean;
+  readonly shared: SharedParameters;
+}
+
 /** Converts all operations of one path, with the parameters that they share. */
-export function swaggerPathItem(item: Json): Json {
+export function swaggerPathItem(item: Json, form: PathForm): Json {
   const entries = Object.entries(item).map(([word, value]): [string, unknown] => [
     word,
-    word === 'parameters' ? (value as readonly Json[]).map(swaggerParameter) : swaggerOperation(value as Json),
+    word === 'parameters' ? parametersOf(value as readonly Json[], form) : swaggerOperation(value as Json, form),
   ]);
   return Object.fromEntries(entries);
 }
 
-function swaggerOperation(operation: Json): Json {
-  const { parameters, requestBody, responses, ...rest } = operation;
-  const content = (requestBody as Json | undefined)?.content as Json | undefined;
-  const body = content === undefined ? [] : [bodyParameter(Object.values(content)[0] as Json)];
+function swaggerOperation(operation: Json, form: PathForm): Json {
+  const { parameters = [], requestBody, responses, tags, ...rest } = operation;
+  const body = requestBody as Json | undefined;
+  const content = body?.content as Json | undefined;
+  const all = [...bodyParameter(body), ...(parameters as readonly Json[]).map(swaggerParameter)].map((one) =>
+    form.shared.refTo(one),
+  );
+  const consumes = consumed(operation, content, form);
   return {
-    ...rest,
-    ...(content === undefined ? {} : { consumes: Object.keys(content) }),
-    parameters: [...body, ...(parameters as readonly Json[]).map(swaggerParameter)],
+    ...{ tags, ...rest, ...(consumes.length === 0 ? {} : { consumes }), produces: producedBy(responses as Json) },
+    schemes: ['https'],
+    ...(all.length === 0 ? {} : { parameters: all }),
     responses: Object.fromEntries(
       Object.entries(responses as Json).map(([code, one]) => [code, response(one as Json)]),
     ),
   };
 }
 
-function bodyParameter({ schema }: Json): Json {
-  return { name: 'body', in: 'body', required: true, schema: isJsonObject(schema) ? swaggerSchema(schema) : {} };
+function consumed(operation: Json, content: Json | undefined, { isCustom }: PathForm): readonly string[] {
+  if (content !== undefined) return Object.keys(content);
+  if (isCustom) return ['application/json', 'application/yaml'];
+  if (operation['x-kubernetes-action'] !== undefined) return ['*/*'];
+  // Discovery and version pages list what they accept; pages that answer text do not.
+  const [answer] = Object.values(operation.responses as Json);
+  const [first] = Object.values((answer as Json).content as Json);
+  return ((first as Json).schema as Json).$ref === undefined ? [] : producedBy(operation.responses as Json);
 }
 
-function swaggerParameter({ schema, ...rest }: Json): Json {
-  return { ...rest, ...(schema as Json) };
+function producedBy(responses: Json): readonly string[] {
+  const content = (responses['200'] as Json | undefined)?.content;
+  return isJsonObject(content) ? Object.keys(content) : [];
+}
+
+function bodyParameter(body: Json | undefined): readonly Json[] {
+  const content = body?.content as Json | undefined;
+  if (content === undefined) return [];
+  const { schema } = (Object.values(content)[0] ?? {}) as Json;
+  const required = body?.required === true ? { required: true } : {};
+  return [{ name: 'body', in: 'body', ...required, schema: isJsonObject(schema) ? smallSchema(schema) : {} }];
+}
+
+function parametersOf(parameters: readonly Json[], { shared }: PathForm): readonly Json[] {
+  return parameters.map((one) => shared.refTo(swaggerParameter(one)));
+}
+
+/** Orders the members as Go does, because the names of shared parameters are hashes of the bytes. */
+function swaggerParameter({ name, in: place, description, required, schema }: Json): Json {
+  const { type, uniqueItems, format, items } = schema as Json;
+  return {
+    ...(uniqueItems === undefined ? {} : { uniqueItems }),
+    ...(type === undefined ? {} : { type }),
+    ...(format === undefined ? {} : { format }),
+    ...(items === undefined ? {} : { items }),
+    ...(description === undefined ? {} : { description }),
+    ...{ name, in: place },
+    ...(required === undefined ? {} : { required }),
+  };
 }
 
 function response({ description, content }: Json): Json {
-  const schema = ((content as Json | undefined)?.['application/json'] as Json | undefined)?.schema;
-  return { description, ...(isJsonObject(schema) ? { schema: swaggerSchema(schema) } : {}) };
+  const [first] = isJsonObject(content) ? Object.values(content) : [];
+  const schema = (first as Json | undefined)?.schema;
+  return { description, ...(isJsonObject(schema) ? { schema: smallSchema(schema) } : {}) };
+}
+
+/** Converts the schema of a body, which is a reference or has a type alone. */
+function smallSchema(schema: Json): Json {
+  return referenceOf(schema) ?? schema;
 }

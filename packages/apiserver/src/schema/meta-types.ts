@@ -1,8 +1,8 @@
 // metaTypes: the types that every API server uses, whatever kinds it serves: metadata, Status, options, discovery, and
 // the Scale that a resource may have as a subresource. Read from ../../facts on first use (scripts/write-meta-types.mjs
 // writes it).
-import { readFileSync } from 'node:fs';
-import type { GoTypeData, ProtobufData, SchemaData } from './schema-source.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import type { GoTypeData, ProtobufData, SchemaData, TypeDescription } from './schema-source.ts';
 import { TypeRegistry } from './type-registry.ts';
 
 interface MetaFacts {
@@ -21,10 +21,33 @@ export function metaFacts(): MetaFacts {
   return known;
 }
 
+/** What Kubernetes says of the types and query parameters here. */
+interface MetaDescriptions {
+  readonly definitions: Readonly<Record<string, TypeDescription>>;
+  /** Query parameter → what it does. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The same of patches, where they say something else. */
+  readonly patchParameters: Readonly<Record<string, string>>;
+}
+
+let described: MetaDescriptions | undefined;
+
+/** Made by the build (packages/kinds/scripts/write-descriptions.mjs); empty without it. Read at the first use. */
+export function metaDescriptions(): MetaDescriptions {
+  described ??= readDescriptions(new URL('../../dist/meta-descriptions.json', import.meta.url));
+  return described;
+}
+
+function readDescriptions(file: URL): MetaDescriptions {
+  if (!existsSync(file)) return { definitions: {}, parameters: {}, patchParameters: {} };
+  return JSON.parse(readFileSync(file, 'utf8')) as MetaDescriptions;
+}
+
 export const metaTypes: TypeRegistry = new TypeRegistry({
   schemas: () => metaFacts().schemas,
   protobuf: () => metaFacts().protobuf,
   goTypes: () => metaFacts().goTypes,
+  descriptions: () => metaDescriptions().definitions,
 });
 
 /** Definition and version of Scale, which any resource may have as a subresource. */

@@ -2,7 +2,7 @@
 // definition-schemas.ts and structural-schema.ts; read by decoding, defaulting, pruning, patches and apply.
 import type { GroupVersionKind, SlicedWork } from '@kapstan/api/internal';
 import type { Message } from './message.ts';
-import type { RawSchema } from './schema-source.ts';
+import type { RawSchema, TypeDescription } from './schema-source.ts';
 
 /**
  * A node of a schema. Members may be lazy getters, because built-in schemas are recursive and large. A node without
@@ -67,6 +67,10 @@ export interface ApiTypes {
   messageOfKind(kind: GroupVersionKind): Message | undefined;
   /** Returns the published keywords of a definition. */
   rawSchema(definition: string): RawSchema | undefined;
+  /** A default of a member that documents tell of, though nothing fills it in. */
+  markedDefault(definition: string, member: string): unknown;
+  /** What is said of a definition; undefined when nothing is known. */
+  describe(definition: string): TypeDescription | undefined;
   /** Returns the published name: "core.v1.Pod" → "io.k8s.api.core.v1.Pod". */
   publishedName(definition: string): string;
   /** Returns the kinds that a definition describes. */

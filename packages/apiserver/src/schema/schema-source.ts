@@ -34,11 +34,21 @@ export type GoTypeName = string | { readonly collection?: string; readonly eleme
 /** Names of types by definition and field. */
 export type GoTypeData = Readonly<Record<string, Readonly<Record<string, GoTypeName>>>>;
 
+/** What is said of a type, and of its members where anything is. */
+export interface TypeDescription {
+  readonly description?: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
 /** Each function is called when a type is first used, and may be called again. */
 export interface SchemaSource {
   schemas(): SchemaData;
   protobuf(): ProtobufData;
   goTypes(): GoTypeData;
+  /** "core.v1.LocalObjectReference.name" → a default that documents tell of, though nothing fills it in. Default none. */
+  readonly markedDefaults?: ReadonlyMap<string, unknown>;
+  /** Definition → what is said of it. Called each time; default none. */
+  descriptions?(): Readonly<Record<string, TypeDescription>>;
   /** Kinds that have a message but no schema, with that message, for example "v1/RangeAllocation". Default none. */
   readonly messageKinds?: ReadonlyMap<string, string>;
   /** Kinds by apiVersion that a body may name, only to be refused for their version. Default none. */

@@ -12,7 +12,7 @@ import { GoForms, normalizeGoForm, normalizeGoFormInSlices, zeroGoForm } from '.
 import type { Message } from './message.ts';
 import { ProtobufMessages } from './protobuf-messages.ts';
 import type { ApiTypes, SchemaNode } from './schema-node.ts';
-import type { RawSchema, SchemaData, SchemaSource } from './schema-source.ts';
+import type { RawSchema, SchemaData, SchemaSource, TypeDescription } from './schema-source.ts';
 
 export class TypeRegistry implements ApiTypes {
   readonly #source: SchemaSource;
@@ -68,6 +68,15 @@ export class TypeRegistry implements ApiTypes {
 
   rawSchema(definition: string): RawSchema | undefined {
     return getOwn(this.#source.schemas().definitions, definition) as RawSchema | undefined;
+  }
+
+  markedDefault(definition: string, member: string): unknown {
+    return this.#source.markedDefaults?.get(`${definition}.${member}`);
+  }
+
+  describe(definition: string): TypeDescription | undefined {
+    const known = this.#source.descriptions?.();
+    return known === undefined ? undefined : (getOwn(known, definition) as TypeDescription | undefined);
   }
 
   publishedName(definition: string): string {

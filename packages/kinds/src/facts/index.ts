@@ -1,5 +1,5 @@
 // Facts of the Kubernetes 1.36 API as data, for the server alone (lint). Read from ../../facts on first use, then kept.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** A definition of `schemas.json`: JSON schema words, `$ref` names another definition. */
 export type RawSchema = Readonly<Record<string, unknown>>;
@@ -145,6 +145,28 @@ export const fieldSelectorFacts: () => FieldSelectorFacts = lazily<FieldSelector
 export const goTypeFacts: () => GoTypeFacts = lazily<GoTypeFacts>('gotypes');
 export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
 export const rbacPolicyFacts: () => RbacPolicyFacts = lazily<RbacPolicyFacts>('rbacpolicy');
+
+/** What Kubernetes says of a type, and of its members where it says anything. */
+export interface TypeDescriptionFacts {
+  readonly description?: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+let descriptions: Readonly<Record<string, TypeDescriptionFacts>> | undefined;
+
+/** By definition. The build makes the file (scripts/write-descriptions.mjs); empty without it. */
+export function descriptionFacts(): Readonly<Record<string, TypeDescriptionFacts>> {
+  descriptions ??= readDescriptions(new URL('../../dist/descriptions.json', import.meta.url));
+  return descriptions;
+}
+
+function readDescriptions(file: URL): Readonly<Record<string, TypeDescriptionFacts>> {
+  if (!existsSync(file)) return {};
+  const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as {
+    readonly definitions: Readonly<Record<string, TypeDescriptionFacts>>;
+  };
+  return definitions;
+}
 
 // Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.
 function lazily<T>(name: string): () => T {

@@ -2,13 +2,23 @@
 // definitions refer to it.
 
 import { TypeRegistry } from '@kapstan/apiserver/internal';
-import { goTypeFacts, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
+import { descriptionFacts, goTypeFacts, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
 import { retiredKinds } from './retired-kinds.ts';
 
 export const kubernetesTypes: TypeRegistry = new TypeRegistry({
   schemas: schemaFacts,
   protobuf: protobufFacts,
   goTypes: goTypeFacts,
+  descriptions: descriptionFacts,
+  // Marked so in Go, on members that may be left out. Source: +default in k8s.io/api.
+  markedDefaults: new Map<string, unknown>([
+    ['autoscaling.v1.ScaleSpec.replicas', 0],
+    ['core.v1.AzureDiskVolumeSource.readOnly', false],
+    ['core.v1.FileKeySelector.optional', false],
+    ['core.v1.GRPCAction.service', ''],
+    ['core.v1.LocalObjectReference.name', ''],
+    ['core.v1.ReplicationControllerSpec.minReadySeconds', 0],
+  ]),
   // Kinds that are stored but not served.
   messageKinds: new Map([['v1/RangeAllocation', 'core.v1.RangeAllocation']]),
   retiredKinds,

@@ -1,4 +1,4 @@
-// Serves OpenAPI: v2 as one document, v3 as an index and its documents, which clients cache under the hash in the URL.
+// Serves OpenAPI: v2 as one document, v3 as an index and its documents, cached by clients under the hash in the URL.
 // Source: kube-openapi pkg/handler and pkg/handler3.
 
 import { type Clock, stringifyJson } from '@kapstan/api';
@@ -13,13 +13,13 @@ const root = '/openapi/v3';
 const yearMs = 365 * 86_400_000;
 
 interface DocumentType {
-  /** The media type as Accept has it, after "application/". */
+  /** What Accept names behind "application/". */
   readonly accepted: string;
   readonly contentType: string;
   readonly form: 'json' | 'protobuf';
 }
 
-/** Returns the types on offer; the first that fits is used. Old clients write the type with an "@". */
+/** The first that fits is taken. Old clients write the type with an "@". */
 function documentTypes(version: 'v2' | 'v3'): readonly DocumentType[] {
   const packed = `com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
   const contentType = `application/${packed}`;
@@ -32,7 +32,7 @@ function documentTypes(version: 'v2' | 'v3'): readonly DocumentType[] {
 const swaggerTypes = documentTypes('v2');
 const openApiTypes = documentTypes('v3');
 
-/** Returns undefined when the client accepts none of the types. */
+/** Undefined when none of them is accepted. */
 function wantedType(exchange: Exchange, types: readonly DocumentType[]): DocumentType | undefined {
   const accepted = parseAccept(exchange.header('accept') || '*/*').media;
   return accepted.flatMap(({ type, subtype }) =>
@@ -42,29 +42,29 @@ function wantedType(exchange: Exchange, types: readonly DocumentType[]): Documen
   )[0];
 }
 
-/** Sends the whole document of /openapi/v2. */
+/** The whole document of /openapi/v2. */
 export async function serveSwagger(exchange: Exchange, documents: SwaggerDocuments, clock: Clock): Promise<void> {
   const wanted = wantedType(exchange, swaggerTypes);
   exchange.setHeader('Vary', ['Accept-Encoding', 'Accept']);
   if (wanted === undefined) return exchange.send(406, new Uint8Array());
   const document = await documents.document(wanted.form);
   if (isKnown(exchange, document.hash)) return exchange.send(304, new Uint8Array());
-  sendBytes(exchange, { contentType: wanted.contentType, bytes: document.bytes, clock });
+  await sendBytes(exchange, { contentType: wanted.contentType, bytes: document.bytes, clock });
 }
 
-/** Returns false when the path is not one of OpenAPI v3. */
+/** False when the path is none of OpenAPI v3's. */
 export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<boolean> {
   const { path } = exchange;
   if (path !== root && !path.startsWith(`${root}/`)) return false;
-  if (path === root) serveIndex(exchange, documents, clock);
+  if (path === root) await serveIndex(exchange, documents, clock);
   else await serveDocument(exchange, documents, clock);
   return true;
 }
 
-/** Accept is ignored and no Content-Type set, as in kube-apiserver's aggregator. Source: openapiv3/aggregator. */
-function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): void {
+/** Whatever is accepted: the aggregator writes it without a word about what it is. Source: openapiv3/aggregator. */
+function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<void> {
   const bytes = Buffer.from(stringifyJson(documents.index()));
-  sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });
+  return sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });
 }
 
 async function serveDocument(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<void> {
@@ -85,10 +85,10 @@ async function serveDocument(exchange: Exchange, documents: OpenApiDocuments, cl
     exchange.setHeader('Expires', toDate(clock.now() + yearMs).toUTCString());
   }
   if (isKnown(exchange, document.hash)) return exchange.send(304, new Uint8Array());
-  sendBytes(exchange, { contentType, bytes: document.bytes, clock });
+  await sendBytes(exchange, { contentType, bytes: document.bytes, clock });
 }
 
-/** Sets the ETag and returns whether the client has this document. Source: net/http checkIfNoneMatch. */
+/** Names the document, and says whether the client has it. Source: net/http checkIfNoneMatch. */
 function isKnown(exchange: Exchange, hash: string): boolean {
   const etag = `"${hash}"`;
   exchange.setHeader('ETag', etag);
@@ -102,9 +102,15 @@ interface Body {
   readonly clock: Clock;
 }
 
-function sendBytes(exchange: Exchange, { contentType, bytes, clock }: Body): void {
+/** TLS encrypts what is written at once in one turn, and documents have up to a hundred megabytes. */
+const pieceBytes = 256 * 1024;
+
+async function sendBytes(exchange: Exchange, { contentType, bytes, clock }: Body): Promise<void> {
   exchange.setHeader('Content-Type', contentType);
   const writer = new BodyWriter(exchange, { status: 200, clock });
-  writer.push(bytes);
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    writer.push(bytes.subarray(at, at + pieceBytes));
+    if (at + pieceBytes < bytes.length && writer.needsBreath && !(await writer.breathe())) return writer.abort();
+  }
   writer.finish();
 }

@@ -12,6 +12,7 @@ import {
 } from '../../discovery/documents.ts';
 import { versionInfo } from '../../discovery/version-info.ts';
 import { OpenApiDocuments } from '../../openapi/openapi-documents.ts';
+import { issuerPages } from '../../openapi/root-paths.ts';
 import { SwaggerDocuments } from '../../openapi/swagger-documents.ts';
 import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
 import { methodNotAllowed, resourceNotFound } from '../../registry/definition/route-errors.ts';
@@ -54,11 +55,12 @@ export class PathRouter {
       livezGraceMs: options.livezGraceMs,
       clock: options.clock,
     });
-    this.#openApi = new OpenApiDocuments(options.catalog);
     this.#clock = options.clock;
     this.#metrics = options.metrics;
     this.#pages = new Map(options.pages.map((page) => [page.path, page]));
-    const swagger = new SwaggerDocuments(options.catalog);
+    const told = new Map([...issuerPages].filter(([path]) => this.#pages.has(`/${path}`)));
+    this.#openApi = new OpenApiDocuments(options.catalog, told);
+    const swagger = new SwaggerDocuments(options.catalog, told);
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', serveVersion],

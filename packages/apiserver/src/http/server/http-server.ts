@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { Exchange, type UpgradeOffer } from '../exchange/exchange.ts';
 import { abortResponse, type NodeRequest, type NodeResponse } from '../exchange/response-stream.ts';
@@ -252,7 +252,10 @@ class Connections {
       if (this.#running.size === 0) this.#onIdle?.();
     };
     if ('stream' in response) response.once('close', over);
-    else this.#unanswered.add(response, over);
+    else {
+      keepBytesOfPaused(response.req.socket);
+      this.#unanswered.add(response, over);
+    }
     // "close" reports a broken connection; without listeners the errors would end the process.
     request.on('error', this.#onRequestError);
     response.on('error', this.#onAnswerError);
@@ -310,4 +313,17 @@ class Connections {
       };
     });
   }
+}
+
+const nothing = (): void => undefined;
+
+/**
+ * node:http stops reading when a request comes while an answer waits for room. Over TLS the records that it has decrypted then reach
+ * the paused parser, which ends the connection (HPE_PAUSED). With a listener of our own they wait in the stream.
+ */
+function keepBytesOfPaused(socket: Socket): void {
+  if (!(socket instanceof TLSSocket) || !socket.isPaused() || socket.listeners('data').includes(nothing)) return;
+  socket.on('data', nothing);
+  // The stream takes itself to be reading, which until now the parser did in its place.
+  socket.push('');
 }

@@ -36,6 +36,7 @@ async function answer(exchange: Exchange): Promise<void> {
     return stream.end();
   }
   if (path === '/late') await nextTurn();
+  if (path === '/measured') return exchange.send(200, Buffer.from(`${(await exchange.readBody(1e6)).length} bytes`));
   exchange.send(200, Buffer.from(path));
 }
 
@@ -92,6 +93,16 @@ describe.each(['plain', 'TLS'])('requests sent ahead on a connection that is %s'
     const answers = await text(socket);
     expect(answers.length).toBeGreaterThan(64 * 65_536);
     expect(answers).toMatch(/101 Switching Protocols\r\n\r\n\/b and $/);
+  });
+
+  it('are read whole, whatever their size, while an answer waits for room', async () => {
+    const socket = await open(kind);
+    socket.pause();
+    socket.write(get('/large').repeat(4));
+    for (let i = 0; i < 50; i++) await nextTurn();
+    const post = 'POST /measured HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\nConnection: close\r\n\r\n';
+    socket.write(`${post}${'y'.repeat(200_000)}`);
+    expect(await text(socket)).toMatch(/x\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*200000 bytes$/);
   });
 
   it('are given up with the connection', async () => {

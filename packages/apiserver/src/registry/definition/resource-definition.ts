@@ -140,6 +140,15 @@ interface DiscoveryPlace {
   readonly version: number;
 }
 
+interface PublishedResource {
+  /** Another text whenever its schema or its selectable fields may be others. Absent: the schema itself is compared. */
+  readonly revision?: string;
+  /** False: its objects have members that nobody described. Default true. */
+  readonly hasSchema?: boolean;
+  /** Members that the schema does not know are kept. Default false. */
+  readonly keepsUnknownFields?: boolean;
+}
+
 export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
   readonly group: string;
   readonly version: string;
@@ -190,6 +199,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * merge patch and their own texts of 404.
    */
   readonly isCustom?: boolean;
+  /** How the documents of OpenAPI tell of a custom resource. Absent: by its schema alone. */
+  readonly published?: PublishedResource;
   /**
    * Set for definitions that a thread can make too, so that large objects are validated there. Absent = in the turn of
    * the request. A copy with another strategy must leave it out, because the thread has the original's.

@@ -1,0 +1,142 @@
+// Measures what many CustomResourceDefinitions of 50 KB cost: memory of each, CPU of one more, the start on a store that
+// holds them, and the longest turn, also while the documents of discovery and OpenAPI are made. With KAPSTAN_KUBE_APISERVER
+// and KAPSTAN_ETCD the peer's memory and CPU are measured in the same run.
+//   KAPSTAN_BENCH_DEFINITIONS=1000 KAPSTAN_BENCH_PEER_DEFINITIONS=100 npm run bench definitions
+import { definitionBody } from './parts/definition-body.mjs';
+import { figure } from './parts/figures.mjs';
+import { httpCaller, inParallel } from './parts/http-caller.mjs';
+import { hasPeer, startPeer } from './parts/peer-server.mjs';
+import { startServer, temporaryFolder } from './parts/server-process.mjs';
+
+const count = Number(process.env.KAPSTAN_BENCH_DEFINITIONS ?? 1_000);
+/** Fewer, because each takes about 13 MB of it. */
+const peerCount = Number(process.env.KAPSTAN_BENCH_PEER_DEFINITIONS ?? 100);
+const bytes = 50_000;
+const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+const openApiProtobuf = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf';
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until the server has had nothing to do for a while: collectors and committers work on after the last answer. */
+async function settled(server) {
+  for (let last = await server.measure(), calm = 0; calm < 3; ) {
+    await sleep(500);
+    const now = await server.measure();
+    calm = now.cpuUs - last.cpuUs < 50_000 ? calm + 1 : 0;
+    last = now;
+  }
+  return server.measure();
+}
+
+async function isServed(caller, index) {
+  const { metadata } = definitionBody(index, { bytes: 1 });
+  const [plural, ...group] = metadata.name.split('.');
+  return caller.call('GET', `/apis/${group.join('.')}/v1/${plural}`).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function createAll(caller, from, to) {
+  await inParallel(to - from, 4, (at) =>
+    caller.call('POST', path, JSON.stringify(definitionBody(from + at, { bytes }))),
+  );
+  while (!(await isServed(caller, to - 1))) await sleep(20);
+}
+
+/** Returns memory per definition, and CPU per further one. */
+async function fill(server, total) {
+  const caller = httpCaller(server, 4);
+  const before = await settled(server);
+  await createAll(caller, 0, total);
+  const filled = await settled(server);
+  await createAll(caller, total, total + 10);
+  const more = await settled(server);
+  caller.close();
+  return {
+    rssMb: (filled.rssMb - before.rssMb) / total,
+    fillMs: (filled.cpuUs - before.cpuUs) / 1_000 / total,
+    nextMs: (more.cpuUs - filled.cpuUs) / 1_000 / 10,
+    turnMs: filled.turnMs,
+  };
+}
+
+const documents = [
+  ['/openapi/v2', '/openapi/v2', 'application/json'],
+  ['/openapi/v2 as protobuf', '/openapi/v2', swaggerProtobuf],
+  ['/openapi/v3', '/openapi/v3', 'application/json'],
+  ['/openapi/v3 of a group', '/openapi/v3/apis/g0.example.com/v1', 'application/json'],
+  ['/openapi/v3 of a group as protobuf', '/openapi/v3/apis/g1.example.com/v1', openApiProtobuf],
+  ['discovery of a group', '/apis/g0.example.com/v1', 'application/json'],
+  ['aggregated discovery', '/apis', aggregated],
+];
+
+async function measureDocuments(server) {
+  const caller = httpCaller(server, 1);
+  for (const [name, where, accept] of documents) {
+    const before = await server.measure();
+    const size = await caller.call('GET', where, undefined, accept);
+    const { turnMs, cpuUs } = await server.measure();
+    const what = `${count} definitions, ${name}`;
+    figure({
+      bench: 'definitions',
+      what: `${what}: longest turn`,
+      unit: 'ms',
+      samples: [turnMs],
+      target: { atMost: 50 },
+    });
+    figure({ bench: 'definitions', what: `${what}: CPU`, unit: 'ms', samples: [(cpuUs - before.cpuUs) / 1_000] });
+    figure({ bench: 'definitions', what: `${what}: size`, unit: 'MB', samples: [size / 1e6] });
+  }
+  caller.close();
+}
+
+const dataDir = temporaryFolder();
+let server = await startServer({ dataDir });
+const ours = await fill(server, count);
+await measureDocuments(server);
+await server.close();
+
+let peer;
+if (hasPeer) {
+  const rival = await startPeer();
+  peer = await fill(rival, peerCount);
+  await rival.close();
+}
+const beside = (key) =>
+  peer === undefined ? {} : { peer: { name: `kube-apiserver + etcd, ${peerCount} definitions`, value: peer[key] } };
+const row = (what, unit, key, target) =>
+  figure({ bench: 'definitions', what, unit, samples: [ours[key]], ...beside(key), ...(target && { target }) });
+row(`memory of each of ${count} definitions of 50 KB`, 'MB', 'rssMb', { atMost: 1 });
+row('CPU to create one of them', 'ms', 'fillMs');
+row('CPU to create one more', 'ms', 'nextMs', { atMost: 60 });
+figure({
+  bench: 'definitions',
+  what: 'longest turn while they are created',
+  unit: 'ms',
+  samples: [ours.turnMs],
+  target: { atMost: 50 },
+});
+
+server = await startServer({ dataDir });
+const ready = server.secondsToReady;
+const caller = httpCaller(server, 1);
+const began = performance.now();
+while (!(await isServed(caller, count - 1))) await sleep(20);
+const late = (performance.now() - began) / 1_000;
+caller.close();
+const { cpuUs, turnMs } = await server.measure();
+const { rssMb } = await settled(server);
+await server.close();
+const start = `start on a store with ${count} definitions`;
+figure({
+  bench: 'definitions',
+  what: `${start}: until all are served`,
+  unit: 's',
+  samples: [ready + late],
+  target: { atMost: 15 },
+});
+figure({ bench: 'definitions', what: `${start}: CPU`, unit: 's', samples: [cpuUs / 1e6] });
+figure({ bench: 'definitions', what: `${start}: longest turn`, unit: 'ms', samples: [turnMs], target: { atMost: 50 } });
+figure({ bench: 'definitions', what: `${start}: memory`, unit: 'MB', samples: [rssMb] });

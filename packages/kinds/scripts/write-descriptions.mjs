@@ -1,0 +1,151 @@
+// Writes what Kubernetes says of its types and query parameters, taken from the declarations of @kubernetes/client-node:
+// packages/kinds/dist/descriptions.json (all), and packages/apiserver/dist/meta-descriptions.json (those that every API server
+// speaks). Part of the build; nothing of it is in the repository. Without the dependency it writes nothing, and the server says less.
+//   node packages/kinds/scripts/write-descriptions.mjs [kinds|apiserver]
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const facts = (name) => JSON.parse(readFileSync(new URL(`../facts/${name}.json`, import.meta.url), 'utf8'));
+const isMeta = (name) => /^(meta\/|machinery\/|apidiscovery\.|autoscaling\.v1\.Scale)/.test(name);
+
+/** Undefined when the dependency is not installed. */
+function declarationsFolder() {
+  try {
+    const entry = createRequire(import.meta.url).resolve('@kubernetes/client-node');
+    return join(dirname(entry), 'gen');
+  } catch (error) {
+    if (error.code === 'MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** The text of a comment: without its stars and the escapes that the generator of the declarations writes. */
+function textOf(comment) {
+  const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
+  return lines
+    .join('\n')
+    .trim()
+    .replaceAll('*_/', '*/')
+    .replaceAll(/\\(["'\\])/g, '$1');
+}
+
+/** The declarations say this of every member of the type IntOrString, in place of what the member is for. */
+const saysItsType = (text) => text.startsWith('IntOrString is a type that');
+
+/** Name in TypeScript → name in JSON, where they differ. */
+function jsonNames(program) {
+  const pairs = program.matchAll(/"name": "([^"]+)",\s+"baseName": "([^"]+)"/g);
+  return new Map([...pairs].map(([, name, baseName]) => [name, baseName]));
+}
+
+/** What one class declares: the text of the type, and those of its members. */
+function readModel(folder, name) {
+  const declared = readFileSync(join(folder, 'models', `${name}.d.ts`), 'utf8');
+  const at = declared.indexOf('export declare class');
+  const end = declared.indexOf('static readonly discriminator');
+  const own = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*$/.exec(declared.slice(0, at));
+  const isOfFile = own?.index === 0;
+  const names = jsonNames(readFileSync(join(folder, 'models', `${name}.js`), 'utf8'));
+  const members = {};
+  const all = declared.slice(at, end).matchAll(/(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?'([^']+)'\??:/g);
+  for (const [, comment, member] of all) {
+    members[names.get(member) ?? member] = comment === undefined ? '' : textOf(comment);
+  }
+  return { text: own === null || isOfFile ? '' : textOf(own[1]), members };
+}
+
+const capital = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
+/** Names that the class of a definition may have: that of its version and kind; where groups share that, with the group before. */
+function classNames(definition) {
+  const [path, version, kind] = definition.split('.').slice(-3);
+  const group = path.slice(path.lastIndexOf('/') + 1);
+  const own = version === undefined || kind === undefined ? [] : [`${capital(version)}${kind}`];
+  const meta = /^meta\/(v\w+)\.(\w+)$/.exec(definition);
+  if (meta !== null) return [`${capital(meta[1])}${meta[2]}`];
+  return [...own.map((name) => `${capital(group)}${name}`), ...own];
+}
+
+function readDescriptions(folder) {
+  const known = new Set(
+    readdirSync(join(folder, 'models'))
+      .filter((file) => file.endsWith('.d.ts'))
+      .map((file) => file.slice(0, -5)),
+  );
+  const found = {};
+  for (const [definition, { properties = {} }] of Object.entries(facts('schemas').definitions)) {
+    const name = classNames(definition).find((one) => known.has(one));
+    if (name === undefined) continue;
+    const { text, members } = readModel(folder, name);
+    // A type of another group may have the name; it has other members.
+    const names = Object.keys(properties);
+    const shared = names.filter((member) => Object.hasOwn(members, member));
+    if (shared.length * 2 < names.length) continue;
+    const texts = Object.fromEntries(
+      shared
+        .filter((member) => members[member] !== '' && !saysItsType(members[member]))
+        .map((member) => [member, members[member]]),
+    );
+    found[definition] = { ...(text === '' ? {} : { description: text }), properties: texts };
+  }
+  return found;
+}
+
+const entities = { quot: '"', '#39': "'", '#x60': '`', '#x3D': '=', lt: '<', gt: '>', amp: '&' };
+const plain = (text) => text.replaceAll(/\\?&(quot|#39|#x60|#x3D|lt|gt|amp);/g, (_, name) => entities[name]);
+
+/** What operations say of a parameter: text → how many say so. */
+class Sayings {
+  #counts = new Map();
+
+  note(name, text) {
+    const texts = this.#counts.get(name) ?? new Map();
+    texts.set(text, (texts.get(text) ?? 0) + 1);
+    this.#counts.set(name, texts);
+  }
+
+  /** Of each parameter what most say. */
+  mostSaid() {
+    const most = (texts) => [...texts].sort(([, a], [, b]) => b - a)[0][0];
+    return Object.fromEntries([...this.#counts].map(([name, texts]) => [name, most(texts)]));
+  }
+}
+
+/** Query parameters, from the comments of the operations. Patches say more of some than others do. */
+function readParameters(folder) {
+  const [all, patches] = [new Sayings(), new Sayings()];
+  for (const file of ['CoreV1Api.d.ts', 'AppsV1Api.d.ts', 'PolicyV1Api.d.ts']) {
+    const declared = readFileSync(join(folder, 'apis', file), 'utf8');
+    for (const [, comment, operation] of declared.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(\w+)\(/g)) {
+      for (const part of textOf(comment).split(/^@(?=param )/m)) {
+        const match = /^param (\w+) ([\s\S]+)$/.exec(part);
+        if (match === null || match[1] === 'body') continue;
+        const says = operation.startsWith('patch') ? patches : all;
+        says.note(match[1].replace(/^_/, ''), plain(match[2].trim()));
+      }
+    }
+  }
+  const [common, ofPatches] = [all.mostSaid(), patches.mostSaid()];
+  const others = Object.entries(ofPatches).filter(([name, text]) => common[name] !== text && name !== 'name');
+  return { parameters: { ...ofPatches, ...common }, patchParameters: Object.fromEntries(others) };
+}
+
+function write(packageName, file, content) {
+  const folder = fileURLToPath(new URL(`../../${packageName}/dist/`, import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, file), `${JSON.stringify(content)}\n`);
+}
+
+const folder = declarationsFolder();
+if (folder === undefined)
+  console.log('@kubernetes/client-node is not installed: built-in types go without descriptions');
+else {
+  const [only] = process.argv.slice(2);
+  const definitions = readDescriptions(folder);
+  const said = readParameters(folder);
+  const meta = Object.fromEntries(Object.entries(definitions).filter(([name]) => isMeta(name)));
+  if (only !== 'apiserver') write('kinds', 'descriptions.json', { definitions });
+  if (only !== 'kinds') write('apiserver', 'meta-descriptions.json', { definitions: meta, ...said });
+}

@@ -194,19 +194,25 @@ describe('the spec of a definition', () => {
       ['FieldValueRequired', 'spec.conversion.conversionReviewVersions', 'Required value'],
     ],
     [
-      'a webhook at all',
+      'a webhook whose URL has a query, or review versions that nobody knows',
       {
         spec: {
           conversion: {
             strategy: 'Webhook',
-            webhook: { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] },
+            webhook: { clientConfig: { url: 'https://x?a=b' }, conversionReviewVersions: ['v7', 'v7'] },
           },
         },
       },
       [
-        'FieldValueForbidden',
-        'spec.conversion.strategy',
-        'Forbidden: conversion by webhooks is not supported by this server',
+        'FieldValueInvalid',
+        'spec.conversion.webhookClientConfig.url',
+        'Invalid value: "a=b": query parameters are not permitted in the URL',
+      ],
+      ['FieldValueInvalid', 'spec.conversion.conversionReviewVersions[1]', 'Invalid value: "v7": duplicate version'],
+      [
+        'FieldValueInvalid',
+        'spec.conversion.conversionReviewVersions',
+        'Invalid value: ["v7","v7"]: must include at least one of v1, v1beta1',
       ],
     ],
     [

@@ -58,6 +58,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   ): Promise<KubernetesObject>;
   /** True when its object has managedFields, which `change` reads and writes, and can be applied. Default false. */
   readonly isApplicable?: boolean;
+  /** Message of the 500 for an apply, where kube-apiserver cannot apply it although it has managed fields. */
+  readonly applyFault?: string;
   /** Replaces the functions above for exec, attach, portforward and proxy. */
   readonly connect?: Connecter<T>;
 }

@@ -137,7 +137,10 @@ export class WebhookPool {
       },
     };
     const answer = await send(options, call.body).catch((error: unknown) => {
-      throw dialError(error as NodeJS.ErrnoException, { host: hostname, port });
+      const failure = error as NodeJS.ErrnoException;
+      // A certificate is for the name of the Service, wherever that is.
+      const isName = failure.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && address.servername !== '';
+      throw dialError(failure, { host: isName ? address.servername : hostname, port });
     });
     const body = await read(answer, call.maxAnswerBytes);
     const { statusCode: code = 0, headers } = answer;

@@ -482,13 +482,18 @@ describe('the schema of a definition', () => {
       ['FieldValueForbidden', `${a}.not.properties[metadata]`, 'Forbidden: must not be specified in a nested context'],
     ],
     [
-      'a restriction of what is not specified',
-      at({ type: 'object', properties: { b: { type: 'string' } }, allOf: [{ properties: { c: { minLength: 1 } } }] }),
+      'a restriction at the root of what is not specified',
+      { type: 'object', properties: { b: { type: 'string' } }, allOf: [{ properties: { c: { minLength: 1 } } }] },
       [
         'FieldValueRequired',
-        `${a}.properties[c]`,
-        `Required value: because it is defined in ${a}.allOf[0].properties[c]`,
+        `${root}.properties[c]`,
+        `Required value: because it is defined in ${root}.allOf[0].properties[c]`,
       ],
+    ],
+    [
+      'maps in a restriction',
+      at({ type: 'object', anyOf: [{ additionalProperties: { maxLength: 1 } }] }),
+      ['FieldValueForbidden', `${a}.anyOf[0].additionalProperties`, 'Forbidden: must be undefined to be structural'],
     ],
     [
       'more of metadata than names',

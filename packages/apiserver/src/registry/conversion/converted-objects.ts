@@ -1,7 +1,7 @@
 // ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between the
 // port ObjectConversion and converted-storage.ts.
 import { parseJson, type UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, deepFreeze, parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
+import { type CallSignal, deepFreeze, onNextTurn, parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
 import { jsonEncoding, largeObjectBytes, runInTurns, Stored } from '@kapstan/storage';
 import type { ObjectConversion } from '../definition/object-conversion.ts';
 
@@ -105,7 +105,7 @@ export class ConvertedObjects {
       isLarge ? inTurns : undefined,
     );
     // Whoever asked for it reads it in this turn; afterwards its bytes are enough.
-    setImmediate(() => stored.release());
+    onNextTurn(() => stored.release());
     return stored;
   }
 

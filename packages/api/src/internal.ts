@@ -84,6 +84,7 @@ export { Backoff } from './time/backoff.ts';
 export { abortSignalOf, CallAbort, type CallSignal } from './time/call-signal.ts';
 export { formatMicroTime, toDate } from './time/clock.ts';
 export {
+  awaited,
   eachInSlices,
   fitsOneSlice,
   knownSize,

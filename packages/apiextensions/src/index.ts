@@ -1,3 +1,4 @@
+export type { ConversionRequest, ConvertObject } from './conversion/function-converter.ts';
 export { DefinitionController, type DefinitionControllerOptions } from './definition/definition-controller.ts';
 export { definitionMakers } from './definition/definition-makers.ts';
 export { type DefinitionResourceOptions, definitionResource, definitionsId } from './definition/definition-resource.ts';

@@ -84,3 +84,5 @@ export { Age, timeSince } from './table/age.ts';
 export type { TableColumn, TableConvertor } from './table/table.ts';
 export { LargeObjectValidation, validationWorker } from './validation/large-object-validation.ts';
 export { type DefinitionMaker, type DefinitionMakers, runValidationThread } from './validation/validation-thread.ts';
+export { WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
+export type { ResolveService, WebhookService } from './webhook/webhook-target.ts';

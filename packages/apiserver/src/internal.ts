@@ -33,6 +33,7 @@ export {
 } from './registry/definition/destination.ts';
 export { KindCatalogue } from './registry/definition/kind-catalogue.ts';
 export type { KindFacts, ResourceFacts } from './registry/definition/kind-facts.ts';
+export type { ObjectConversion } from './registry/definition/object-conversion.ts';
 export type {
   ByteSubresource,
   Connecter,
@@ -72,7 +73,7 @@ export {
   pathSegmentErrors,
 } from './registry/meta/names.ts';
 export { metaOf } from './registry/meta/object-meta.ts';
-export { annotationErrors, validateObjectMeta } from './registry/meta/object-meta-validation.ts';
+export { annotationErrors, labelErrors, validateObjectMeta } from './registry/meta/object-meta-validation.ts';
 export { requirePreconditions } from './registry/store/before-delete.ts';
 export { requireValidDeleteRequest } from './registry/store/delete-request.ts';
 export { requireKeyName } from './registry/store/key-functions.ts';
@@ -98,3 +99,6 @@ export { ageOf, nameOf } from './table/name-and-age.ts';
 export { cellsAt, RowCells } from './table/row-cells.ts';
 export { scaleTable } from './table/scale-table.ts';
 export type { TableColumn, TableConvertor } from './table/table.ts';
+export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
+export { WebhookError, WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
+export type { WebhookTarget } from './webhook/webhook-target.ts';

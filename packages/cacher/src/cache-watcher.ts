@@ -35,6 +35,8 @@ export interface CacheWatcherInit<T extends KubernetesObject> {
   readonly key: string;
   readonly isRecursive: boolean;
   readonly predicate: SelectionPredicate<T>;
+  /** True: MODIFIED events carry the state before them. */
+  readonly withPrevious?: boolean;
   readonly sink: StorageWatchSink<T>;
   readonly logger: Logger;
   /** Called when the watch is closed, without a reason if the client closed it. */
@@ -49,6 +51,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   readonly #logger: Logger;
   readonly #onClosed: CacheWatcherInit<T>['onClosed'];
   readonly #everything: boolean;
+  readonly #withPrevious: boolean;
   #start: WatchStart<T> | undefined;
   #sent = 0;
   #position = 0;
@@ -68,6 +71,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#logger = init.logger;
     this.#onClosed = init.onClosed;
     this.#everything = isEverything(init.predicate);
+    this.#withPrevious = init.withPrevious === true;
   }
 
   /** True: the watch gets each event as it happens. False: it still reads past events. */
@@ -134,7 +138,9 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     const { current, previous } = event;
     const passes = current !== undefined && this.#selects(current);
     const passed = previous !== undefined && this.#selects(previous);
-    if (passes) this.#emit(event.as(passed ? 'MODIFIED' : 'ADDED'));
+    if (passes && passed && this.#withPrevious)
+      this.#emit({ type: 'MODIFIED', stored: current.stored, previous: previous.stored });
+    else if (passes) this.#emit(event.as(passed ? 'MODIFIED' : 'ADDED'));
     else if (passed) this.#emit(event.as('DELETED'));
   }
 

@@ -232,6 +232,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       key: checked,
       isRecursive: options.recursive,
       predicate: options.predicate,
+      withPrevious: options.withPrevious === true,
       sink,
       logger: this.#logger,
       onClosed: (closed, reason) => {

@@ -2,6 +2,7 @@
 // into these options.
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { ConvertObject } from '@kapstan/apiextensions';
 import type { MetricsText } from '@kapstan/api/internal';
 import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
@@ -148,6 +149,11 @@ export interface ControlPlaneOptions {
    * policies, quotas, limit ranges) get a warning. Default false.
    */
   readonly warnsWithoutEffect?: boolean;
+  /**
+   * Functions that convert custom resources between versions, by name of the definition ("widgets.example.com"). Such a function is called
+   * in place of what the definition says: neither webhook nor certificate is needed. Default none.
+   */
+  readonly conversions?: Readonly<Record<string, ConvertObject>>;
   /**
    * Names of control loops, as in kube-controller-manager; "*" = all, "-name" = all except this one. Default none. Without HTTP there is no
    * authority to publish and nobody to accept tokens, so root-ca-certificate-publisher-controller and serviceaccount-token-controller are

@@ -1,3 +1,4 @@
+export type { ConversionRequest, ConvertObject } from '@kapstan/apiextensions';
 export type { ServiceAccountOptions } from './access-control.ts';
 export type { KeyPair } from './certificates/key-pair.ts';
 export { writePrivateFile } from './certificates/private-file.ts';

@@ -1,7 +1,12 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
 import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
-import { DefinitionController, definitionsId } from '@kapstan/apiextensions';
+import {
+  type ConvertObject,
+  DefinitionController,
+  type DefinitionControllerOptions,
+  definitionsId,
+} from '@kapstan/apiextensions';
 import {
   AdmissionChain,
   FieldManager,
@@ -16,6 +21,7 @@ import {
   ResourceStack,
   type ResourceStackOptions,
   storageCodecOf,
+  WebhookPool,
 } from '@kapstan/apiserver';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
 import {
@@ -29,6 +35,7 @@ import {
   guardEscalation,
   kubernetesAdmission,
   type RuntimeConfig,
+  serviceResolver,
   virtualResource,
 } from '@kapstan/kubernetes';
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
@@ -78,6 +85,8 @@ export interface ResourcesOptions {
   readonly access?: AccessControlOptions;
   /** Built-in APIs to serve or not. Default: stable versions on, all others off. */
   readonly runtimeConfig?: RuntimeConfig;
+  /** See ControlPlaneOptions. */
+  readonly conversions?: Readonly<Record<string, ConvertObject>>;
   /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions;
   readonly clock: Clock;
@@ -124,9 +133,10 @@ interface MetricSources {
   readonly polls: StorePolls;
   readonly access: AccessControl;
   readonly admission: AdmissionChain;
+  readonly customResources: DefinitionController;
 }
 
-function formatOwnMetrics({ open, polls, access, admission }: MetricSources): string {
+function formatOwnMetrics({ open, polls, access, admission, customResources }: MetricSources): string {
   const stores = storeMetrics(inspectedStores(open, polls));
   const { metrics: tokens } = access.secretTokens;
   return formatMetrics([
@@ -134,6 +144,7 @@ function formatOwnMetrics({ open, polls, access, admission }: MetricSources): st
     ...mergeSeries([...stores, ...cacherMetrics(inspected(open))]),
     ...sizeMetrics(polls.storedBytes),
     ...admission.families(),
+    ...customResources.families(),
     ...tokens,
   ]);
 }
@@ -185,14 +196,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   // Without this option the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
-  const facts = builtinFacts(definitionsId);
-  const customResources = new DefinitionController({ catalog, clock, logger, createStack, facts });
+  const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
+  const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
   const polls = new StorePolls({ engines: engines.all, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
   const close = async (): Promise<void> => {
     polls.close();
     await customResources.close();
-    await Promise.all([...stacks, nodePorts, largeValidation].map((each) => each?.close()));
+    await Promise.all([...stacks, nodePorts, largeValidation, webhooks].map((each) => each?.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
@@ -214,7 +225,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     patching,
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
-    metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission }) },
+    metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission, customResources }) },
     forgetBefore: (engine, revision) => {
       for (const { cacher, served } of open) {
         if (engines.engineFor(served.definition) === engine) cacher?.forgetBefore(revision);
@@ -222,6 +233,13 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+function customResourcesOf(
+  { clock, logger, conversions = {} }: ResourcesOptions,
+  parts: Pick<DefinitionControllerOptions, 'catalog' | 'createStack' | 'webhooks'>,
+): DefinitionController {
+  return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
 }
 
 function admissionOf(

@@ -27,6 +27,7 @@ export {
 export { readSigningKey, readVerificationKeys } from './core/serviceaccounts/signing-key.ts';
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
+export { serviceResolver } from './core/services/service-resolver.ts';
 export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';
 export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './rbac/rbac-policy.ts';

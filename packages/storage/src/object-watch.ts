@@ -140,7 +140,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
     for (const { kv, previous } of events) {
       const need = kv && coder.prepare(kv);
       if (need !== undefined) needs.push(need);
-      const isOldRead = kv === undefined || !this.#everything;
+      const isOldRead = kv === undefined || !this.#everything || this.#call.options.withPrevious === true;
       const oldNeed = isOldRead && previous ? coder.prepare(previous) : undefined;
       if (oldNeed !== undefined) needs.push(oldNeed);
     }
@@ -165,12 +165,16 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
     const isCreated = event.kv.createRevision === event.kv.modRevision;
     if (!isCreated && event.previous === undefined) throw missingState(event, 'PUT');
     const stored = this.#context.coder.readChange(event.kv);
-    if (this.#everything) {
+    if (this.#everything && (isCreated || this.#call.options.withPrevious !== true)) {
       this.#emit({ type: isCreated ? 'ADDED' : 'MODIFIED', stored });
       return;
     }
     // `previous` is present unless the key was created; see the check above.
     const old = isCreated || event.previous === undefined ? undefined : this.#context.coder.read(event.previous);
+    if (this.#everything && old !== undefined) {
+      this.#emit({ type: 'MODIFIED', stored, previous: old });
+      return;
+    }
     this.#emitTransition(old, stored);
   }
 

@@ -113,6 +113,11 @@ export interface StorageWatchOptions<T extends KubernetesObject> {
    * false.
    */
   readonly marksInitialEventsEnd?: boolean;
+  /**
+   * True: each MODIFIED event carries the state before it, for a sink that selects by more than the store knows of. Only with a
+   * predicate that selects everything. Default false.
+   */
+  readonly withPrevious?: boolean;
   /** Asks the store for progress, delivered as bookmarks. Internal: for the cacher's own feed. Default false. */
   readonly progressNotify?: boolean;
   /**
@@ -126,6 +131,8 @@ export interface StorageWatchOptions<T extends KubernetesObject> {
 export interface ChangeEvent<T extends KubernetesObject> {
   readonly type: ChangeType;
   readonly stored: Stored<T>;
+  /** The state before a MODIFIED event. See {@link StorageWatchOptions.withPrevious}. */
+  readonly previous?: Stored<T>;
 }
 
 /** An event of a watch. */

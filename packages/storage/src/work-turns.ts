@@ -43,15 +43,27 @@ export class WorkTurns {
     work: SlicedWork<T>,
     { queue, signal }: { readonly queue: Waiting[]; readonly signal: CallSignal | undefined },
   ): T | Promise<T> {
-    const first = work.next();
-    if (first.done === true) return first.value;
-    while (this.#first.length === 0 && queue.length === 0 && this.#share.hasTime()) {
-      const step = work.next();
+    let step = work.next();
+    if (step.done === true) return step.value;
+    while (step.value === undefined && this.#first.length === 0 && queue.length === 0 && this.#share.hasTime()) {
+      step = work.next();
       if (step.done === true) return step.value;
     }
+    const answer = step.value;
     return new Promise<T>((resolve, reject) => {
-      queue.push({ work, signal, resolve: resolve as (result: unknown) => void, reject });
+      const waiting: Waiting = { work, signal, resolve: resolve as (result: unknown) => void, reject };
+      if (answer === undefined) queue.push(waiting);
+      else this.#rest(queue, waiting, answer);
     });
+  }
+
+  /** Parks work that waits for an answer outside of all queues, so that other work goes on. */
+  #rest(queue: Waiting[], waiting: Waiting, answer: Promise<void>): void {
+    const resume = (): void => {
+      queue.push(waiting);
+      this.#share.hasTime();
+    };
+    answer.then(resume, resume);
   }
 
   #onNextTurn(): void {
@@ -72,6 +84,7 @@ export class WorkTurns {
       do {
         const step = longest.work.next();
         if (step.done === true) return longest.resolve(step.value);
+        if (step.value !== undefined) return this.#rest(queue, longest, step.value);
       } while (this.#share.hasTime(shareMs));
       queue.push(longest);
     } catch (error) {

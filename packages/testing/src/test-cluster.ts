@@ -29,6 +29,8 @@ export interface TestClusterOptions {
   readonly http?: 'on' | 'off';
   /** Custom resource definitions to install; they are served once `testCluster` resolves. */
   readonly crds?: readonly KubernetesObject[];
+  /** Functions that convert custom resources between versions, by name of the definition; see ControlPlaneOptions. Default none. */
+  readonly conversions?: NonNullable<ServerSettings['conversions']>;
   /** Any other options of a control plane: tokens, admission, control loops, limits. Privileged containers are allowed, as in envtest. */
   readonly controlPlane?: Omit<ServerSettings, 'http'>;
   /** Maximum number of bytes of events that wait for a slow watcher. Default: the server's. */
@@ -207,7 +209,7 @@ export class TestCluster {
   /** Starts the server again after {@link stop}, with its data, at the same address. Does nothing while it runs. */
   async start(): Promise<void> {
     if (this.#server !== undefined) return;
-    const { http = 'on', controlPlane = {}, maxWatchBufferBytes, logger = silentLogger } = this.#options;
+    const { http = 'on', controlPlane = {}, conversions, maxWatchBufferBytes, logger = silentLogger } = this.#options;
     const onRequest = requestObserver({
       proxy: () => this.#proxy,
       faults: this.#faults,
@@ -216,7 +218,11 @@ export class TestCluster {
     const limits = maxWatchBufferBytes === undefined ? {} : { maxWatchBufferBytes };
     const server = await startServer({
       dataDir: this.#dataDir,
-      settings: { ...controlPlane, http: http === 'off' ? 'off' : { ...limits, onRequest } },
+      settings: {
+        ...controlPlane,
+        ...(conversions && { conversions }),
+        http: http === 'off' ? 'off' : { ...limits, onRequest },
+      },
       clock: this.clock,
       logger,
       activity: this.#activity,

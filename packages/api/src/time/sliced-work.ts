@@ -4,18 +4,35 @@
 
 /**
  * A generator that yields every few hundred microseconds of work and returns the result. State that others may change
- * must not be relied on across a `yield`.
+ * must not be relied on across a `yield`. Work that needs an answer from elsewhere yields the promise of it
+ * ({@link awaited}) and is resumed when that has settled.
  */
-export type SlicedWork<T> = Generator<undefined, T, undefined>;
+export type SlicedWork<T> = Generator<Promise<void> | undefined, T, undefined>;
 
 /** Members of a list or map between two yields, for work of about a microsecond each. */
 export const membersPerSlice = 256;
 
-/** Does all of the work now. Throws what the work throws. */
+/** Does all of the work now. Throws what the work throws, and TypeError for work that has to wait for an answer. */
 export function runWhole<T>(work: SlicedWork<T>): T {
   let step = work.next();
   while (step.done !== true) step = work.next();
   return step.value;
+}
+
+/** Rests until the promise has settled, then returns its value or throws its error. */
+export function* awaited<T>(promise: Promise<T>): SlicedWork<T> {
+  let outcome: { readonly value: T } | { readonly error: unknown } | undefined;
+  yield promise.then(
+    (value) => {
+      outcome = { value };
+    },
+    (error: unknown) => {
+      outcome = { error };
+    },
+  );
+  if (outcome === undefined) throw new TypeError('this work waits for an answer: it cannot be done in one turn');
+  if ('error' in outcome) throw outcome.error;
+  return outcome.value;
 }
 
 /**

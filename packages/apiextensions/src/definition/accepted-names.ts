@@ -2,6 +2,7 @@
 // apiextensions status.NamingConditionController.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { hasValidCaBundle } from './conversion-validation.ts';
 import { type DefinitionCondition, findCondition } from './definition-conditions.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
@@ -92,8 +93,17 @@ function conditions(
     const { reason = '', message = '' } = present;
     return { namesAccepted, established: { type: 'Established', status: 'True', reason, message } };
   }
-  return { namesAccepted, established: conflict === undefined ? nowEstablished : notEstablished };
+  if (conflict !== undefined) return { namesAccepted, established: notEstablished };
+  return { namesAccepted, established: hasValidCaBundle(definition) ? nowEstablished : invalidBundle };
 }
+
+/** A definition whose webhook could never be called is not served. Source: EstablishingController.sync. */
+const invalidBundle: DefinitionCondition = {
+  type: 'Established',
+  status: 'False',
+  reason: 'InvalidCABundle',
+  message: 'The conversion webhook CABundle is invalid',
+};
 
 const nowEstablished: DefinitionCondition = {
   type: 'Established',

@@ -1,22 +1,18 @@
-// The second rule of structural schemas: everything that a restriction names must also be specified outside of it.
-// Source: apiextensions schema validateStructuralCompleteness.
+// The second rule of structural schemas: everything that a restriction at the root names must also be specified
+// outside of it. Kubernetes looks at no restriction further below. Source: apiextensions schema validateStructuralCompleteness.
 
 import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import { eachProperty } from './schema-steps.ts';
+
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
 export function validateCompleteness(at: Field, schema: Schema): void {
-  const { items, additionalProperties } = schema;
+
   checkRestrictions({ at, specified: schema }, { at, schema });
-  if (isJsonObject(items)) validateCompleteness(at.child('items'), items as Schema);
-  eachProperty(at, schema, (child, place) => validateCompleteness(place, child));
-  if (isJsonObject(additionalProperties)) {
-    validateCompleteness(at.child('additionalProperties'), additionalProperties as Schema);
-  }
+
 }
 
 /** A place that must be specified, and what is specified there. */
@@ -42,18 +38,12 @@ function checkRestrictions(target: Specified, { at, schema }: Restriction): void
 
 function checkNested(target: Specified, restriction: Restriction): void {
   const { at, schema } = restriction;
-  if (!isJsonObject(target.specified)) {
-    // `additionalProperties: true` specifies everything below it.
-    if (target.specified !== true) target.at.required(`because it is defined in ${at.path}`);
-    return;
-  }
+  if (!isJsonObject(target.specified)) return target.at.required(`because it is defined in ${at.path}`);
   const specified = target.specified as Schema;
   checkRestrictions(target, restriction);
-  for (const word of ['items', 'additionalProperties'] as const) {
-    const nested = schema[word];
-    if (!isJsonObject(nested)) continue;
-    const below = { at: target.at.child(word), specified: specified[word] };
-    checkNested(below, { at: at.child(word), schema: nested as Schema });
+  if (isJsonObject(schema.items)) {
+    const below = { at: target.at.child('items'), specified: specified.items };
+    checkNested(below, { at: at.child('items'), schema: schema.items as Schema });
   }
   if (schema.properties === undefined) return;
   at.child('properties').eachKey<Schema>(schema.properties, (name, nested, place) => {

@@ -1,6 +1,7 @@
 // DefinitionController turns CustomResourceDefinitions into served resources. It decides on their names, reports in
 // their status, and deletes their objects before they go. Used by the composition; it has one ServedDefinition for
 // each.
+import { randomUUID } from 'node:crypto';
 import {
   type CancelTimer,
   type Clock,
@@ -14,16 +15,21 @@ import {
 } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
 import { nextTurn } from '@kapstan/api/internal';
-import type {
-  RequestContext,
-  ResourceCatalog,
-  ResourceDefinition,
-  ResourceStack,
-  ResourceStrategy,
+import {
+  type RequestContext,
+  type ResourceCatalog,
+  type ResourceDefinition,
+  type ResourceStack,
+  type ResourceStrategy,
+  WebhookPool,
 } from '@kapstan/apiserver';
 import type { ResourceFacts } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type { MetricFamily } from '@kapstan/storage';
+import { ConversionMetrics } from '../conversion/conversion-metrics.ts';
+import type { ConversionPorts } from '../conversion/definition-conversion.ts';
+import type { ConvertObject } from '../conversion/function-converter.ts';
 import { decideNames } from './accepted-names.ts';
 import { approvalCondition } from './api-approval.ts';
 import { type DefinitionCondition, isConditionTrue, removeCondition, setCondition } from './definition-conditions.ts';
@@ -39,6 +45,10 @@ export interface DefinitionControllerOptions {
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
   /** Facts of the definitions' own resource, {@link definitionsId}. */
   readonly facts: ResourceFacts;
+  /** Calls conversion webhooks. Absent: they are called without a way to Services. Its owner closes it. */
+  readonly webhooks?: WebhookPool;
+  /** Functions that convert objects, by name of the definition ("widgets.example.com"), in place of what it says. Default none. */
+  readonly conversions?: Readonly<Record<string, ConvertObject>>;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
@@ -53,6 +63,8 @@ export class DefinitionController {
   readonly #stack: ResourceStack;
   readonly #status: ResourceStrategy<UnstructuredObject>;
   readonly #feed: DefinitionFeed;
+  readonly #conversions: ConversionPorts;
+  readonly #ownWebhooks: WebhookPool | undefined;
   readonly #served = new Map<string, ServedDefinition>();
   readonly #dirty = new Set<string>();
   readonly #cleanups = new Map<string, Promise<void>>();
@@ -66,6 +78,14 @@ export class DefinitionController {
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     const definition = definitionResource({ clock: this.#clock, facts: options.facts });
+    this.#ownWebhooks = options.webhooks === undefined ? new WebhookPool({ clock: this.#clock }) : undefined;
+    this.#conversions = {
+      webhooks: options.webhooks ?? (this.#ownWebhooks as WebhookPool),
+      functions: options.conversions ?? {},
+      metrics: new ConversionMetrics(),
+      clock: this.#clock,
+      newUid: randomUUID,
+    };
     this.#stack = options.createStack(definition);
     const status = definition.subresources.find(({ name }) => name === 'status');
     if (status?.type !== 'strategy') throw new TypeError('definitions have a status');
@@ -99,6 +119,12 @@ export class DefinitionController {
     this.#served.clear();
     this.#options.catalog.remove(resource.group, 'v1', resource.resource);
     await this.#stack.close();
+    this.#ownWebhooks?.close();
+  }
+
+  /** What was counted of conversions. */
+  families(): MetricFamily[] {
+    return this.#conversions.metrics.families();
   }
 
   #changed(next: Definition | undefined, last: Definition | undefined): void {
@@ -188,7 +214,7 @@ export class DefinitionController {
   #servedOf(name: string): ServedDefinition {
     const known = this.#served.get(name);
     if (known !== undefined) return known;
-    const served = new ServedDefinition(this.#options);
+    const served = new ServedDefinition({ ...this.#options, conversions: this.#conversions });
     this.#served.set(name, served);
     return served;
   }

@@ -38,6 +38,7 @@ export function definitionResource({
     strategy: {
       finalizerNames: 'Qualified',
       holdsDeletion: (definition) => definition.metadata?.deletionTimestamp === undefined,
+      heldIgnoresPropagation: true,
       prepareForDeletion: (definition) => prepareForDeletion(definition, clock.now()),
     },
     convert: { fromStored: fromStoredDefinition, toStored: toStoredDefinition },

@@ -194,19 +194,25 @@ describe('the spec of a definition', () => {
       ['FieldValueRequired', 'spec.conversion.conversionReviewVersions', 'Required value'],
     ],
     [
-      'a webhook at all',
+      'a webhook whose URL has a query, or review versions that nobody knows',
       {
         spec: {
           conversion: {
             strategy: 'Webhook',
-            webhook: { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] },
+            webhook: { clientConfig: { url: 'https://x?a=b' }, conversionReviewVersions: ['v7', 'v7'] },
           },
         },
       },
       [
-        'FieldValueForbidden',
-        'spec.conversion.strategy',
-        'Forbidden: conversion by webhooks is not supported by this server',
+        'FieldValueInvalid',
+        'spec.conversion.webhookClientConfig.url',
+        'Invalid value: "a=b": query parameters are not permitted in the URL',
+      ],
+      ['FieldValueInvalid', 'spec.conversion.conversionReviewVersions[1]', 'Invalid value: "v7": duplicate version'],
+      [
+        'FieldValueInvalid',
+        'spec.conversion.conversionReviewVersions',
+        'Invalid value: ["v7","v7"]: must include at least one of v1, v1beta1',
       ],
     ],
     [
@@ -476,13 +482,18 @@ describe('the schema of a definition', () => {
       ['FieldValueForbidden', `${a}.not.properties[metadata]`, 'Forbidden: must not be specified in a nested context'],
     ],
     [
-      'a restriction of what is not specified',
-      at({ type: 'object', properties: { b: { type: 'string' } }, allOf: [{ properties: { c: { minLength: 1 } } }] }),
+      'a restriction at the root of what is not specified',
+      { type: 'object', properties: { b: { type: 'string' } }, allOf: [{ properties: { c: { minLength: 1 } } }] },
       [
         'FieldValueRequired',
-        `${a}.properties[c]`,
-        `Required value: because it is defined in ${a}.allOf[0].properties[c]`,
+        `${root}.properties[c]`,
+        `Required value: because it is defined in ${root}.allOf[0].properties[c]`,
       ],
+    ],
+    [
+      'maps in a restriction',
+      at({ type: 'object', anyOf: [{ additionalProperties: { maxLength: 1 } }] }),
+      ['FieldValueForbidden', `${a}.anyOf[0].additionalProperties`, 'Forbidden: must be undefined to be structural'],
     ],
     [
       'more of metadata than names',

@@ -4,7 +4,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { compilePattern } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import { validateDefaults } from './default-validation.ts';
+import { validateRootDefaults } from './default-validation.ts';
 import { goSchema } from './go-versions.ts';
 import { validateListType } from './list-type-validation.ts';
 import { childSchemas, type SchemaStep } from './schema-steps.ts';
@@ -24,7 +24,7 @@ export function validateRootSchema(at: Field, schema: Schema, status: 'withStatu
   if (hasUnsupportedWord(schema)) return;
   const before = at.errorCount;
   validateStructure(at, schema);
-  if (at.errorCount === before) validateDefaults(at, schema);
+  if (at.errorCount === before) validateRootDefaults(at, schema);
 }
 
 /** Source: structural schema validateUnsupportedFields. */

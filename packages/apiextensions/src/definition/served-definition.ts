@@ -2,9 +2,10 @@
 // the definition controller; it uses ResourceStack and custom-resource.ts.
 import { type DeepReadonly, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ResourceDefinition, ResourceStack, ServedResource } from '@kapstan/apiserver';
-import { jsonEqual } from '@kapstan/apiserver/internal';
+import { jsonEqual, type ObjectConversion } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import { customResource } from '../resource/custom-resource.ts';
+import { type ConversionPorts, converterOf, DefinitionConversion } from '../conversion/definition-conversion.ts';
+import { customResource, versionSchemas } from '../resource/custom-resource.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
 type Version = DeepReadonly<CustomResourceDefinitionVersion>;
@@ -13,11 +14,15 @@ export interface ServedDefinitionOptions {
   readonly catalog: ResourceCatalog;
   /** Opens the storage of a resource. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
+  /** Absent: versions differ in their apiVersion alone, whatever definitions say. */
+  readonly conversions?: ConversionPorts;
 }
 
 interface VersionStack {
   /** Identifies the state of the definition that it serves. */
   readonly definitionKey: string;
+  /** Of definitions with a conversion: what all versions have in common, and with it one stack. */
+  readonly sharedKey: string | undefined;
   /** The version in that state. While a new state would give the same storage, the storage and its watches stay. */
   readonly version: Version;
   readonly stack: ResourceStack;
@@ -38,8 +43,17 @@ export class ServedDefinition {
     this.#isTerminating = definition.metadata?.deletionTimestamp !== undefined;
     const versions = definition.spec.versions.filter((version) => version.served);
     const obsolete = [...this.#versions.keys()].filter((name) => !versions.some((version) => version.name === name));
-    for (const version of versions) await this.#serveVersion(definition, version);
+    const conversion = this.#conversionOf(definition);
+    for (const version of versions) await this.#serveVersion(definition, version, conversion);
     for (const name of obsolete) await this.#drop(name);
+  }
+
+  /** Undefined where versions differ in their apiVersion alone. */
+  #conversionOf(definition: Definition): ObjectConversion | undefined {
+    const ports = this.#options.conversions;
+    const converter = ports && converterOf(definition, ports);
+    if (ports === undefined || converter === undefined) return undefined;
+    return new DefinitionConversion({ definition, converter, schemaOf: versionSchemas(definition), ports });
   }
 
   /**
@@ -50,7 +64,7 @@ export class ServedDefinition {
     if (first !== undefined) return use(first.served);
     const storage = definition.spec.versions.find((version) => version.storage) ?? definition.spec.versions[0];
     if (storage === undefined) throw new TypeError('a definition without versions');
-    const stack = await this.#openStack(this.#resourceOf(definition, storage));
+    const stack = await this.#openStack(this.#resourceOf(definition, storage, this.#conversionOf(definition)));
     try {
       return await use(stack.served);
     } finally {
@@ -63,20 +77,43 @@ export class ServedDefinition {
     await Promise.all([...this.#versions.keys()].map((name) => this.#drop(name)));
   }
 
-  async #serveVersion(definition: Definition, version: Version): Promise<void> {
+  async #serveVersion(
+    definition: Definition,
+    version: Version,
+    conversion: ObjectConversion | undefined,
+  ): Promise<void> {
     const present = this.#versions.get(version.name);
     const definitionKey = definitionKeyOf(definition);
     if (present?.definitionKey === definitionKey) return;
-    const resource = this.#resourceOf(definition, version);
+    const resource = this.#resourceOf(definition, version, conversion);
     // Kubernetes' own resources come first: a definition cannot replace them.
     const occupant = this.#options.catalog.find(resource.group, resource.version, resource.resource);
     if (occupant !== undefined && occupant.definition.isCustom !== true) return;
-    const isKept = present !== undefined && isStoredAlike(present, { resource, version });
-    const stack = isKept ? present.stack : await this.#openStack(resource);
-    const served = isKept ? stack.servedAs(resource) : stack.served;
-    this.#versions.set(version.name, { definitionKey, version, stack, served });
+    const sharedKey = conversion && sharedKeyOf(definition);
+    const stack = await this.#stackFor(definition, { present, resource, version, sharedKey });
+    const served = stack.servedAs(resource);
+    this.#versions.set(version.name, { definitionKey, sharedKey, version, stack, served });
     this.#options.catalog.install(served);
-    if (present !== undefined && !isKept) await present.stack.close();
+    if (present !== undefined && present.stack !== stack) await this.#release(present.stack);
+  }
+
+  /** One that stays as it is keeps its watches. With a conversion, all versions are served from one stack. */
+  async #stackFor(definition: Definition, wanted: WantedStack): Promise<ResourceStack> {
+    const { present, resource, sharedKey } = wanted;
+    if (sharedKey !== undefined) {
+      const sharer = [...this.#versions.values()].find((entry) => entry.sharedKey === sharedKey);
+      if (sharer !== undefined) return sharer.stack;
+      const storage = definition.spec.versions.find((version) => version.storage) ?? wanted.version;
+      return this.#openStack(this.#resourceOf(definition, storage, resource.conversion));
+    }
+    const isKept = present !== undefined && present.sharedKey === undefined && isStoredAlike(present, wanted);
+    return isKept ? present.stack : this.#openStack(resource);
+  }
+
+  /** Closes a stack from which no version is served any more. */
+  async #release(stack: ResourceStack): Promise<void> {
+    const isUsed = [...this.#versions.values()].some((entry) => entry.stack === stack);
+    if (!isUsed) await stack.close();
   }
 
   async #openStack(resource: ResourceDefinition<UnstructuredObject>): Promise<ResourceStack> {
@@ -90,11 +127,15 @@ export class ServedDefinition {
     }
   }
 
-  #resourceOf(definition: Definition, version: Version): ResourceDefinition<UnstructuredObject> {
+  #resourceOf(
+    definition: Definition,
+    version: Version,
+    conversion: ObjectConversion | undefined,
+  ): ResourceDefinition<UnstructuredObject> {
     const asked = definition.spec.names;
     const accepted = definition.status?.acceptedNames;
     const names = accepted?.plural ? accepted : asked;
-    return customResource({ definition, version, names, isTerminating: () => this.#isTerminating });
+    return customResource({ definition, version, names, conversion, isTerminating: () => this.#isTerminating });
   }
 
   async #drop(name: string): Promise<void> {
@@ -105,13 +146,27 @@ export class ServedDefinition {
     if (this.#options.catalog.find(group, version, resource) === entry.served) {
       this.#options.catalog.remove(group, version, resource);
     }
-    await entry.stack.close();
+    await this.#release(entry.stack);
   }
+}
+
+interface WantedStack {
+  readonly present: VersionStack | undefined;
+  readonly resource: ResourceDefinition<UnstructuredObject>;
+  readonly version: Version;
+  readonly sharedKey: string | undefined;
 }
 
 /** Returns equal keys for states that are served alike. The generation stands for the spec, which may be large. */
 function definitionKeyOf({ metadata, status }: Definition): string {
   return stringifyJson([metadata?.uid, metadata?.generation ?? metadata?.resourceVersion, status?.acceptedNames]);
+}
+
+/** The same for two states whose objects are stored, read and converted alike. Watches end when it changes. */
+function sharedKeyOf({ spec }: Definition): string {
+  const { group, names, scope, conversion, versions } = spec;
+  const schemas = versions.map(({ name, storage, schema }) => [name, storage, schema ?? null]);
+  return stringifyJson([group, names.plural, names.kind, scope, conversion ?? null, schemas]);
 }
 
 /** True when stored bytes are read and written as before, and the cache keeps the same fields of objects. */

@@ -5,6 +5,7 @@ import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
 import type {
+  CustomResourceDefinition,
   CustomResourceDefinitionSpec,
   CustomResourceDefinitionVersion,
   CustomResourceSubresources,
@@ -22,7 +23,8 @@ import { validateSubresources } from './subresource-validation.ts';
 type Spec = DeepReadonly<CustomResourceDefinitionSpec>;
 type Version = DeepReadonly<CustomResourceDefinitionVersion>;
 
-export function validateSpec(at: Field, spec: Spec): void {
+/** `old`: the definition before an update. */
+export function validateSpec(at: Field, spec: Spec, old?: DeepReadonly<CustomResourceDefinition>): void {
   const hoisted = hoistSpec(spec);
   validateGroup(at.child('group'), spec.group);
   if (!spec.scope) at.child('scope').required();
@@ -36,7 +38,7 @@ export function validateSpec(at: Field, spec: Spec): void {
   requireNames(at.child('names'), spec.names);
   validateNames(at.child('names'), spec.names);
   validateShared(at, spec, hoisted);
-  validateConversion(at.child('conversion'), spec.conversion);
+  validateConversion(at.child('conversion'), spec.conversion, old);
 }
 
 function validateGroup(at: Field, group: string): void {

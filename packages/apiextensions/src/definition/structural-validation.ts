@@ -147,9 +147,8 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   validateRestrictions(at, nested, skips);
   const { items, additionalProperties, properties } = nested;
   if (isJsonObject(items)) validateNested(at.child('items'), items as Schema, skipsNothing);
-  if (isJsonObject(additionalProperties)) {
-    validateNested(at.child('additionalProperties'), additionalProperties as Schema, skipsNothing);
-  }
+  if (isJsonObject(additionalProperties))
+    at.child('additionalProperties').forbidden('must be undefined to be structural');
   at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateNested(place, child, skipsNothing));
   for (const [word, text] of forbiddenWords) if (isSet(nested[word])) at.child(word).forbidden(text);
   if (properties !== undefined && Object.hasOwn(properties, 'metadata')) {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '@kapstan/apiserver';
-import type { SchemaNode, Subresource } from '@kapstan/apiserver/internal';
+import type { ObjectConversion, SchemaNode, Subresource } from '@kapstan/apiserver/internal';
 import {
   applySchemaDefaults,
   dropForbiddenNulls,
@@ -36,10 +36,12 @@ export interface CustomResourceOptions {
   readonly names: DeepReadonly<CustomResourceDefinitionNames>;
   /** Called at each create. */
   isTerminating(): boolean;
+  /** Absent: versions differ in their apiVersion alone. */
+  readonly conversion?: ObjectConversion | undefined;
 }
 
 export function customResource(options: CustomResourceOptions): ResourceDefinition<UnstructuredObject> {
-  const { definition, version, names } = options;
+  const { definition, version, names, conversion } = options;
   const { group, scope, versions } = definition.spec;
   const storage = versions.find((candidate) => candidate.storage) ?? version;
   const kind = customKind(options);
@@ -75,7 +77,9 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
       yield* schemaDefaultsInSlices(kind.schema, object);
       yield* dropNullsInSlices(kind.schema, object);
     },
-    convert: conversion(definition, { schema: kind.schema, served: version.name, stored: storage.name }),
+    ...(conversion === undefined
+      ? { convert: convertByName(definition, { schema: kind.schema, served: version.name, stored: storage.name }) }
+      : { conversion, convert: storedForm(definition) }),
   };
 }
 
@@ -173,30 +177,21 @@ interface VersionPair {
  * the stored version, whatever version it was written through, and then pruned by that of the requested version.
  * Source: crdConversionRESTOptionsGetter.
  */
-function conversion(
-  { spec: { group, versions } }: Definition,
+function convertByName(
+  definition: Definition,
   { schema, served, stored }: VersionPair,
 ): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
+  const { group } = definition.spec;
   const servedVersion = formatApiVersion({ group, version: served });
   const storedVersion = formatApiVersion({ group, version: stored });
-  const schemas = new Map([[servedVersion, schema]]);
-  const schemaOf = (apiVersion: string | undefined): SchemaNode => {
-    const known = schemas.get(apiVersion ?? '');
-    if (known !== undefined) return known;
-    const version = versions.find(({ name }) => formatApiVersion({ group, version: name }) === apiVersion);
-    const made = version === undefined ? schema : structuralSchema(jsonSchemaOf(version));
-    schemas.set(apiVersion ?? '', made);
-    return made;
-  };
+  const schemas = versionSchemas(definition);
+  const schemaOf = (apiVersion: string | undefined): SchemaNode => schemas(apiVersion ?? '') ?? schema;
   return {
     fromStored: (fresh) => {
       const object = fresh as UnstructuredObject;
-      const own = schemaOf(object.apiVersion);
-      const isPruned = pruneUnknownFields(object, own).unknown.length > 0;
-      const isFilled = applySchemaDefaults(own, object);
-      const isCleaned = dropForbiddenNulls(own, object);
-      const isRepaired = repairGeneration(object);
-      if (object.apiVersion === servedVersion && !isPruned && !isFilled && !isCleaned && !isRepaired) return object;
+      const own = object.apiVersion === servedVersion ? schema : schemaOf(object.apiVersion);
+      const isChanged = followOwnSchema(object, own);
+      if (object.apiVersion === servedVersion && !isChanged) return object;
       if (own !== schema) pruneUnknownFields(object, schema);
       return { ...object, apiVersion: servedVersion };
     },
@@ -208,6 +203,48 @@ function conversion(
       return copy;
     },
   };
+}
+
+/**
+ * The form in which objects lie in storage, whatever their version: only what their own schema says is done to them. A conversion
+ * comes above that.
+ */
+function storedForm(definition: Definition): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
+  const schemas = versionSchemas(definition);
+  return {
+    fromStored: (fresh) => {
+      const object = fresh as UnstructuredObject;
+      const own = schemas(object.apiVersion ?? '');
+      const isChanged = own === undefined ? repairGeneration(object) : followOwnSchema(object, own);
+      return isChanged ? { ...object } : object;
+    },
+    toStored: (object) => object,
+  };
+}
+
+/** Schemas of a definition's versions by apiVersion, each made when it is first asked for. Undefined for other versions. */
+export function versionSchemas({
+  spec: { group, versions },
+}: Definition): (apiVersion: string) => SchemaNode | undefined {
+  const schemas = new Map<string, SchemaNode>();
+  return (apiVersion) => {
+    const known = schemas.get(apiVersion);
+    if (known !== undefined) return known;
+    const version = versions.find(({ name }) => formatApiVersion({ group, version: name }) === apiVersion);
+    if (version === undefined) return undefined;
+    const made = structuralSchema(jsonSchemaOf(version));
+    schemas.set(apiVersion, made);
+    return made;
+  };
+}
+
+/** Prunes, fills and cleans an object by the schema of its own version, in place. True: it was not as it should be. */
+function followOwnSchema(object: UnstructuredObject, schema: SchemaNode): boolean {
+  const isPruned = pruneUnknownFields(object, schema).unknown.length > 0;
+  const isFilled = applySchemaDefaults(schema, object);
+  const isCleaned = dropForbiddenNulls(schema, object);
+  const isRepaired = repairGeneration(object);
+  return isPruned || isFilled || isCleaned || isRepaired;
 }
 
 /** Objects stored before generations were counted have none. */

@@ -7,8 +7,8 @@ import { ResourceCatalog, ResourceStack, type ResourceStackOptions } from '@kaps
 import { type OpenEngine, StoreFixture, testContext } from '@kapstan/apiserver/testing';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { builtinFacts } from '@kapstan/kubernetes';
-import type { Stored } from '@kapstan/storage';
-import { DefinitionController } from '../definition/definition-controller.ts';
+import { formatMetrics, type Stored } from '@kapstan/storage';
+import { DefinitionController, type DefinitionControllerOptions } from '../definition/definition-controller.ts';
 import { definitionsId } from '../definition/definition-resource.ts';
 
 /** Parts of a definition that a test changes. */
@@ -52,20 +52,22 @@ export function widget(name: string, more: Record<string, unknown> = {}): Unstru
   return { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, ...more };
 }
 
+export type FixtureOptions = Partial<ResourceStackOptions> & Pick<DefinitionControllerOptions, 'conversions'>;
+
 /** The custom resources of a server, without the server. */
 export class DefinitionFixture {
   readonly stores: StoreFixture;
   readonly catalog = new ResourceCatalog();
   readonly logged: string[] = [];
-  readonly #options: Partial<ResourceStackOptions>;
+  readonly #options: FixtureOptions;
   #controller: DefinitionController | undefined;
 
-  private constructor(stores: StoreFixture, options: Partial<ResourceStackOptions>) {
+  private constructor(stores: StoreFixture, options: FixtureOptions) {
     this.stores = stores;
     this.#options = options;
   }
 
-  static async open(openEngine: OpenEngine, options: Partial<ResourceStackOptions> = {}): Promise<DefinitionFixture> {
+  static async open(openEngine: OpenEngine, options: FixtureOptions = {}): Promise<DefinitionFixture> {
     const fixture = new DefinitionFixture(await StoreFixture.open(openEngine), options);
     await fixture.start();
     return fixture;
@@ -75,15 +77,22 @@ export class DefinitionFixture {
     const { engine, clock } = this.stores;
     const log = (message: string): void => void this.logged.push(message);
     const logger: Logger = { debug: log, info: log, warn: log, error: log };
-    const options = { engine, clock, freeze: true, ...this.#options };
+    const { conversions = {}, ...stackOptions } = this.#options;
+    const options = { engine, clock, freeze: true, ...stackOptions };
     this.#controller = new DefinitionController({
       facts: builtinFacts(definitionsId),
       catalog: this.catalog,
       createStack: (definition) => new ResourceStack(definition, options),
+      conversions,
       clock,
       logger,
     });
     await this.#controller.start();
+  }
+
+  /** What the controller has counted of conversions: one line a sample. */
+  conversionCounts(): string {
+    return formatMetrics(this.#controller?.families() ?? []);
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,9 @@
 // Shows an object in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
 // the definitions of those versions. Source: managedfields versionConverter.
 
-import type { UnstructuredObject } from '@kapstan/api';
-import { copyInSlices, formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
+import { isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { awaited, copyInSlices, formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
+import type { ObjectConversion } from '../registry/definition/object-conversion.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
@@ -45,11 +46,26 @@ export function versionView(own: ResourceDefinition, other: ResourceDefinition, 
   };
 }
 
-/** Versions of a custom resource differ in apiVersion only; fields that another version does not know are kept. */
+/** Without a conversion, versions of a custom resource differ in apiVersion only; fields that another version does not know are kept. */
 function* convert(object: unknown, from: ResourceDefinition, to: ResourceDefinition): SlicedWork<UnstructuredObject> {
   const copy = (yield* copyInSlices(object)) as UnstructuredObject;
   const apiVersion = formatApiVersion(to);
+  if (to.conversion !== undefined) return yield* convertByConversion(copy, to.conversion, apiVersion);
   if (to.isCustom === true) return { ...copy, apiVersion };
   const stored = from.convert?.toStored(copy) ?? copy;
   return { ...(to.convert?.fromStored(stored) ?? stored), apiVersion };
+}
+
+function* convertByConversion(
+  object: UnstructuredObject,
+  conversion: ObjectConversion,
+  apiVersion: string,
+): SlicedWork<UnstructuredObject> {
+  try {
+    const [converted] = yield* awaited(conversion.convert([object], apiVersion));
+    return converted as UnstructuredObject;
+  } catch (error) {
+    if (!isStatusError(error)) throw error;
+    throw new ConversionError(error.message, { cause: error });
+  }
 }

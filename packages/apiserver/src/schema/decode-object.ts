@@ -3,12 +3,13 @@
 // parts of it.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { badRequest, invalid, invalidField } from '@kapstan/api/errors';
+import { badRequest, formatFieldError, invalid, invalidField } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
   formatApiVersion,
   type GroupVersion,
   type GroupVersionKind,
+  getOwn,
   isJsonObject,
   parseApiVersion,
   runWhole,
@@ -270,8 +271,24 @@ function* decodeCustom(
   }
   const pruned = yield* pruneInSlices(object, schema);
   for (const path of pruned.unknown) strict.unknownField(path);
-  for (const embedded of pruned.embedded) coerceMetadata(embedded.object, `${embedded.path}.`, strict);
+  for (const embedded of pruned.embedded) coerceEmbedded(embedded.object, `${embedded.path}.`, strict);
   return object;
+}
+
+/** Source: objectmeta.CoerceWithOptions. */
+function coerceEmbedded(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
+  for (const member of ['apiVersion', 'kind']) {
+    const value = getOwn(object, member);
+    if (!Object.hasOwn(object, member) || typeof value === 'string') continue;
+    throw new DecodeError(formatFieldError(invalidField(`${prefix}${member}`, value, 'must be a string')));
+  }
+  try {
+    coerceMetadata(object, prefix, strict);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const told = invalidField(`${prefix}metadata`, object.metadata, error.message);
+    throw new DecodeError(formatFieldError(told), { cause: error });
+  }
 }
 
 const objectMeta = 'meta/v1.ObjectMeta';

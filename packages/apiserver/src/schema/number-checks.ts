@@ -34,6 +34,7 @@ export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
  * and NumberValidator.
  */
 function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: string) => FieldError | undefined {
+  if (schema.type === 'number') return floatCheck(schema);
   if (schema.type !== 'integer') return () => undefined;
   const range = integerRanges.get(typeof schema.format === 'string' ? schema.format : '');
   const kind = range === undefined ? '(default format)' : `with format ${schema.format}`;
@@ -47,6 +48,14 @@ function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: st
       if (integer >= low && integer <= high) return undefined;
     }
     return invalidField('<nil>', '', `Checked value must be of type integer ${kind} in ${path}`);
+  };
+}
+
+function floatCheck({ format }: JsonSchema): (value: number | ExactNumber, path: string) => FieldError | undefined {
+  if (format !== 'float' && format !== 'float32') return () => undefined;
+  return (value, path) => {
+    if (Number.isFinite(Math.fround(Number(value)))) return undefined;
+    return invalidField('<nil>', '', `Checked value must be of type number with format ${format} in ${path}`);
   };
 }
 

@@ -112,8 +112,7 @@ function placeOfMember(object: Record<string, unknown>, name: string, place: Pla
   return undefined;
 }
 
-const anything: SchemaNode = { preserveUnknownFields: true };
-
+/** `additionalProperties: true` keeps values of any type, but knows no members of them. */
 function valuesOf(node: SchemaNode): SchemaNode | undefined {
-  return node.additionalProperties === true ? anything : node.additionalProperties;
+  return node.additionalProperties === true ? nothing : node.additionalProperties;
 }

@@ -36,8 +36,10 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
     ...enumCheck(schema),
     ...objectChecks(schema),
   ];
+  const nullChecks = enumCheck(schema);
   return (value, path, old) => {
-    if (value === null && schema.nullable === true) return [];
+    // Even where null is allowed, an enum has to name it.
+    if (value === null && schema.nullable === true) return nullChecks.flatMap((check) => [...check(value, path, old)]);
     let errors: readonly FieldError[] = [];
     for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
     // The schema may have become stricter since the value was written, so unchanged values pass. Source: KEP 4008, CRD

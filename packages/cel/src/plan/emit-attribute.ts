@@ -1,5 +1,6 @@
 // Attributes: variables and results with the selections on them.
 
+import type { SlicedWork } from '@kapstan/api/internal';
 import { CelType } from '../types/cel-type.ts';
 import { CelBox } from '../values/cel-box.ts';
 import { CelObject } from '../values/cel-object.ts';
@@ -198,7 +199,7 @@ function select(frame: Frame, start: unknown, steps: readonly Step[]): unknown {
   return resultOf(selection);
 }
 
-function* sliceSelections(base: Code, steps: readonly Step[], frame: Frame): Generator<undefined, unknown, undefined> {
+function* sliceSelections(base: Code, steps: readonly Step[], frame: Frame): SlicedWork<unknown> {
   const selection = startSelection(yield* runSlices(base, frame));
   for (const step of steps) {
     if (selection.isDone) break;

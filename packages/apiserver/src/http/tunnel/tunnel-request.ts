@@ -2,7 +2,7 @@
 // tunnel-forward.ts and tunnel-bytes.ts.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type Destination, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
-import { dialError } from './tunnel-dial-error.ts';
+import { dialError } from '../../webhook/dial-error.ts';
 import type { HeaderList } from './tunnel-headers.ts';
 import type { TunnelTransport } from './tunnel-transport.ts';
 

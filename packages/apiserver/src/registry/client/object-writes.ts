@@ -2,7 +2,7 @@
 // store. Shared by the handlers of http/ and in-process-client.ts. Source: apiserver handlers/create.go, update.go,
 // patch.go.
 
-import type { KubernetesObject, Patch, UnstructuredObject } from '@kapstan/api';
+import { type KubernetesObject, type Patch, StatusError, type UnstructuredObject } from '@kapstan/api';
 import { conflict, notImplemented } from '@kapstan/api/errors';
 import { fitsOneSlice, formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns, type Stored } from '@kapstan/storage';
@@ -136,6 +136,8 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   if (isApply && part?.type === 'object' && part.isApplicable !== true) {
     throw notImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
   }
+  const applyFault = isApply && part?.type === 'object' ? part.applyFault : undefined;
+  if (applyFault !== undefined) throw new StatusError({ code: 500, reason: '', message: applyFault });
   const subresource = part?.name ?? '';
   const change = patching.prepare(patch, {
     definition: isApply && part?.type === 'object' ? partDefinition(definition, part) : definition,

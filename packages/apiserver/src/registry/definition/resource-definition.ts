@@ -8,6 +8,7 @@ import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { TableConvertor } from '../../table/table.ts';
 import type { DefinitionOrigin } from './definition-origin.ts';
 import type { Connection, Destination } from './destination.ts';
+import type { ObjectConversion } from './object-conversion.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStore, TrackFields } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';
@@ -57,6 +58,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   ): Promise<KubernetesObject>;
   /** True when its object has managedFields, which `change` reads and writes, and can be applied. Default false. */
   readonly isApplicable?: boolean;
+  /** Message of the 500 for an apply, where kube-apiserver cannot apply it although it has managed fields. */
+  readonly applyFault?: string;
   /** Replaces the functions above for exec, attach, portforward and proxy. */
   readonly connect?: Connecter<T>;
 }
@@ -226,6 +229,12 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
     fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
     toStored(object: UnstructuredObject): UnstructuredObject;
   };
+  /**
+   * Converts objects by code that takes its time: a webhook or a function of the program. When it is present, the storage
+   * holds objects as they are stored, in whatever version, and ResourceStack converts them above its cache; `convert`
+   * then only checks the stored form.
+   */
+  readonly conversion?: ObjectConversion;
   /**
    * Converters from versions of another shape that old servers stored, by apiVersion, to the storage version. Each gets
    * a fresh copy.

@@ -57,6 +57,11 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    */
   prepareForDeletion?(object: T): void;
   /**
+   * True = the deletion of an object that is held adds no finalizer of the garbage collector, whatever it asks for.
+   * Default false.
+   */
+  readonly heldIgnoresPropagation?: boolean;
+  /**
    * What happens to dependents by default. Absent = 'Background'. 'Unsupported' = the kind has no garbage collection.
    */
   readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported';

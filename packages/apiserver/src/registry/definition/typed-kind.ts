@@ -74,6 +74,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
     | 'deletionWarning'
     | 'ttlSeconds'
     | 'holdsDeletion'
+    | 'heldIgnoresPropagation'
     | 'prepareForDeletion'
     | 'finalizerNames'
     | 'resetFields'

@@ -126,7 +126,7 @@ export function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   const { labels, annotations, ownerReferences, managedFields } = meta;
   // push(...list) would put its arguments on the stack, and clients decide how many there are.
   return [
-    ...(labels === undefined ? [] : validateLabels(labels, fieldChild(root, 'labels'))),
+    ...(labels === undefined ? [] : labelErrors(labels, fieldChild(root, 'labels'))),
     ...(annotations === undefined ? [] : annotationErrors(annotations, fieldChild(root, 'annotations'))),
     ...(ownerReferences === undefined ? [] : ownerReferenceErrors(ownerReferences)),
     ...(managedFields === undefined ? [] : managedFieldsErrors(managedFields)),
@@ -134,7 +134,7 @@ export function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
 }
 
 /** Checks the labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
-function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
+export function labelErrors(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
     for (const text of qualifiedNameErrors(key)) errors.push(invalidField(path, key, text));

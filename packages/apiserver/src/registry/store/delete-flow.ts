@@ -208,8 +208,9 @@ export class DeleteFlow<T extends KubernetesObject> {
       await this.#admit(object as DeepReadonly<T>);
       const meta = metaOf(object);
       meta.deletionTimestamp ??= formatTime(this.#parts.clock.now());
-      this.#parts.definition.strategy.prepareForDeletion?.(object);
-      this.#writeFinalizers(object);
+      const { strategy } = this.#parts.definition;
+      strategy.prepareForDeletion?.(object);
+      if (strategy.heldIgnoresPropagation !== true) this.#writeFinalizers(object);
       return object;
     }, preconditions);
     return { stored: begun, deleted: false };

@@ -2,7 +2,7 @@
 // The REST options of the Go library choose the same: cached or undecorated storage, by flag and by resource.
 
 import { type Clock, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
-import { formatGroupResource } from '@kapstan/api/internal';
+import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';
 import { Cacher } from '@kapstan/cacher';
 import {
   type Codec,
@@ -14,6 +14,7 @@ import {
   type StoreInspection,
   type Transformer,
 } from '@kapstan/storage';
+import { ConvertedStorage } from '../conversion/converted-storage.ts';
 import type { ServedResource } from '../definition/catalog.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import { versionedCodec } from '../definition/versioned-codec.ts';
@@ -84,8 +85,22 @@ export class ResourceStack {
    * that the storage uses (prefix, stored version, conversion, scope, selectable fields).
    */
   servedAs(definition: ResourceDefinition<UnstructuredObject>): ServedResource {
-    const storage: Storage<UnstructuredObject> = this.cacher ?? this.#objects;
+    const storage = this.#storageFor(definition);
     return { definition, store: new GenericStore<UnstructuredObject>({ ...this.#options, definition, storage }) };
+  }
+
+  /** Returns the storage for a version. With a conversion, any version of the kind can be served from what is stored. */
+  #storageFor(definition: ResourceDefinition<UnstructuredObject>): Storage<UnstructuredObject> {
+    const base: Storage<UnstructuredObject> = this.cacher ?? this.#objects;
+    const { conversion } = definition;
+    if (conversion === undefined) return base;
+    return new ConvertedStorage({
+      base,
+      conversion,
+      served: formatApiVersion(definition),
+      stored: formatApiVersion(definition.storageVersion),
+      freeze: this.#options.freeze === true,
+    });
   }
 
   /** Resolves when reads and watches work, or when the time is over; {@link readiness} says which. */

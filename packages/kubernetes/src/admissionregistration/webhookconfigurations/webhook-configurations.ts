@@ -2,7 +2,7 @@
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
-import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
+import { dns1035LabelErrors, validateClientConfig } from '@kapstan/apiserver/internal';
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -13,7 +13,6 @@ import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
-import { validateClientConfig } from './client-config.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',

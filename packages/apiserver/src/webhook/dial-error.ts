@@ -1,7 +1,7 @@
 // Says why a peer could not be reached in the words of Go's net and crypto packages, because clients see them and
-// people search for them. Thrown by tunnel-transport.ts.
-import type { Destination } from '../../registry/definition/destination.ts';
-import { formatHostPort } from '../../registry/definition/destination.ts';
+// people search for them. Thrown for tunnels (http/tunnel) and for webhooks.
+import type { Destination } from '../registry/definition/destination.ts';
+import { formatHostPort } from '../registry/definition/destination.ts';
 
 const connectTexts: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'connect: connection refused'],
@@ -29,7 +29,7 @@ export class DialError extends Error {
 }
 
 /** Turns an error of connecting, or of the connection, into a DialError. */
-export function dialError(error: NodeJS.ErrnoException, { host, port }: Destination): DialError {
+export function dialError(error: NodeJS.ErrnoException, { host, port }: Pick<Destination, 'host' | 'port'>): DialError {
   const code = error.code ?? '';
   if (code === 'ENOTFOUND') return new DialError(`dial tcp: lookup ${host}: no such host`, { cause: error });
   const connect = connectTexts.get(code);

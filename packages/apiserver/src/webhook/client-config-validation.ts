@@ -1,11 +1,23 @@
-// Checks where a webhook is called: a URL or a service. Source: apiserver util/webhook/validation.go.
-import type { DeepReadonly } from '@kapstan/api';
+// Checks where a webhook is called (a URL or a service) and whom it has to be certified by. The rules are those of admission
+// webhooks and of conversion webhooks. Source: apiserver util/webhook/validation.go.
+import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
-import type { Field } from '@kapstan/apiserver/internal';
-import type { ServiceReference, WebhookClientConfig } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import { portNumberErrors } from '../../validation/value-rules.ts';
+import type { Field } from '../registry/meta/field.ts';
 
-export function validateClientConfig(at: Field, { url, service }: DeepReadonly<WebhookClientConfig>): void {
+/** A clientConfig as admission webhooks and conversion webhooks have it. */
+export interface ClientConfig {
+  readonly url?: string | undefined;
+  readonly service?: ServiceReference | undefined;
+}
+
+interface ServiceReference {
+  readonly name: string;
+  readonly namespace: string;
+  readonly path?: string;
+  readonly port?: number;
+}
+
+export function validateClientConfig(at: Field, { url, service }: ClientConfig): void {
   if ((url === undefined) === (service === undefined)) return at.required('exactly one of url or service is required');
   if (url !== undefined) validateUrl(at.child('url'), url);
   else if (service !== undefined) validateService(at.child('service'), service);
@@ -55,11 +67,11 @@ function cut(text: string, separator: string): readonly [before: string, after: 
 }
 
 /** Kubernetes reports the missing field under the other field's name; we keep its mistake. */
-function validateService(at: Field, { name, namespace, path = '', port = 0 }: DeepReadonly<ServiceReference>): void {
+function validateService(at: Field, { name, namespace, path = '', port = 0 }: ServiceReference): void {
   at.child('name').present(namespace);
   at.child('namespace').present(name);
-  const errors = portNumberErrors(port);
-  if (errors.length > 0) at.child('port').invalid(port, `port is not valid: ${errors.join(', ')}`);
+  const isPort = port >= 1 && port <= 65_535;
+  if (!isPort) at.child('port').invalid(port, 'port is not valid: must be between 1 and 65535, inclusive');
   validatePath(at.child('path'), path);
 }
 
@@ -71,4 +83,25 @@ function validatePath(at: Field, path: string): void {
     if (segment === '') at.invalid(path, `segment[${index}] may not be empty`);
     else for (const message of dnsSubdomainErrors(segment)) at.invalid(path, `segment[${index}]: ${message}`);
   });
+}
+
+/** Returns what is wrong with certificates that are to be trusted; one that can be read is enough. Source: ValidateCABundle. */
+export function caBundleFault(pem: string): string | undefined {
+  if (pem === '') return undefined;
+  let fault = 'unable to parse bytes as PEM block';
+  for (const [block, label] of pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g)) {
+    if (label !== 'CERTIFICATE') fault = 'no valid certificate authority data seen';
+    else if (isCertificate(block)) return undefined;
+    else fault = 'failed to parse certificate: x509: malformed certificate';
+  }
+  return `unable to load root certificates: ${fault}`;
+}
+
+function isCertificate(block: string): boolean {
+  try {
+    return new X509Certificate(block).subject !== undefined;
+  } catch (error) {
+    if (error instanceof Error) return false;
+    throw error;
+  }
 }

@@ -1,0 +1,41 @@
+// Converter: the one door to what converts objects of a definition, with two ways behind it: webhook-converter.ts and
+// function-converter.ts. Called by definition-conversion.ts, which checks what comes back.
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { type CallSignal, formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
+
+/** Objects of one kind, all of another version than the one that is wanted. */
+export interface ConversionCall {
+  readonly objects: readonly DeepReadonly<UnstructuredObject>[];
+  readonly desiredApiVersion: string;
+  readonly signal?: CallSignal | undefined;
+}
+
+export interface Converter {
+  /** Resolves to as many values as there are objects, in their order, unchecked. Rejects with ConversionFailure. */
+  convert(call: ConversionCall): Promise<readonly unknown[]>;
+  /** Begins each error: "conversion webhook for". */
+  readonly title: string;
+}
+
+/** Kinds of failures, as kube-apiserver counts them. */
+export type ConversionFailureType =
+  | 'conversion_webhook_call_failure'
+  | 'conversion_webhook_malformed_response_failure'
+  | 'conversion_webhook_partial_response_failure'
+  | 'conversion_webhook_invalid_converted_object_failure';
+
+/** Objects that could not be converted. Becomes a Status of code 500. */
+export class ConversionFailure extends Error {
+  override readonly name = 'ConversionFailure';
+  readonly type: ConversionFailureType;
+
+  constructor(message: string, options: { readonly type: ConversionFailureType; readonly cause?: unknown }) {
+    super(message, options);
+    this.type = options.type;
+  }
+}
+
+/** "example.com/v1, Kind=Widget" */
+export function formatGroupVersionKind(kind: GroupVersionKind): string {
+  return `${formatApiVersion(kind)}, Kind=${kind.kind}`;
+}

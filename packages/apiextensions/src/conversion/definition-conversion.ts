@@ -1,0 +1,182 @@
+// How objects of one definition are converted: by the function that the program gave for it, or by its webhook. What comes back
+// is checked, and pruned by the schema of its version. Implements the port ObjectConversion of apiserver.
+// Source: apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
+import { type Clock, type DeepReadonly, StatusError, type UnstructuredObject } from '@kapstan/api';
+import { type CallSignal, parseApiVersion } from '@kapstan/api/internal';
+import {
+  type ObjectConversion,
+  pruneUnknownFields,
+  type SchemaNode,
+  type WebhookPool,
+} from '@kapstan/apiserver/internal';
+import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type { ConversionMetrics } from './conversion-metrics.ts';
+import { acceptConverted, ConvertedFault } from './converted-object.ts';
+import { ConversionFailure, type Converter, formatGroupVersionKind } from './converter.ts';
+import { type ConvertObject, FunctionConverter } from './function-converter.ts';
+import { WebhookConverter } from './webhook-converter.ts';
+
+type Definition = DeepReadonly<CustomResourceDefinition>;
+type Original = DeepReadonly<UnstructuredObject>;
+
+/** What conversions need of the server. */
+export interface ConversionPorts {
+  readonly webhooks: WebhookPool;
+  /** By name of the definition; such a function is used instead of what the definition says. */
+  readonly functions: Readonly<Record<string, ConvertObject>>;
+  readonly metrics: ConversionMetrics;
+  readonly clock: Clock;
+  readonly newUid: () => string;
+}
+
+/** Returns undefined where versions differ in their apiVersion alone. */
+export function converterOf({ metadata, spec }: Definition, ports: ConversionPorts): Converter | undefined {
+  const name = metadata?.name ?? '';
+  const convert = Object.hasOwn(ports.functions, name) ? ports.functions[name] : undefined;
+  if (convert !== undefined) return new FunctionConverter(convert);
+  const { conversion } = spec;
+  if (conversion?.strategy !== 'Webhook' || conversion.webhook === undefined) return undefined;
+  return new WebhookConverter({ webhook: conversion.webhook, pool: ports.webhooks, newUid: ports.newUid });
+}
+
+export interface DefinitionConversionOptions {
+  readonly definition: Definition;
+  readonly converter: Converter;
+  /** By apiVersion, of all versions of the definition. */
+  readonly schemaOf: (apiVersion: string) => SchemaNode | undefined;
+  readonly ports: Pick<ConversionPorts, 'metrics' | 'clock'>;
+}
+
+/** Objects of one version, with their places among all that were asked for. */
+interface Group {
+  readonly fromApiVersion: string;
+  readonly objects: Original[];
+  readonly places: number[];
+}
+
+export class DefinitionConversion implements ObjectConversion {
+  readonly #options: DefinitionConversionOptions;
+
+  constructor(options: DefinitionConversionOptions) {
+    this.#options = options;
+  }
+
+  async convert(
+    objects: readonly Original[],
+    apiVersion: string,
+    signal?: CallSignal,
+  ): Promise<readonly UnstructuredObject[]> {
+    const results = [...objects] as UnstructuredObject[];
+    for (const group of groupsOf(objects, apiVersion)) {
+      this.#requireVersions(group.fromApiVersion, apiVersion);
+      const converted = await this.#observed(group, { apiVersion, signal });
+      for (const [index, place] of group.places.entries()) results[place] = converted[index] as UnstructuredObject;
+    }
+    return results;
+  }
+
+  #requireVersions(from: string, to: string): void {
+    const { schemaOf } = this.#options;
+    if (schemaOf(to) === undefined) throw plainError(`request to convert CR to an invalid group/version: ${to}`);
+    if (schemaOf(from) === undefined) throw plainError(`request to convert CR from an invalid group/version: ${from}`);
+  }
+
+  async #observed(group: Group, target: Target): Promise<readonly UnstructuredObject[]> {
+    const { definition, ports } = this.#options;
+    const startMs = ports.clock.monotonicNow();
+    const observe = (failure?: ConversionFailure): void =>
+      ports.metrics.observe({
+        name: definition.metadata?.name ?? '',
+        fromVersion: parseApiVersion(group.fromApiVersion)?.version ?? '',
+        toVersion: parseApiVersion(target.apiVersion)?.version ?? '',
+        durationMs: ports.clock.monotonicNow() - startMs,
+        failure: failure?.type,
+      });
+    try {
+      const converted = await this.#converted(group, target);
+      observe();
+      return converted;
+    } catch (error) {
+      if (!(error instanceof ConversionFailure)) throw error;
+      observe(error);
+      throw plainError(`${this.#titleOf(group)} ${error.message}`, error);
+    }
+  }
+
+  async #converted({ objects }: Group, { apiVersion, signal }: Target): Promise<readonly UnstructuredObject[]> {
+    const values = await this.#options.converter.convert({ objects, desiredApiVersion: apiVersion, signal });
+    if (values.length !== objects.length) {
+      const message = `returned ${values.length} objects, expected ${objects.length}`;
+      throw new ConversionFailure(message, { type: 'conversion_webhook_partial_response_failure' });
+    }
+    const schema = this.#options.schemaOf(apiVersion) as SchemaNode;
+    return values.map((value, index) => {
+      const object = accept(objects, { index, value, apiVersion });
+      pruneUnknownFields(object, schema);
+      return object;
+    });
+  }
+
+  #titleOf({ fromApiVersion, objects }: Group): string {
+    const { converter, definition } = this.#options;
+    const { group = '', version = '' } = parseApiVersion(fromApiVersion) ?? {};
+    const kind = objects[0]?.kind ?? definition.spec.names.kind;
+    return `${converter.title} ${formatGroupVersionKind({ group, version, kind })}`;
+  }
+}
+
+interface Target {
+  readonly apiVersion: string;
+  readonly signal: CallSignal | undefined;
+}
+
+function groupsOf(objects: readonly Original[], apiVersion: string): Iterable<Group> {
+  const groups = new Map<string, Group>();
+  for (const [place, object] of objects.entries()) {
+    const fromApiVersion = object.apiVersion ?? '';
+    if (fromApiVersion === apiVersion) continue;
+    const group = groups.get(fromApiVersion) ?? { fromApiVersion, objects: [], places: [] };
+    groups.set(fromApiVersion, group);
+    group.objects.push(object);
+    group.places.push(place);
+  }
+  return groups.values();
+}
+
+interface Answered {
+  readonly index: number;
+  readonly value: unknown;
+  readonly apiVersion: string;
+}
+
+/** A single object is told of in other words than one of several. */
+function accept(objects: readonly Original[], { index, value, apiVersion }: Answered): UnstructuredObject {
+  try {
+    return acceptConverted(objects[index] as Original, value, apiVersion);
+  } catch (error) {
+    if (!(error instanceof ConvertedFault)) throw error;
+    throw new ConversionFailure(faultText(error, { index, isAlone: objects.length === 1 }), {
+      type: 'conversion_webhook_invalid_converted_object_failure',
+      cause: error,
+    });
+  }
+}
+
+function faultText(
+  { what, hasIndex, message }: ConvertedFault,
+  { index, isAlone }: { index: number; isAlone: boolean },
+): string {
+  if (isAlone) {
+    const place = hasIndex ? ' at index 0' : '';
+    return what === 'metadata'
+      ? `returned invalid metadata: ${message}`
+      : `returned invalid object${place}: ${message}`;
+  }
+  if (what === 'metadata') return `returned invalid metadata in object at index ${index}: ${message}`;
+  return `returned invalid converted object at index ${index}: ${message}`;
+}
+
+/** An error that the Go library leaves untyped: 500 with its own text and no reason. */
+function plainError(message: string, cause?: unknown): StatusError {
+  return new StatusError({ code: 500, reason: '', message }, { cause });
+}

@@ -1,0 +1,88 @@
+// WebhookConverter asks the webhook of a definition to convert objects, all of one call in one review.
+// Source: apiextensions-apiserver conversion webhookConverter.
+import { type DeepReadonly, parseJson, stringifyJson } from '@kapstan/api';
+import { parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
+import { WebhookError, type WebhookPool, type WebhookTarget } from '@kapstan/apiserver/internal';
+import type { WebhookConversion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { runInTurns } from '@kapstan/storage';
+import { conversionReview, convertedObjectsOf, knownReviewVersions, type ReviewRequest } from './conversion-review.ts';
+import { type ConversionCall, ConversionFailure, type Converter } from './converter.ts';
+
+/** kube-apiserver gives every conversion as long. */
+const timeoutSeconds = 30;
+/** Most bytes of an answer. A call has a megabyte of stored objects, or a single larger one. */
+export const maxAnswerBytes: number = 16 * 1024 * 1024;
+/** Longer texts are read and written in slices. */
+const longBytes = 64 * 1024;
+
+export interface WebhookConverterOptions {
+  readonly webhook: DeepReadonly<WebhookConversion>;
+  readonly pool: WebhookPool;
+  readonly newUid: () => string;
+}
+
+export class WebhookConverter implements Converter {
+  readonly title = 'conversion webhook for';
+  readonly #target: WebhookTarget;
+  readonly #version: string | undefined;
+  readonly #pool: WebhookPool;
+  readonly #newUid: () => string;
+
+  constructor({ webhook, pool, newUid }: WebhookConverterOptions) {
+    this.#target = targetOf(webhook);
+    this.#version = webhook.conversionReviewVersions.find((version) => knownReviewVersions.includes(version));
+    this.#pool = pool;
+    this.#newUid = newUid;
+  }
+
+  async convert(call: ConversionCall): Promise<readonly unknown[]> {
+    if (this.#version === undefined) throw failure('no supported conversion review versions');
+    const request: ReviewRequest = { version: this.#version, uid: this.#newUid() };
+    const body = await this.#ask(request, call);
+    try {
+      const review =
+        body.length < longBytes ? parseJson(textOf(body)) : await runInTurns(parseJsonInSlices(textOf(body)));
+      return convertedObjectsOf(review, request);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw failure(error.message, error, 'conversion_webhook_malformed_response_failure');
+    }
+  }
+
+  async #ask(request: ReviewRequest, call: ConversionCall): Promise<Uint8Array> {
+    const review = conversionReview(request, call);
+    const text = call.objects.length === 1 ? stringifyJson(review) : await runInTurns(stringifyInSlices(review));
+    try {
+      return await this.#pool.post(this.#target, {
+        body: Buffer.from(text, 'utf8'),
+        timeoutSeconds,
+        maxAnswerBytes,
+        signal: call.signal,
+      });
+    } catch (error) {
+      if (!(error instanceof WebhookError)) throw error;
+      throw failure(error.message, error);
+    }
+  }
+}
+
+function failure(
+  why: string,
+  cause?: unknown,
+  type: ConversionFailure['type'] = 'conversion_webhook_call_failure',
+): ConversionFailure {
+  return new ConversionFailure(`failed: ${why}`, { type, cause });
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+}
+
+function targetOf({ clientConfig = {} }: DeepReadonly<WebhookConversion>): WebhookTarget {
+  const { url, service, caBundle } = clientConfig;
+  return {
+    ...(caBundle ? { caBundle: Buffer.from(caBundle, 'base64').toString('utf8') } : {}),
+    ...(url ? { url } : {}),
+    ...(service ? { service: { ...service, port: service.port ?? 443 } } : {}),
+  };
+}

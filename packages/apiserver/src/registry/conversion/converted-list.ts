@@ -1,0 +1,85 @@
+// Lists of a ConvertedStorage. Objects are converted in batches; where selectors need the converted object, the storage below is
+// read page by page until the page asked for is full. Part of converted-storage.ts.
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { type CallSignal, parseRevision } from '@kapstan/api/internal';
+import {
+  encodeContinue,
+  keyAfter,
+  matches,
+  type Storage,
+  type StorageListOptions,
+  type Stored,
+  type StoredList,
+} from '@kapstan/storage';
+import { type ConvertedObjects, maxBatchObjects } from './converted-objects.ts';
+import { selectsByMetadata, withoutSelectors } from './metadata-selection.ts';
+
+export interface ConvertedListParts {
+  readonly base: Storage<UnstructuredObject>;
+  readonly objects: ConvertedObjects;
+}
+
+type ListOptions = StorageListOptions<UnstructuredObject>;
+type ObjectList = StoredList<UnstructuredObject>;
+
+export async function listConverted(parts: ConvertedListParts, key: string, options: ListOptions): Promise<ObjectList> {
+  const { predicate, signal } = options;
+  if (selectsByMetadata(predicate)) {
+    const list = await parts.base.getList(key, options);
+    return { ...list, items: await parts.objects.all(list.items, signal) };
+  }
+  if (predicate.limit === 0 || !options.recursive) return listSelected(parts, key, options);
+  return pageSelected(parts, key, options);
+}
+
+async function listSelected(parts: ConvertedListParts, key: string, options: ListOptions): Promise<ObjectList> {
+  const list = await parts.base.getList(key, { ...options, predicate: withoutSelectors(options.predicate) });
+  return { ...list, items: await selected(parts, list.items, options) };
+}
+
+/** Reads on until the page is full: few of the objects may match. */
+async function pageSelected(parts: ConvertedListParts, key: string, options: ListOptions): Promise<ObjectList> {
+  const { limit } = options.predicate;
+  const all = withoutSelectors(options.predicate);
+  const items: Stored<UnstructuredObject>[] = [];
+  let list = await parts.base.getList(key, {
+    ...options,
+    predicate: { ...all, limit: Math.max(limit, maxBatchObjects) },
+  });
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const found = await selected(parts, list.items, options);
+    const room = limit - items.length;
+    items.push(...found.slice(0, room));
+    const last = items.at(-1);
+    const isCut = found.length > room || (found.length === room && found.at(-1)?.key !== list.items.at(-1)?.key);
+    if (items.length === limit && last !== undefined && isCut) return { ...pageEnd(list, key, last.key), items };
+    if (list.continue === '' || items.length === limit) {
+      return { resourceVersion: list.resourceVersion, items, continue: list.continue };
+    }
+    list = await parts.base.getList(key, nextPage(options, list.continue));
+  }
+}
+
+/** The rest is found by where this page ends, which lies within one of the storage below. */
+function pageEnd({ resourceVersion }: ObjectList, key: string, lastKey: string): Omit<ObjectList, 'items'> {
+  const prefix = key.endsWith('/') ? key : `${key}/`;
+  const revision = parseRevision(resourceVersion) ?? 0;
+  return { resourceVersion, continue: encodeContinue(keyAfter(lastKey), prefix, revision) };
+}
+
+/** A token says the version by itself. */
+function nextPage({ predicate, recursive, signal }: ListOptions, token: string): ListOptions {
+  const page = { ...withoutSelectors(predicate), limit: maxBatchObjects, continue: token };
+  return { predicate: page, recursive, ...(signal !== undefined && { signal }) };
+}
+
+async function selected(
+  { objects }: ConvertedListParts,
+  items: readonly Stored<UnstructuredObject>[],
+  { predicate, signal }: { readonly predicate: ListOptions['predicate']; readonly signal?: CallSignal },
+): Promise<readonly Stored<UnstructuredObject>[]> {
+  const converted = await objects.all(items, signal);
+  return converted.filter((stored) => stored.view((object) => matches(predicate, object)));
+}

@@ -1,0 +1,134 @@
+// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between the
+// port ObjectConversion and converted-storage.ts.
+import { parseJson, type UnstructuredObject } from '@kapstan/api';
+import { type CallSignal, deepFreeze, onNextTurn, parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
+import { jsonEncoding, largeObjectBytes, runInTurns, Stored } from '@kapstan/storage';
+import type { ObjectConversion } from '../definition/object-conversion.ts';
+
+type StoredObject = Stored<UnstructuredObject>;
+
+/** Most objects of one call of the conversion. */
+export const maxBatchObjects = 500;
+/** Most bytes of the stored objects of one call, unless a single one has more. */
+export const maxBatchBytes: number = 1024 * 1024;
+
+export interface ConvertedObjectsOptions {
+  readonly conversion: ObjectConversion;
+  /** The version that objects are wanted in. */
+  readonly apiVersion: string;
+  /** Freezes what is handed out. Default false. */
+  readonly freeze?: boolean;
+}
+
+export class ConvertedObjects {
+  readonly #conversion: ObjectConversion;
+  readonly #apiVersion: string;
+  readonly #freeze: boolean;
+  /**
+   * Per stored object: itself where it is of the version, else the converted one. Keyed by what a cache holds, so it grows no
+   * larger than the cache; converted objects are kept as bytes.
+   */
+  readonly #known = new WeakMap<StoredObject, StoredObject>();
+  readonly #underWay = new WeakMap<StoredObject, Promise<StoredObject>>();
+
+  constructor({ conversion, apiVersion, freeze = false }: ConvertedObjectsOptions) {
+    this.#conversion = conversion;
+    this.#apiVersion = apiVersion;
+    this.#freeze = freeze;
+  }
+
+  /** The object in the version if it need not be asked for. */
+  known(stored: StoredObject): StoredObject | undefined {
+    const known = this.#known.get(stored);
+    if (known !== undefined) return known;
+    if (stored.view((object) => object.apiVersion) !== this.#apiVersion) return undefined;
+    this.#known.set(stored, stored);
+    return stored;
+  }
+
+  /** Converts anew whatever is known, for answers that must not be older than the conversion itself. */
+  async fresh(stored: StoredObject, signal?: CallSignal): Promise<StoredObject> {
+    if (stored.view((object) => object.apiVersion) === this.#apiVersion) return stored;
+    const [converted] = await this.#convert([stored], signal);
+    return converted as StoredObject;
+  }
+
+  /** Converts those that are not known, in calls of bounded size, one after the other. */
+  async all(storeds: readonly StoredObject[], signal?: CallSignal): Promise<readonly StoredObject[]> {
+    const unknown = storeds.filter((stored) => this.known(stored) === undefined && !this.#underWay.has(stored));
+    const waiting = storeds.flatMap((stored) => this.#underWay.get(stored) ?? []);
+    for (const batch of batchesOf(unknown)) {
+      signal?.throwIfAborted();
+      await this.#together(batch, signal);
+    }
+    if (waiting.length > 0) await Promise.all(waiting);
+    return storeds.map((stored) => this.#known.get(stored) as StoredObject);
+  }
+
+  /** Others who ask for one of these meanwhile get the same answer. */
+  async #together(batch: readonly StoredObject[], signal: CallSignal | undefined): Promise<void> {
+    const converting = this.#convert(batch, signal);
+    for (const [index, stored] of batch.entries()) {
+      const one = converting.then((converted) => converted[index] as StoredObject);
+      this.#underWay.set(stored, one);
+      // Who asked for it hears of the failure; that nobody else did is no news.
+      one.catch(() => undefined);
+    }
+    try {
+      const converted = await converting;
+      for (const [index, stored] of batch.entries()) this.#known.set(stored, converted[index] as StoredObject);
+    } finally {
+      for (const stored of batch) this.#underWay.delete(stored);
+    }
+  }
+
+  async #convert(batch: readonly StoredObject[], signal: CallSignal | undefined): Promise<readonly StoredObject[]> {
+    const objects = batch.map((stored) => stored.view((object) => object));
+    const converted = await this.#conversion.convert(objects, this.#apiVersion, signal);
+    const results: StoredObject[] = [];
+    for (const [index, stored] of batch.entries()) {
+      results.push(await this.#storedAs(stored, converted[index] as UnstructuredObject));
+    }
+    return results;
+  }
+
+  async #storedAs(source: StoredObject, object: UnstructuredObject): Promise<StoredObject> {
+    const isLarge = source.storedBytes >= largeObjectBytes;
+    const bytes = encoder.encode(await runInTurns(stringifyInSlices(object)));
+    const stored = new Stored<UnstructuredObject>(source.key, source.revision, this.#shared(object));
+    stored.storedBytes = source.storedBytes;
+    stored.rememberEncoded(jsonEncoding.name, bytes);
+    const inTurns = async (): Promise<StoredObject['object']> =>
+      this.#shared((await runInTurns(parseJsonInSlices(decoder.decode(bytes)))) as UnstructuredObject);
+    stored.rememberParser(
+      () => this.#shared(parseJson(decoder.decode(bytes)) as UnstructuredObject),
+      isLarge ? inTurns : undefined,
+    );
+    // Whoever asked for it reads it in this turn; afterwards its bytes are enough.
+    onNextTurn(() => stored.release());
+    return stored;
+  }
+
+  #shared(object: UnstructuredObject): StoredObject['object'] {
+    return this.#freeze ? deepFreeze(object) : object;
+  }
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function* batchesOf(storeds: readonly StoredObject[]): Generator<readonly StoredObject[]> {
+  let batch: StoredObject[] = [];
+  let bytes = 0;
+  for (const stored of new Set(storeds)) {
+    const isFull = batch.length >= maxBatchObjects || bytes + stored.storedBytes > maxBatchBytes;
+    if (isFull && batch.length > 0) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(stored);
+    bytes += stored.storedBytes;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,151 @@
+// ConvertedStorage: objects of a kind in one version, over a storage that holds them as they are stored. The cache below it
+// never waits for a conversion; only the reader does who wants the object in this version. Made by resource-stack.ts.
+// Source: apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0024.
+import type { Revision, UnstructuredObject } from '@kapstan/api';
+import type { CallSignal } from '@kapstan/api/internal';
+import type {
+  GuaranteedUpdateOptions,
+  Storage,
+  StorageCallOptions,
+  StorageCreateOptions,
+  StorageDeleteOptions,
+  StorageGetOptions,
+  StorageListOptions,
+  StorageStats,
+  StorageWatch,
+  StorageWatchOptions,
+  StorageWatchSink,
+  Stored,
+  StoredList,
+  TryUpdate,
+  UnreadableDeleteOptions,
+} from '@kapstan/storage';
+import type { ObjectConversion } from '../definition/object-conversion.ts';
+import { listConverted } from './converted-list.ts';
+import { ConvertedObjects } from './converted-objects.ts';
+import { ConvertedWatch } from './converted-watch.ts';
+
+type StoredObject = Stored<UnstructuredObject>;
+
+export interface ConvertedStorageOptions {
+  /** Objects in whatever version they were stored in. Its owner closes it. */
+  readonly base: Storage<UnstructuredObject>;
+  readonly conversion: ObjectConversion;
+  /** The version in which this storage speaks. */
+  readonly served: string;
+  /** The version in which new states are stored. */
+  readonly stored: string;
+  readonly freeze?: boolean;
+}
+
+export class ConvertedStorage implements Storage<UnstructuredObject> {
+  readonly #base: Storage<UnstructuredObject>;
+  readonly #conversion: ObjectConversion;
+  readonly #served: string;
+  readonly #stored: string;
+  readonly #objects: ConvertedObjects;
+
+  constructor({ base, conversion, served, stored, freeze = false }: ConvertedStorageOptions) {
+    this.#base = base;
+    this.#conversion = conversion;
+    this.#served = served;
+    this.#stored = stored;
+    this.#objects = new ConvertedObjects({ conversion, apiVersion: served, freeze });
+  }
+
+  async create(key: string, object: UnstructuredObject, options?: StorageCreateOptions): Promise<StoredObject> {
+    const stored = await this.#base.create(key, await this.#one(object, this.#stored, options?.signal), options);
+    return this.#objects.fresh(stored, options?.signal);
+  }
+
+  async get(key: string, options: StorageGetOptions<UnstructuredObject> = {}): Promise<StoredObject | undefined> {
+    // What the caller knows was converted; the storage below has never seen it.
+    const { known: _converted, ...rest } = options;
+    const stored = await this.#base.get(key, rest);
+    if (stored === undefined) return undefined;
+    if ((options.resourceVersion ?? '') === '') return this.#objects.fresh(stored, options.signal);
+    return this.#objects.known(stored) ?? (await this.#objects.all([stored], options.signal))[0];
+  }
+
+  getList(key: string, options: StorageListOptions<UnstructuredObject>): Promise<StoredList<UnstructuredObject>> {
+    return listConverted({ base: this.#base, objects: this.#objects }, key, options);
+  }
+
+  async delete(key: string, options: StorageDeleteOptions<UnstructuredObject> = {}): Promise<StoredObject> {
+    const { validateDeletion, cachedExisting: _converted, ...rest } = options;
+    const validate =
+      validateDeletion &&
+      (async (object: StoredObject['object']) =>
+        validateDeletion(await this.#one(object, this.#served, options.signal)));
+    const stored = await this.#base.delete(key, { ...rest, ...(validate && { validateDeletion: validate }) });
+    return this.#objects.fresh(stored, options.signal);
+  }
+
+  deleteUnreadable(key: string, options?: UnreadableDeleteOptions): Promise<Revision> {
+    return this.#base.deleteUnreadable(key, options);
+  }
+
+  async guaranteedUpdate(
+    key: string,
+    tryUpdate: TryUpdate<UnstructuredObject>,
+    options: GuaranteedUpdateOptions<UnstructuredObject> = {},
+  ): Promise<StoredObject> {
+    const { cachedExisting: _converted, ...rest } = options;
+    const { signal } = options;
+    const converting: TryUpdate<UnstructuredObject> = async (existing, meta) => {
+      const served = existing && (await this.#one(existing, this.#served, signal));
+      const result = await tryUpdate(served, meta);
+      return { ...result, object: await this.#one(result.object, this.#stored, signal) };
+    };
+    return this.#objects.fresh(await this.#base.guaranteedUpdate(key, converting, rest), signal);
+  }
+
+  watch(
+    key: string,
+    options: StorageWatchOptions<UnstructuredObject>,
+    sink: StorageWatchSink<UnstructuredObject>,
+  ): StorageWatch {
+    const watch = new ConvertedWatch({ objects: this.#objects, predicate: options.predicate, sink });
+    watch.start(this.#base, key, options);
+    return watch;
+  }
+
+  stats(): Promise<StorageStats> {
+    return this.#base.stats();
+  }
+
+  currentResourceVersion(): Promise<Revision> {
+    return this.#base.currentResourceVersion();
+  }
+
+  readiness(): Error | undefined {
+    return this.#base.readiness();
+  }
+
+  requestWatchProgress(): Promise<void> {
+    return this.#base.requestWatchProgress();
+  }
+
+  get supportsProgressRequests(): boolean {
+    return this.#base.supportsProgressRequests;
+  }
+
+  compactRevision(): Revision {
+    return this.#base.compactRevision();
+  }
+
+  /** Leaves the storage below open; its owner closes it. */
+  async close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #one(
+    object: StoredObject['object'],
+    apiVersion: string,
+    signal: StorageCallOptions['signal'] | CallSignal,
+  ): Promise<UnstructuredObject> {
+    if (object.apiVersion === apiVersion) return object as UnstructuredObject;
+    const [converted] = await this.#conversion.convert([object], apiVersion, signal);
+    return converted as UnstructuredObject;
+  }
+}

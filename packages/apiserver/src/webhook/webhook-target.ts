@@ -1,0 +1,72 @@
+// WebhookTarget: where a webhook listens, as a clientConfig says it. Called through webhook-pool.ts.
+// Source: apiserver util/webhook ClientConfig.
+
+/** A Service in the cluster, reached through the port {@link ResolveService}. */
+export interface WebhookService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+  /** Path of the request. Default "/". */
+  readonly path?: string;
+}
+
+/** Exactly one of `url` and `service` is given. */
+export interface WebhookTarget {
+  /** https URL without query and fragment. */
+  readonly url?: string;
+  readonly service?: WebhookService;
+  /** PEM certificates of the authorities to trust. Absent or blank = those of the system. */
+  readonly caBundle?: string;
+}
+
+/** Address behind a Service. Rejects when there is none. */
+export type ResolveService = (service: WebhookService) => Promise<{ readonly host: string; readonly port: number }>;
+
+/** A target as requests need it. */
+export interface WebhookAddress {
+  /** What errors show: the URL with its query. */
+  readonly url: string;
+  readonly hostname: string;
+  readonly port: number;
+  /** Path with the query. */
+  readonly path: string;
+  /** Value of the header Host. */
+  readonly host: string;
+  /** Name that the certificate must be for. Empty for an IP address, which TLS does not announce. */
+  readonly servername: string;
+  readonly service: WebhookService | undefined;
+}
+
+/** Returns the address with the query `timeout=…s`, which webhooks read to give up in time. Throws TypeError for a bad URL. */
+export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): WebhookAddress {
+  const { service } = target;
+  const base = service === undefined ? target.url : serviceUrl(service);
+  if (base === undefined) throw new TypeError('webhook configuration must have either service or URL');
+  const url = new URL(base);
+  url.searchParams.set('timeout', `${timeoutSeconds}s`);
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = service === undefined ? url.host : `${serverNameOf(service)}:${service.port}`;
+  return {
+    // An URL leaves out the port 443, which Kubernetes names for a Service.
+    url: `https://${host}${url.pathname}${url.search}`,
+    hostname,
+    port: url.port === '' ? 443 : Number(url.port),
+    path: `${url.pathname}${url.search}`,
+    host,
+    servername: isAddress(hostname) ? '' : hostname,
+    service,
+  };
+}
+
+function serviceUrl(service: WebhookService): string {
+  const { path = '/' } = service;
+  return `https://${serverNameOf(service)}:${service.port}${path.startsWith('/') ? path : `/${path}`}`;
+}
+
+function serverNameOf({ name, namespace }: WebhookService): string {
+  return `${name}.${namespace}.svc`;
+}
+
+function isAddress(hostname: string): boolean {
+  return hostname.includes(':') || /^[0-9.]+$/.test(hostname);
+}

@@ -201,12 +201,16 @@ function formatBadValue(value: unknown): string {
   return typeof value === 'object' ? shownJson(value) : shownText(String(value));
 }
 
-/** As JSON.stringify writes it. A long value is written only as far as it is shown: there may be a hundred errors of it. */
+/** As Go writes JSON. A long value is written only as far as it is shown: there may be a hundred errors of it. */
 function shownJson(value: object): string {
   const parts: string[] = [];
   const rest = writeJson(value, parts, maxShownLength);
-  return rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
+  const text = rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
+  return text.replace(/[<>&]/g, (mark) => htmlEscapes[mark] ?? mark);
 }
+
+/** Go writes JSON so that it can stand in a page. */
+const htmlEscapes: Readonly<Record<string, string>> = { '<': '\\u003c', '>': '\\u003e', '&': '\\u0026' };
 
 /** Writes no more than `room` characters and those of one more key or scalar; returns the room that is left. */
 function writeJson(value: unknown, parts: string[], room: number): number {

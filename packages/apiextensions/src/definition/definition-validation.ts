@@ -14,7 +14,7 @@ type Definition = DeepReadonly<CustomResourceDefinition>;
 export function validateDefinition(at: Field, definition: Definition, old: Definition | undefined): void {
   const { spec } = definition;
   if (old === undefined) validateName(at, definition);
-  validateSpec(at.child('spec'), spec);
+  validateSpec(at.child('spec'), spec, old?.spec);
   if (old !== undefined) validateDefinitionChange(at, definition, old);
   validateNames(at.child('status', 'acceptedNames'), definition.status?.acceptedNames);
   validateStoredVersions(at.child('status', 'storedVersions'), definition.status?.storedVersions, spec.versions ?? []);

@@ -4,6 +4,11 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { compilePattern } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { validateDefaultRules } from '../rules/default-rules.ts';
+import type { KnownExpressions } from '../rules/rule-compilation.ts';
+import { hasRules } from '../rules/rule-schema.ts';
+import { validateRules } from '../rules/rule-validation.ts';
+import { validateRuleWords } from '../rules/rule-word-validation.ts';
 import { validateDefaults } from './default-validation.ts';
 import { goSchema } from './go-versions.ts';
 import { validateListType } from './list-type-validation.ts';
@@ -12,16 +17,34 @@ import { validateStructure } from './structural-validation.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
-/** The schema of a whole resource. 'withStatus': it has a status subresource, which takes the schema apart. */
-export function validateRootSchema(at: Field, schema: Schema, status: 'withStatus' | 'plain'): void {
-  if (status === 'withStatus') validateRootWithStatus(at, schema);
+/** What the rules for a schema depend on beside the schema. */
+export interface SchemaContext {
+  /** The status has an endpoint of its own, which takes the schema apart. */
+  readonly hasStatus: boolean;
+  /** Expressions that the definition had before. */
+  readonly known: KnownExpressions;
+  /** The schema was accepted once. */
+  readonly isUnchanged: boolean;
+}
+
+/** The schema of a whole resource. */
+export function validateRootSchema(at: Field, schema: Schema, { hasStatus, known, isUnchanged }: SchemaContext): void {
+  if (hasStatus) validateRootWithStatus(at, schema);
   if (schema.nullable === true) at.child('nullable').forbidden('nullable cannot be true at the root');
-  validateSchema(at, schema, { isRoot: true, isInsideMetadata: false });
+  const faulty = new Set<Schema>();
+  validateSchema(at, schema, { isRoot: true, isInsideMetadata: false, faulty });
   // What Kubernetes cannot even read as structural gets no more errors.
   if (hasUnsupportedWord(schema)) return;
   const before = at.errorCount;
   validateStructure(at, schema);
   if (at.errorCount === before) validateDefaults(at, schema);
+  if (at.errorCount > before || !hasRules(schema)) return;
+  // Rules are looked at only in a schema that is structural and whose defaults obey it.
+  at.later(function* () {
+    const soFar = at.errorCount;
+    yield* validateDefaultRules(at, schema);
+    if (at.errorCount === soFar) yield* validateRules(at, schema, { faulty, known, isUnchanged });
+  });
 }
 
 /** Source: structural schema validateUnsupportedFields. */
@@ -87,9 +110,12 @@ interface Place {
   readonly isInsideMetadata: boolean;
   /** Why no default may stand here. */
   readonly noDefaults?: string;
+  /** Gets the schemas that have errors, there or deeper. */
+  readonly faulty: Set<Schema>;
 }
 
 function validateSchema(at: Field, schema: Schema, place: Place): void {
+  const before = at.errorCount;
   validateWords(at, schema, place);
   if (schema.uniqueItems === true) {
     const text = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic';
@@ -102,6 +128,8 @@ function validateSchema(at: Field, schema: Schema, place: Place): void {
   for (const step of childSchemas(schema)) validateSchema(step.at(at), step.schema, placeOf(step, schema, place));
   validateExtensions(at, schema);
   validateListType(at, schema);
+  validateRuleWords(at, schema);
+  if (at.errorCount > before) place.faulty.add(schema);
 }
 
 const metadataMembers: readonly string[] = ['metadata', 'apiVersion', 'kind'];
@@ -169,9 +197,5 @@ function validateExtensions(at: Field, schema: Schema): void {
     if (!['atomic', 'granular'].includes(mapType)) {
       at.child('x-kubernetes-map-type').notSupported(mapType, ['atomic', 'granular']);
     }
-  }
-  const rules = schema['x-kubernetes-validations'];
-  if (rules !== undefined && rules.length > 0) {
-    at.child('x-kubernetes-validations').forbidden('validation rules (CEL) are not supported by this server');
   }
 }

@@ -1,15 +1,15 @@
 // Our implementation for the comparer of recorded facts: node compare.mjs test/cel/adapter.mjs
-// `npm test` compares the same facts in packages/cel/src/recorded-facts.test.ts.
+// `npm test` compares the same facts in packages/cel/src/recorded-facts.test.ts and packages/apiextensions/src/rules/recorded-rules.test.ts.
 import { register } from 'node:module';
 
 register('../source-hooks.mjs', import.meta.url);
 const { answer } = await import('../../packages/cel/src/testing/recorded-case.ts');
+const { answerRules } = await import('../../packages/apiextensions/src/testing/recorded-rules.ts');
 
 export function expression(question) {
   return answer(question);
 }
 
-/** Rules of definitions need structural schemas, which this package does not have. */
-export function rules() {
-  return { crdErrors: [{ field: '', type: 'not yet', text: 'rules of definitions are not built yet' }] };
+export function rules(question) {
+  return answerRules(question);
 }

@@ -54,6 +54,33 @@ async function manifest(name: string, text: string): Promise<string> {
   return file;
 }
 
+const ruledWidgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gears.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gears, singular: gear, kind: Gear}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: {min: {type: integer}, max: {type: integer}}
+            x-kubernetes-validations:
+            - rule: self.min <= self.max
+              messageExpression: "'min %d is more than max %d'.format([self.min, self.max])"
+              fieldPath: .min
+            - rule: self.max >= oldSelf.max
+              message: max never shrinks
+              reason: FieldValueForbidden
+`;
+
 const deployment = (image: string): string => `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, labels: {app: web}}
@@ -335,6 +362,27 @@ describe('kubectl', () => {
     expect(await kubectl('explain widget.spec.size')).toContain('How large it is.');
     expect(await kubectl('delete crd widgets.example.com')).toContain('deleted');
     expect((await tryKubectl('get widgets')).code).toBe(1);
+  });
+
+  it('custom resources are refused by the rules of their definition, with the text of the rule', async () => {
+    const file = await manifest('crd-rules.yaml', ruledWidgets);
+    await kubectl(`apply -f ${file}`);
+    await kubectl('wait --for=condition=Established crd/gears.example.com --timeout=30s');
+    const gear = (min: number, max: number): string =>
+      `{"apiVersion":"example.com/v1","kind":"Gear","metadata":{"name":"g"},"spec":{"min":${min},"max":${max}}}`;
+    const refused = await tryKubectl('create -f -', gear(3, 2));
+    expect(refused.code).toBe(1);
+    expect(refused.stderr.trim()).toBe('The Gear "g" is invalid: spec.min: Invalid value: min 3 is more than max 2');
+    await kubectl('apply -f -', gear(1, 2));
+    const changed = await tryKubectl(`patch gear g --type merge -p '{"spec":{"max":1}}'`);
+    expect(changed.stderr).toContain('spec: Forbidden: max never shrinks');
+    await kubectl('apply --server-side --force-conflicts -f -', gear(2, 4));
+    const wrong = await tryKubectl(
+      'create -f -',
+      ruledWidgets.replace('self.min <= self.max', 'self.min <= self.most'),
+    );
+    expect(wrong.stderr).toContain("compilation failed: ERROR: <input>:1:17: undefined field 'most'");
+    await kubectl('delete crd gears.example.com');
   });
 
   it('run finds the account of a namespace that was made a moment ago', async () => {

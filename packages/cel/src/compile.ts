@@ -8,7 +8,7 @@ import type { Range } from './cost/range.ts';
 import type { Environment, Library } from './environment.ts';
 import { storedExpressions } from './kubernetes-environment.ts';
 import { Program } from './program.ts';
-import type { Expr } from './syntax/expr.ts';
+import { childrenOf, type Expr } from './syntax/expr.ts';
 import { Issues } from './syntax/issues.ts';
 import { parseExpression } from './syntax/parser.ts';
 import { Source } from './syntax/source.ts';
@@ -59,6 +59,11 @@ export class CompiledExpression {
     return this.#cost;
   }
 
+  /** Whether the expression names a variable anywhere, also where a macro declares one of that name. */
+  names(variable: string): boolean {
+    return namesVariable(this.#expr, variable);
+  }
+
   /** The program. Throws CelProgramError when a constant part has no value (`int('x')`). */
   get program(): Program {
     this.#program ??= new Program(this.#expr, this.#environment);
@@ -95,6 +100,11 @@ export function compile(text: string, options: CompileOptions = {}): CompiledExp
     issues.throwIfAny();
   }
   return new CompiledExpression(text, { expr, environment, sizes: options.sizes ?? (() => undefined) });
+}
+
+function namesVariable(expr: Expr, variable: string): boolean {
+  if (expr.kind === 'ident' && expr.name === variable) return true;
+  return childrenOf(expr).some((child) => namesVariable(child, variable));
 }
 
 function environmentOf({ declarations, environment = storedExpressions() }: CompileOptions): Environment {

@@ -28,7 +28,7 @@ export {
 } from './program.ts';
 export { CelCompileError, CelProgramError, type Issue } from './syntax/issues.ts';
 export type { Location } from './syntax/source.ts';
-export { CelType, type TypeKind } from './types/cel-type.ts';
+export { CelType, listType, mapType, optionalType, structType, type TypeKind } from './types/cel-type.ts';
 export {
   type FunctionDeclaration,
   globalOverload,
@@ -39,11 +39,12 @@ export {
 export type { TypeProvider } from './types/type-provider.ts';
 export { typeOf } from './types/type-text.ts';
 export type { ValueKind } from './values/cel-box.ts';
-export { CelList } from './values/cel-list.ts';
-export { CelMap } from './values/cel-map.ts';
+export { type AnyList, CelList, listItems, listSize } from './values/cel-list.ts';
+export { type AnyMap, CelMap, CelMapping, mapFind, mapSize } from './values/cel-map.ts';
 export { CelObject } from './values/cel-object.ts';
 export { CelDuration, parseGoDuration } from './values/duration.ts';
-export { CelFailure } from './values/failure.ts';
+export { equalValues } from './values/equality.ts';
+export { CelFailure, overloadFailure } from './values/failure.ts';
 export { CelDouble, CelUint } from './values/numbers.ts';
 export { CelOptional } from './values/optional.ts';
 export { CelTimestamp, parseTimestamp } from './values/timestamp.ts';

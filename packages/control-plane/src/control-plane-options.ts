@@ -2,8 +2,8 @@
 // into these options.
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import type { ConvertObject } from '@kapstan/apiextensions';
 import type { MetricsText } from '@kapstan/api/internal';
+import type { ConvertObject } from '@kapstan/apiextensions';
 import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { RuntimeConfig } from '@kapstan/kubernetes';

@@ -208,11 +208,15 @@ function formatBadValue(value: unknown): string {
   return typeof value === 'object' ? shownJson(value) : shownText(String(value));
 }
 
-/** Writes like JSON.stringify, but only as much of a long value as is shown, because a hundred errors may show it. */
+/** Go writes JSON so that it can stand in a page. */
+const htmlEscapes: Readonly<Record<string, string>> = { '<': '\\u003c', '>': '\\u003e', '&': '\\u0026' };
+
+/** Writes JSON as Go does, but only as much of a long value as is shown, because a hundred errors may show it. */
 function shownJson(value: object): string {
   const parts: string[] = [];
   const rest = writeJson(value, parts, maxShownLength);
-  return rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
+  const text = rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
+  return text.replace(/[<>&]/g, (mark) => htmlEscapes[mark] ?? mark);
 }
 
 /** Writes at most `room` characters plus one more key or scalar; returns the room left. */

@@ -6,13 +6,10 @@ import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
-
 type Schema = DeepReadonly<JSONSchemaProps>;
 
 export function validateCompleteness(at: Field, schema: Schema): void {
-
   checkRestrictions({ at, specified: schema }, { at, schema });
-
 }
 
 /** A place that must be specified, and what is specified there. */

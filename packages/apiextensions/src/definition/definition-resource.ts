@@ -1,9 +1,11 @@
 // customresourcedefinitions: the built-in resource that defines all custom ones. Source: apiextensions-apiserver
 // pkg/registry/customresourcedefinition.
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import type { ResourceDefinition } from '@kapstan/apiserver';
+import type { FieldError } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
+import type { ResourceDefinition, ResourceStrategy } from '@kapstan/apiserver';
 import type { DefinitionOrigin, ResourceFacts, TypedKind } from '@kapstan/apiserver/internal';
-import { typedResource } from '@kapstan/apiserver/internal';
+import { collectFieldErrorsInSlices, typedResource } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { setCondition } from './definition-conditions.ts';
 import { addStoredVersion, setDefinitionDefaults } from './definition-defaults.ts';
@@ -43,8 +45,25 @@ export function definitionResource({
     },
     convert: { fromStored: fromStoredDefinition, toStored: toStoredDefinition },
   };
-  return { ...typedResource(kind, facts), origin };
+  const definition = typedResource(kind, facts);
+  const strategy: ResourceStrategy<UnstructuredObject> = {
+    ...definition.strategy,
+    validateCreateInSlices: (object) => validateInSlices(object, undefined),
+    validateUpdateInSlices: (next, old) => validateInSlices(next, old),
+  };
+  return { ...definition, strategy, origin };
 }
+
+/** Expressions of rules are compiled one at a time, because a definition may have thousands. */
+function validateInSlices(
+  object: DeepReadonly<UnstructuredObject>,
+  old: DeepReadonly<UnstructuredObject> | undefined,
+): SlicedWork<readonly FieldError[]> {
+  const [next, before] = [object, old] as unknown as [Definition, Definition | undefined];
+  return collectFieldErrorsInSlices((root) => validateDefinition(root, next, before));
+}
+
+type Definition = DeepReadonly<CustomResourceDefinition>;
 
 const origin: DefinitionOrigin = { maker: 'definitions', parts: {} };
 

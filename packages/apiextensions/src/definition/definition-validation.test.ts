@@ -558,13 +558,14 @@ describe('the schema of a definition', () => {
       ],
     ],
     [
-      'validation rules',
-      at({ type: 'integer', 'x-kubernetes-validations': [{ rule: 'self > 0' }] }),
-      [
-        'FieldValueForbidden',
-        `${a}.x-kubernetes-validations`,
-        'Forbidden: validation rules (CEL) are not supported by this server',
-      ],
+      'rules that restrict',
+      at({ type: 'integer', allOf: [{ 'x-kubernetes-validations': [{ rule: 'self > 0' }] }] }),
+      ['FieldValueForbidden', `${a}.allOf[0].x-kubernetes-validations`, 'Forbidden: must be empty to be structural'],
+    ],
+    [
+      'rules that its default breaks',
+      at({ type: 'integer', default: 1, 'x-kubernetes-validations': [{ rule: 'self > 1' }] }),
+      ['FieldValueInvalid', `${a}.default`, 'Invalid value: 1: failed rule: self > 1'],
     ],
     [
       'a default of another type',

@@ -1,7 +1,10 @@
 import { collectFieldErrors } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
-import { validateRootSchema } from './schema-validation.ts';
+import { noneKnown } from '../rules/rule-compilation.ts';
+import { type SchemaContext, validateRootSchema } from './schema-validation.ts';
+
+const plain: SchemaContext = { hasStatus: false, known: noneKnown, isUnchanged: false };
 
 function errorsOf(property: JSONSchemaProps, required: string[] = []): string[] {
   const root: JSONSchemaProps = {
@@ -10,7 +13,7 @@ function errorsOf(property: JSONSchemaProps, required: string[] = []): string[] 
   };
   const spec = root.properties?.spec;
   if (spec !== undefined && required.length > 0) spec.required = required;
-  return collectFieldErrors((at) => validateRootSchema(at.child('s'), root, 'plain')).map(
+  return collectFieldErrors((at) => validateRootSchema(at.child('s'), root, plain)).map(
     ({ field, detail }) => `${field.replace('s.properties[spec].properties[p]', '…')}: ${detail}`,
   );
 }
@@ -36,9 +39,14 @@ describe('the schema of a scalar', () => {
     ['unique items', { type: 'string', uniqueItems: true }, '….uniqueItems: uniqueItems cannot be set'],
     ['a restriction with a type', { type: 'string', not: { type: 'string' } }, '….not.type: must be empty'],
     [
-      'rules',
-      { type: 'string', 'x-kubernetes-validations': [{ rule: 'true' }] },
-      '….x-kubernetes-validations: validation rules (CEL) are not supported',
+      'a rule without text',
+      { type: 'string', 'x-kubernetes-validations': [{ rule: ' ' }] },
+      '….x-kubernetes-validations[0].rule: rule is not specified',
+    ],
+    [
+      'a rule that does not compile',
+      { type: 'string', 'x-kubernetes-validations': [{ rule: 'self > 1' }] },
+      '….x-kubernetes-validations[0].rule: compilation failed: ERROR: <input>:1:6: found no matching overload',
     ],
   ])('is refused for %s', (_what, property, error) => {
     const found = errorsOf(property);
@@ -65,7 +73,7 @@ describe('the schema of a scalar', () => {
       ]),
     );
     const root: JSONSchemaProps = { type: 'object', properties: { spec: { type: 'object', properties } } };
-    expect(collectFieldErrors((at) => validateRootSchema(at, root, 'plain'))).toEqual([]);
+    expect(collectFieldErrors((at) => validateRootSchema(at, root, plain))).toEqual([]);
     expect(reads / leaves).toBeLessThan(10);
   });
 });

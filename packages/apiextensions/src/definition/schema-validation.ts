@@ -4,6 +4,11 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { compilePattern } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { validateDefaultRules } from '../rules/default-rules.ts';
+import type { KnownExpressions } from '../rules/rule-compilation.ts';
+import { hasRules } from '../rules/rule-schema.ts';
+import { validateRules } from '../rules/rule-validation.ts';
+import { validateRuleWords } from '../rules/rule-word-validation.ts';
 import { validateRootDefaults } from './default-validation.ts';
 import { goSchema } from './go-versions.ts';
 import { validateListType } from './list-type-validation.ts';
@@ -12,19 +17,34 @@ import { validateStructure } from './structural-validation.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
-/**
- * Checks the schema of a whole resource. 'withStatus': its status is a subresource, which limits the keywords at the
- * root.
- */
-export function validateRootSchema(at: Field, schema: Schema, status: 'withStatus' | 'plain'): void {
-  if (status === 'withStatus') validateRootWithStatus(at, schema);
+/** Facts beside the schema on which its rules depend. */
+export interface SchemaContext {
+  /** True when the status is a subresource, which limits the keywords at the root. */
+  readonly hasStatus: boolean;
+  /** Expressions that the definition had before. */
+  readonly known: KnownExpressions;
+  /** True when the schema was accepted before. */
+  readonly isUnchanged: boolean;
+}
+
+/** Checks the schema of a whole resource. */
+export function validateRootSchema(at: Field, schema: Schema, { hasStatus, known, isUnchanged }: SchemaContext): void {
+  if (hasStatus) validateRootWithStatus(at, schema);
   if (schema.nullable === true) at.child('nullable').forbidden('nullable cannot be true at the root');
-  validateSchema(at, schema, { isRoot: true, isInsideMetadata: false });
+  const faulty = new Set<Schema>();
+  validateSchema(at, schema, { isRoot: true, isInsideMetadata: false, faulty });
   // Kubernetes reports no further errors for a schema that it cannot read as structural.
   if (hasUnsupportedWord(schema)) return;
   const before = at.errorCount;
   validateStructure(at, schema);
   if (at.errorCount === before) validateRootDefaults(at, schema);
+  if (at.errorCount > before || !hasRules(schema)) return;
+  // Rules are checked only in a schema that is structural and whose defaults are valid.
+  at.later(function* () {
+    const soFar = at.errorCount;
+    yield* validateDefaultRules(at, schema);
+    if (at.errorCount === soFar) yield* validateRules(at, schema, { faulty, known, isUnchanged });
+  });
 }
 
 /** Source: structural schema validateUnsupportedFields. */
@@ -90,9 +110,12 @@ interface Place {
   readonly isInsideMetadata: boolean;
   /** The reason why no default is allowed here. */
   readonly noDefaults?: string;
+  /** Gets the schemas that have errors, there or deeper. */
+  readonly faulty: Set<Schema>;
 }
 
 function validateSchema(at: Field, schema: Schema, place: Place): void {
+  const before = at.errorCount;
   validateWords(at, schema, place);
   if (schema.uniqueItems === true) {
     const text = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic';
@@ -105,6 +128,8 @@ function validateSchema(at: Field, schema: Schema, place: Place): void {
   for (const step of childSchemas(schema)) validateSchema(step.at(at), step.schema, placeOf(step, schema, place));
   validateExtensions(at, schema);
   validateListType(at, schema);
+  validateRuleWords(at, schema);
+  if (at.errorCount > before) place.faulty.add(schema);
 }
 
 const metadataMembers: readonly string[] = ['metadata', 'apiVersion', 'kind'];
@@ -172,9 +197,5 @@ function validateExtensions(at: Field, schema: Schema): void {
     if (!['atomic', 'granular'].includes(mapType)) {
       at.child('x-kubernetes-map-type').notSupported(mapType, ['atomic', 'granular']);
     }
-  }
-  const rules = schema['x-kubernetes-validations'];
-  if (rules !== undefined && rules.length > 0) {
-    at.child('x-kubernetes-validations').forbidden('validation rules (CEL) are not supported by this server');
   }
 }

@@ -8,15 +8,15 @@ import type {
   CustomResourceDefinition,
   CustomResourceDefinitionSpec,
   CustomResourceDefinitionVersion,
-  CustomResourceSubresources,
   CustomResourceValidation,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { PastRules } from '../rules/past-rules.ts';
 import { validateColumns } from './column-validation.ts';
 import { validateConversion } from './conversion-validation.ts';
 import { goVersions } from './go-versions.ts';
 import { type HoistedSpec, hoistSpec } from './hoisted-spec.ts';
 import { validateNames } from './names-validation.ts';
-import { validateRootSchema } from './schema-validation.ts';
+import { type SchemaContext, validateRootSchema } from './schema-validation.ts';
 import { validateSelectableFields } from './selectable-field-validation.ts';
 import { validateSubresources } from './subresource-validation.ts';
 
@@ -26,18 +26,19 @@ type Version = DeepReadonly<CustomResourceDefinitionVersion>;
 /** `old`: the definition before an update. */
 export function validateSpec(at: Field, spec: Spec, old?: DeepReadonly<CustomResourceDefinition>): void {
   const hoisted = hoistSpec(spec);
+  const past = new PastRules(spec, old?.spec);
   validateGroup(at.child('group'), spec.group);
   if (!spec.scope) at.child('scope').required();
   else at.child('scope').oneOf(spec.scope, ['Cluster', 'Namespaced']);
   requireSchemas(at, hoisted);
   at.child('versions').each(hoisted.versions, (version, field) => {
     const subresources = version.subresources ?? hoisted.shared.subresources;
-    validateVersion(field, version, subresources);
+    validateVersion(field, version, contextOf(past, version.name, subresources?.status !== undefined));
   });
   validateVersionSet(at, hoisted.versions);
   requireNames(at.child('names'), spec.names);
   validateNames(at.child('names'), spec.names);
-  validateShared(at, spec, hoisted);
+  validateShared(at, hoisted, past);
   validateConversion(at.child('conversion'), spec.conversion, old);
 }
 
@@ -56,24 +57,21 @@ function requireSchemas(at: Field, { shared, versions }: HoistedSpec): void {
 }
 
 /** Checks the parts of one version. */
-function validateVersion(
-  at: Field,
-  version: Version,
-  subresources: DeepReadonly<CustomResourceSubresources> | undefined,
-): void {
+function validateVersion(at: Field, version: Version, context: SchemaContext): void {
   const errors = dns1035LabelErrors(version.name);
   if (errors.length > 0) at.child('name').invalid(version.name, errors.join(','));
   validateDeprecationWarning(at.child('deprecationWarning'), version);
-  validateSchema(at.child('schema'), version.schema, subresources?.status !== undefined ? 'withStatus' : 'plain');
+  validateSchema(at.child('schema'), version.schema, context);
   validateSubresources(at.child('subresources'), version.subresources);
   validateColumns(at.child('additionalPrinterColumns'), version.additionalPrinterColumns);
   validateSelectableFields(at.child('selectableFields'), version.selectableFields, version.schema?.openAPIV3Schema);
 }
 
 /** Checks the parts above the versions. */
-function validateShared(at: Field, spec: Spec, { shared, versions }: HoistedSpec): void {
-  const hasStatus = (spec.versions ?? []).some(({ subresources }) => subresources?.status !== undefined);
-  validateSchema(at.child('validation'), shared.schema, hasStatus ? 'withStatus' : 'plain');
+function validateShared(at: Field, { shared, versions }: HoistedSpec, past: PastRules): void {
+  const all = [shared, ...versions];
+  const hasStatus = all.some(({ subresources }) => subresources?.status !== undefined);
+  validateSchema(at.child('validation'), shared.schema, contextOf(past, versions[0]?.name ?? '', hasStatus));
   validateSubresources(at.child('subresources'), shared.subresources);
   validateColumns(at.child('additionalPrinterColumns'), shared.additionalPrinterColumns);
   const schema = shared.schema ?? versions[0]?.schema;
@@ -83,10 +81,14 @@ function validateShared(at: Field, spec: Spec, { shared, versions }: HoistedSpec
 function validateSchema(
   at: Field,
   validation: DeepReadonly<CustomResourceValidation> | undefined,
-  status: 'withStatus' | 'plain',
+  context: SchemaContext,
 ): void {
   const schema = validation?.openAPIV3Schema;
-  if (schema !== undefined) validateRootSchema(at.child('openAPIV3Schema'), schema, status);
+  if (schema !== undefined) validateRootSchema(at.child('openAPIV3Schema'), schema, context);
+}
+
+function contextOf(past: PastRules, version: string, hasStatus: boolean): SchemaContext {
+  return { hasStatus, known: past, isUnchanged: past.isUnchanged(version) };
 }
 
 function validateVersionSet(at: Field, versions: HoistedSpec['versions']): void {

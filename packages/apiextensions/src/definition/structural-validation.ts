@@ -141,6 +141,7 @@ const forbiddenWords: readonly (readonly [keyof JSONSchemaProps, string])[] = [
   ['x-kubernetes-list-map-keys', 'must be empty to be structural'],
   ['x-kubernetes-list-type', 'must be undefined to be structural'],
   ['x-kubernetes-map-type', 'must be undefined to be structural'],
+  ['x-kubernetes-validations', 'must be empty to be structural'],
 ];
 
 function validateNested(at: Field, nested: Schema, skips: Skips): void {

@@ -3,8 +3,8 @@
 
 import type { DeepReadonly, GroupResource, UnstructuredObject } from '@kapstan/api';
 import { type FieldError, forbidden } from '@kapstan/api/errors';
-import { runWhole, type SlicedWork } from '@kapstan/api/internal';
-import type { ResourceStrategy } from '@kapstan/apiserver';
+import { getOwn, isJsonObject, runWhole, type SlicedWork } from '@kapstan/api/internal';
+import type { RequestContext, ResourceStrategy } from '@kapstan/apiserver';
 import type { JsonSchema, SchemaNode, ValueValidator } from '@kapstan/apiserver/internal';
 import {
   compileValidator,
@@ -15,8 +15,10 @@ import {
   statusStrategy,
   withoutStatus,
 } from '@kapstan/apiserver/internal';
+import type { RuleValidator } from '../rules/rule-validator.ts';
 import { type ScalePaths, scaleErrors } from './custom-resource-scale.ts';
 import { embeddedResourceErrors } from './embedded-resources.ts';
+import { ruleErrors } from './rule-errors.ts';
 
 /** What the strategies need to know about one version of a kind. */
 export interface CustomKind {
@@ -24,6 +26,8 @@ export interface CustomKind {
   /** Name of the served version. */
   readonly version: string;
   readonly jsonSchema: JsonSchema;
+  /** The rules of the schema; undefined when it has none. */
+  rules(): RuleValidator | undefined;
   readonly schema: SchemaNode;
   /** True when the status has an endpoint of its own. */
   readonly hasStatus: boolean;
@@ -35,7 +39,7 @@ export interface CustomKind {
 type Custom = DeepReadonly<UnstructuredObject>;
 
 export function customResourceStrategy(kind: CustomKind): ResourceStrategy<UnstructuredObject> {
-  const validate = objectValidator(kind);
+  const validate = objectValidator(kind, 'whole');
   const requireCreatable = ({ metadata }: Custom): void => {
     if (!kind.isTerminating()) return;
     const why = 'create not allowed while custom resource definition is terminating';
@@ -48,19 +52,48 @@ export function customResourceStrategy(kind: CustomKind): ResourceStrategy<Unstr
       requireCreatable(object);
       startGeneration(object);
     },
-    validateCreate: (object) => validate(object, undefined),
+
     prepareForUpdate: (next, old) => runWhole(bumpGenerationOnChange(next, old)),
     prepareForUpdateInSlices: bumpGenerationOnChange,
-    validateUpdate: (next, old) => validate(next, old),
+    ...validationOf(kind, validate),
   };
   return kind.hasStatus ? withoutStatus(strategy) : strategy;
 }
 
 export function customStatusStrategy(kind: CustomKind): ResourceStrategy<UnstructuredObject> {
-  const validate = objectValidator(kind);
+  const strategy = { ...defaultStrategy, ...validationOf(kind, objectValidator(kind, 'status')) };
   return {
-    ...statusStrategy({ ...defaultStrategy, validateUpdate: (next, old) => validate(next, old) }, { keeps: 'all' }),
+    ...statusStrategy(strategy, { keeps: 'all' }),
     resetFields: [['metadata'], ['spec']],
+  };
+}
+
+type ValidateObject = (object: Custom, old: Custom | undefined) => readonly FieldError[];
+
+/** The schema, then the rules, which may take seconds of a small object. */
+function validationOf(
+  kind: CustomKind,
+  validate: ValidateObject,
+): Pick<
+  ResourceStrategy<UnstructuredObject>,
+  'validateCreate' | 'validateUpdate' | 'validateCreateInSlices' | 'validateUpdateInSlices'
+> {
+  const inSlices = function* (
+    object: Custom,
+    old: Custom | undefined,
+    context: RequestContext,
+  ): SlicedWork<readonly FieldError[]> {
+    const errors = validate(object, old);
+    const rules = kind.rules();
+    if (rules === undefined) return errors;
+    const found = yield* ruleErrors(rules, { object, old, errors, warn: (text) => context.warn(text) });
+    return found.length === 0 ? errors : [...errors, ...found];
+  };
+  return {
+    validateCreate: (object, context) => runWhole(inSlices(object, undefined, context)),
+    validateUpdate: (next, old, context) => runWhole(inSlices(next, old, context)),
+    validateCreateInSlices: (object, context) => inSlices(object, undefined, context),
+    validateUpdateInSlices: (next, old, context) => inSlices(next, old, context),
   };
 }
 
@@ -71,24 +104,47 @@ function* bumpGenerationOnChange(next: UnstructuredObject, old: Custom): SlicedW
   if (!(yield* jsonEqualInSlices(nextContent, oldContent))) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
 }
 
-/** The validator is compiled at the first write, because most servers only read most kinds. */
-function objectValidator(kind: CustomKind): (object: Custom, old: Custom | undefined) => readonly FieldError[] {
+/**
+ * The validator is compiled at the first write, because most servers only read most kinds. A write to /status checks
+ * the status alone. Source: customResourceValidator.ValidateUpdate, ValidateStatusUpdate.
+ */
+function objectValidator(kind: CustomKind, part: 'whole' | 'status'): ValidateObject {
   let compiled: ValueValidator | undefined;
+  let compiledStatus: ValueValidator | undefined;
   return (object, old) => {
     compiled ??= compileValidator(kind.jsonSchema);
+    if (part === 'whole') {
+      return [
+        ...withoutOldDuplicates(compiled(object, '', old), old, compiled),
+        ...(kind.scale === undefined
+          ? []
+          : [...scaleErrors(kind.scale, object, '.spec.'), ...scaleErrors(kind.scale, object, '.status.')]),
+        ...embeddedResourceErrors(object, kind.schema),
+      ];
+    }
+    compiledStatus ??= compileValidator(statusSchema(kind.jsonSchema));
+    const errors = compiledStatus(object.status, 'status', old?.status).filter((error) => !isDuplicate(error));
+    const duplicates = compiled(object, '').filter(isDuplicate);
     return [
-      ...valueErrors(compiled, object, old),
-      ...(kind.scale === undefined
-        ? []
-        : [...scaleErrors(kind.scale, object, '.spec.'), ...scaleErrors(kind.scale, object, '.status.')]),
-      ...embeddedResourceErrors(object, kind.schema),
+      ...(object.status === undefined ? [] : errors),
+      ...withoutOldDuplicates(duplicates, old, compiled),
+      ...(kind.scale === undefined ? [] : scaleErrors(kind.scale, object, '.status.')),
     ];
   };
 }
 
+/** The schema of the status; one that says nothing takes everything. */
+function statusSchema({ properties }: JsonSchema): JsonSchema {
+  const status = isJsonObject(properties) ? getOwn(properties, 'status') : undefined;
+  return isJsonObject(status) ? status : {};
+}
+
 /** Lists with repeated items may keep them. Source: customResourceStrategy.ValidateUpdate. */
-function valueErrors(validate: ValueValidator, object: Custom, old: Custom | undefined): readonly FieldError[] {
-  const errors = validate(object, '', old);
+function withoutOldDuplicates(
+  errors: readonly FieldError[],
+  old: Custom | undefined,
+  validate: ValueValidator,
+): readonly FieldError[] {
   if (old === undefined || !errors.some(isDuplicate) || !validate(old, '').some(isDuplicate)) return errors;
   return errors.filter((error) => !isDuplicate(error));
 }

@@ -19,6 +19,8 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionVersion,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type { RuleSchema } from '../rules/rule-schema.ts';
+import { RuleValidator } from '../rules/rule-validator.ts';
 import { customScaleSubresource } from './custom-resource-scale.ts';
 import { type CustomKind, customResourceStrategy, customStatusStrategy } from './custom-resource-strategy.ts';
 import { customResourceTable } from './custom-resource-table.ts';
@@ -101,10 +103,20 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
     resource: { group: definition.spec.group, resource: names.plural },
     version: version.name,
     jsonSchema,
+    rules: rulesOf(jsonSchema as RuleSchema),
     schema: structuralSchema(jsonSchema),
     hasStatus: version.subresources?.status !== undefined,
     scale: version.subresources?.scale,
     isTerminating,
+  };
+}
+
+/** Looked for at the first write, and compiled then. */
+function rulesOf(schema: RuleSchema): () => RuleValidator | undefined {
+  let found: { readonly rules: RuleValidator | undefined } | undefined;
+  return () => {
+    found ??= { rules: RuleValidator.of(schema, true) };
+    return found.rules;
   };
 }
 

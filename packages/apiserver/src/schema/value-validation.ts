@@ -1,6 +1,5 @@
 // Checks the values of a custom resource against its schema, with kube-apiserver's texts. A schema is compiled into
 // functions once. Source: kube-openapi pkg/validation/validate. Pruning and defaults are elsewhere.
-import { isDeepStrictEqual } from 'node:util';
 import { ExactNumber } from '@kapstan/api';
 import {
   duplicateField,
@@ -15,7 +14,9 @@ import {
 } from '@kapstan/api/errors';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { combinationChecks } from './combination-checks.ts';
+import { CorrelatedObject } from './correlated-object.ts';
 import { ErrorCollector, joinedErrors } from './error-collector.ts';
+import { KeyedItems } from './keyed-items.ts';
 import { numberChecks } from './number-checks.ts';
 import { compilePattern } from './pattern.ts';
 import { isOfFormat } from './string-formats.ts';
@@ -44,7 +45,8 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
     for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
     // The schema may have become stricter since the value was written, so unchanged values pass. Source: KEP 4008, CRD
     // validation ratcheting.
-    return errors.length > 0 && old !== undefined && isDeepStrictEqual(value, old) ? [] : errors;
+    const isForgiven = errors.length > 0 && old !== undefined && new CorrelatedObject(value, old, schema).isUnchanged;
+    return isForgiven ? [] : errors;
   };
 }
 
@@ -138,16 +140,14 @@ function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
 
 function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
   const { minItems, maxItems, items } = schema;
-  const checkItem = isJsonObject(items) ? lazyValidator(items) : undefined;
+  const checkItem = isJsonObject(items) ? lazyValidator(items) : () => [];
   const listKeys = listTypeKeys(schema);
   const check = (list: readonly unknown[], path: string, old: unknown): readonly FieldError[] => {
     const found = new ErrorCollector();
-    if (checkItem) {
-      const before = oldItems(old, listKeys);
-      list.forEach((item, index) => {
-        found.addAll(checkItem(item, fieldIndex(path, index), before(item)));
-      });
-    }
+    const before = new KeyedItems(schema, Array.isArray(old) ? old : []);
+    list.forEach((item, index) => {
+      found.addAll(checkItem(item, fieldIndex(path, index), before.find(item)));
+    });
     const errors: FieldError[] = [];
     if (typeof minItems === 'number' && list.length < minItems) {
       errors.push(invalidField(path, list.length, `${inBody(path)} should have at least ${minItems} items`));
@@ -161,13 +161,6 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
     return found.toList();
   };
   return [(value, path, old) => (Array.isArray(value) ? check(value, path, old) : [])];
-}
-
-/** Returns a function that finds the old value of an item, which is possible only in lists with keys. */
-function oldItems(old: unknown, keys: readonly string[] | undefined): (item: unknown) => unknown {
-  if (!Array.isArray(old) || keys === undefined || keys.length === 0) return () => undefined;
-  const items = new Map(old.map((item: unknown) => [canonical(keyValues(item, keys)), item]));
-  return (item) => items.get(canonical(keyValues(item, keys)));
 }
 
 /** Returns the keys that identify the items of a list: none for a set; undefined for an atomic list. */
@@ -233,7 +226,9 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
   const checkMembers = (object: Record<string, unknown>, path: string, old: unknown): readonly FieldError[] => {
     const found = new ErrorCollector();
     for (const key of Object.keys(object)) {
-      const before = isJsonObject(old) ? getOwn(old, key) : undefined;
+      // Old and new object are of one kind and version whatever was stored. Source: isTypeMetaField.
+      const isKind = path === '' && (key === 'apiVersion' || key === 'kind');
+      const before = isJsonObject(old) && !isKind ? getOwn(old, key) : undefined;
       found.addAll(members(key)?.(object[key], child(path, key), before) ?? []);
     }
     return found.toList();

@@ -37,16 +37,17 @@ function answer(
   const make = makers[origin.maker];
   if (make === undefined) throw new Error(`nothing makes definitions of ${origin.maker}`);
   const definition = make(origin.parts);
+  const told: string[] = [];
   const { errors, warnings } = findingsOf({
     definition,
     strategy: strategyOf(definition, subresource),
-    context: serverContext(namespace),
+    context: { ...serverContext(namespace), warn: (text) => void told.push(text) },
     object: parseJson(object) as KubernetesObject as UnstructuredObject,
     ...(old !== undefined && { old: parseJson(old) as UnstructuredObject }),
   });
   return {
     errors: errors.length === 0 ? undefined : tellFieldErrors(errors),
-    warnings: [...warnings].slice(0, maxWarnings),
+    warnings: [...told, ...warnings].slice(0, maxWarnings),
   };
 }
 

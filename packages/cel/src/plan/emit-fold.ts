@@ -1,6 +1,6 @@
 // Loops of macros. In slices, a loop pauses each few thousand units of cost.
 import { type AnyList, isList, listItems } from '../values/cel-list.ts';
-import { type AnyMap, CelMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
+import { type AnyMap, CelMapping, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
 import { goTypeName } from '../values/go-type-name.ts';
 import { type Code, runSlices } from './code.ts';
@@ -72,7 +72,7 @@ function singles(range: unknown): readonly unknown[] | CelFailure {
 function pairs(range: unknown): readonly (readonly [unknown, unknown])[] | CelFailure {
   if (isFailure(range)) return range;
   if (isList(range)) return listItems(range as AnyList).map((item, index) => [index, item] as const);
-  if (range instanceof CelMap) return Array.from(range.entries(), ({ key, value }) => [key, value] as const);
+  if (range instanceof CelMapping) return Array.from(range.entries(), ({ key, value }) => [key, value] as const);
   if (isMap(range)) return mapKeys(range as AnyMap).map((key) => [key, mapFind(range as AnyMap, key)] as const);
   return new CelFailure(`unsupported comprehension range type: ${goTypeName(range)}`);
 }

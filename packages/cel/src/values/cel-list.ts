@@ -1,5 +1,6 @@
 // Lists. An array is a list; a CelList is one that computes its elements, or that has an equality of its own.
 import { CelBox } from './cel-box.ts';
+import type { CelFailure } from './failure.ts';
 
 export abstract class CelList extends CelBox {
   readonly kind = 'list';
@@ -8,8 +9,8 @@ export abstract class CelList extends CelBox {
   abstract at(index: number): unknown;
   abstract toArray(): readonly unknown[];
 
-  /** Equality with another list; undefined when lists of this kind are compared element by element. */
-  equals(_other: AnyList): boolean | undefined {
+  /** Equality with a list on the right side; undefined when lists of this kind are compared element by element. */
+  equals(_other: AnyList): boolean | CelFailure | undefined {
     return undefined;
   }
 

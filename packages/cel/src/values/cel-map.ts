@@ -1,21 +1,34 @@
 // Maps. An object of JSON is a map of texts; a CelMap has keys of any type. Numbers of different types find each other's entries
-// when their values are equal.
+// when their values are equal. A CelMapping computes its values, as objects of a schema do.
 
 import { CelBox } from './cel-box.ts';
-import { EvaluationStop } from './failure.ts';
+import { type CelFailure, EvaluationStop } from './failure.ts';
 import { type Int, int64Range, intOf, uint64Range } from './integers.ts';
 import { CelUint, numberOfDouble } from './numbers.ts';
 import { type JsonMap, kindOf } from './value.ts';
 
 const internal = 'internal error: runtime error:';
 
-interface Entry {
+export interface Entry {
   readonly key: unknown;
   readonly value: unknown;
 }
 
-export class CelMap extends CelBox {
+/** A map that is no object of JSON. */
+export abstract class CelMapping extends CelBox {
   readonly kind = 'map';
+  abstract readonly size: number;
+  /** The value of a key, an error, or undefined when there is no such entry. */
+  abstract find(key: unknown): unknown;
+  abstract entries(): Iterable<Entry>;
+
+  /** Equality with another map; undefined when maps of this kind are compared entry by entry. */
+  equals(_other: AnyMap): boolean | CelFailure | undefined {
+    return undefined;
+  }
+}
+
+export class CelMap extends CelMapping {
   /** Texts, booleans, ints and null as they are; uints and doubles by their text. */
   readonly #plain = new Map<unknown, Entry>();
   readonly #boxed = new Map<string, Entry>();
@@ -101,22 +114,22 @@ function isInnerInt(value: number): boolean {
   return value > -(2 ** 63) && value < 2 ** 63;
 }
 
-export type AnyMap = CelMap | JsonMap;
+export type AnyMap = CelMapping | JsonMap;
 
 export function isMap(value: unknown): value is AnyMap {
   return kindOf(value) === 'map';
 }
 
 export function mapSize(map: AnyMap): number {
-  return map instanceof CelMap ? map.size : Object.keys(map).length;
+  return map instanceof CelMapping ? map.size : Object.keys(map).length;
 }
 
 /** The value of a key, or undefined when there is no such entry. */
 export function mapFind(map: AnyMap, key: unknown): unknown {
-  if (map instanceof CelMap) return map.find(key);
+  if (map instanceof CelMapping) return map.find(key);
   return typeof key === 'string' && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
 export function mapKeys(map: AnyMap): unknown[] {
-  return map instanceof CelMap ? Array.from(map.entries(), ({ key }) => key) : Object.keys(map);
+  return map instanceof CelMapping ? Array.from(map.entries(), ({ key }) => key) : Object.keys(map);
 }

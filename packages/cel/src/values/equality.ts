@@ -1,7 +1,7 @@
 // Equality of any two values. Values of different types are different, but numbers are compared by value.
 import type { CelType } from '../types/cel-type.ts';
 import { type AnyList, CelList, isList, listAt, listItems, listSize } from './cel-list.ts';
-import { type AnyMap, CelMap, isMap, mapFind, mapSize } from './cel-map.ts';
+import { type AnyMap, CelMapping, isMap, mapFind, mapSize } from './cel-map.ts';
 import { CelObject } from './cel-object.ts';
 import { compareNumbers, isNumberKind } from './comparison.ts';
 import type { CelDuration } from './duration.ts';
@@ -52,8 +52,8 @@ function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
 }
 
 /** Elements that cannot be compared do not make lists different. */
-function equalLists(left: AnyList, right: AnyList): boolean {
-  const own = left instanceof CelList ? left.equals(right) : right instanceof CelList ? right.equals(left) : undefined;
+function equalLists(left: AnyList, right: AnyList): boolean | CelFailure {
+  const own = left instanceof CelList ? left.equals(right) : undefined;
   if (own !== undefined) return own;
   const size = listSize(left);
   if (size !== listSize(right)) return false;
@@ -63,9 +63,11 @@ function equalLists(left: AnyList, right: AnyList): boolean {
   return true;
 }
 
-function equalMaps(left: AnyMap, right: AnyMap): boolean {
+function equalMaps(left: AnyMap, right: AnyMap): boolean | CelFailure {
+  const own = left instanceof CelMapping ? left.equals(right) : undefined;
+  if (own !== undefined) return own;
   if (mapSize(left) !== mapSize(right)) return false;
-  if (left instanceof CelMap) {
+  if (left instanceof CelMapping) {
     for (const { key, value } of left.entries()) if (!hasEqual(right, key, value)) return false;
     return true;
   }

@@ -26,7 +26,20 @@ const spec: Record<string, object> = {
   nullable: { type: 'array', items: { ...entry, nullable: true } },
   embedded: { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
   text: { type: 'string', pattern: '^(a|b)*$', maxLength: 3_000_000 },
+  ruledItems: { type: 'array', items: ruled({ type: 'integer' }, 'self >= 0') },
+  ruledList: ruled({ type: 'array', items: { type: 'integer' } }, 'self.all(x, x >= 0)'),
+  ruledPairs: ruled(
+    { type: 'array', items: { type: 'integer' }, maxItems: 1500 },
+    'self.all(a, self.exists(b, b == a))',
+  ),
+  ruledMap: { type: 'object', additionalProperties: ruled({ type: 'integer' }, 'self >= 0') },
+  ruledText: ruled({ type: 'string' }, "!self.contains('q')"),
 };
+
+/** The schema with a rule of its own. */
+function ruled(schema: object, rule: string): object {
+  return { ...schema, 'x-kubernetes-validations': [{ rule }] };
+}
 
 const status = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
@@ -95,5 +108,11 @@ export const customResourceCases: readonly GrowthCase[] = [
     embedded: { apiVersion: 'v1', kind: 'X', data: members(n, () => 1) },
   })),
   custom('long text with a pattern', 2_000_000, (n) => ({ text: 'ab'.repeat(n / 2) })),
+  custom('rule on each item', 200_000, (n) => ({ ruledItems: times(n, (i) => i) })),
+  custom('broken rule on each item', 200_000, (n) => ({ ruledItems: times(n, () => -1) })),
+  custom('rule over a long list', 200_000, (n) => ({ ruledList: times(n, (i) => i) })),
+  custom('rule over all pairs of a list', 1_400, (n) => ({ ruledPairs: times(n, (i) => i) })),
+  custom('rule on each value of a map', 150_000, (n) => ({ ruledMap: members(n, (i) => i) })),
+  custom('rule over a long text', 2_000_000, (n) => ({ ruledText: 'ab'.repeat(n / 2) })),
   custom('deep nesting', 900, (n) => ({ free: JSON.parse(`${'{"a":'.repeat(n)}1${'}'.repeat(n)}`) as object })),
 ];

@@ -14,7 +14,8 @@ export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
 
 /**
  * Rules of one kind for creates, updates and deletes. The prepare functions change the object, a private copy, in
- * place. The validate functions return all errors and change nothing. The generic store checks metadata.
+ * place. The validate functions return all errors and change nothing; warnings that are due even beside errors go to
+ * `context.warn`. The generic store checks metadata.
  */
 export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObject> {
   /** True = a PUT on a missing name creates it. */
@@ -39,6 +40,14 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   readonly prepareForUpdateInSlices?:
     | ((next: T, old: DeepReadonly<T>, context: RequestContext) => SlicedWork<void>)
     | undefined;
+  /** What validateCreate does, in slices: for rules that users write, which may take seconds of a small object. */
+  validateCreateInSlices?(object: DeepReadonly<T>, context: RequestContext): SlicedWork<readonly FieldError[]>;
+  /** What validateUpdate does, likewise. */
+  validateUpdateInSlices?(
+    next: DeepReadonly<T>,
+    old: DeepReadonly<T>,
+    context: RequestContext,
+  ): SlicedWork<readonly FieldError[]>;
   warningsOnCreate?(object: DeepReadonly<T>, context: RequestContext): readonly string[];
   warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
   /** Brings a valid object into its one stored form. */

@@ -14,7 +14,7 @@ import {
   tooLongField,
   tooManyField,
 } from '@kapstan/api/errors';
-import { maxToldErrors, omittedErrors } from '@kapstan/api/internal';
+import { maxToldErrors, omittedErrors, runWhole, type SlicedWork } from '@kapstan/api/internal';
 
 /** What a server allows its users. Source: pkg/capabilities. */
 export interface ValidationPolicy {
@@ -27,6 +27,8 @@ const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
 /** The errors of a run: those that the answer shows, and the number of all. */
 class FoundErrors {
   readonly #told: FieldError[] = [];
+  /** Rules that take long, in the order in which they were put off. */
+  readonly later: (() => SlicedWork<void>)[] = [];
   count = 0;
 
   /** Makes the error only if it is kept: a client's list may have hundreds of thousands. */
@@ -171,11 +173,23 @@ export class Field {
     this.#errors.add(() => ({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) }));
   }
 
+  /** Reports an error whose path begins at the object. */
+  tell(error: FieldError): void {
+    this.#errors.add(() => error);
+  }
+
   /** Reports the same errors `count` times: those that are shown, and the number of the others. */
   times(count: number, tell: (at: Field) => void): void {
     const told = Math.min(count, maxToldErrors);
     for (let time = 0; time < told; time++) tell(this);
     this.#errors.count += count - told;
+  }
+
+  /**
+   * Puts off rules that take long until all others have run. They may run in slices, and report errors as the others do.
+   */
+  later(rules: () => SlicedWork<void>): void {
+    this.#errors.later.push(rules);
   }
 
   /** Number of errors so far in the whole object, which shows whether a step added some. */
@@ -189,7 +203,16 @@ export class Field {
  * are.
  */
 export function collectFieldErrors(validate: (root: Field) => void, policy?: ValidationPolicy): FieldError[] {
+  return runWhole(collectFieldErrorsInSlices(validate, policy));
+}
+
+/** {@link collectFieldErrors}, with pauses in the rules that were put off ({@link Field.later}). */
+export function* collectFieldErrorsInSlices(
+  validate: (root: Field) => void,
+  policy?: ValidationPolicy,
+): SlicedWork<FieldError[]> {
   const errors = new FoundErrors();
   validate(new Field(errors, policy));
+  for (const rules of errors.later) yield* rules();
   return errors.toList();
 }

@@ -9,7 +9,7 @@ import {
   StatusError,
 } from '@kapstan/api';
 import { invalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@kapstan/api/internal';
-import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
+import { runInTurns, type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type { ResourceStore } from '../definition/resource-store.ts';
@@ -18,7 +18,7 @@ import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '
 import type { KeyScope } from './key-functions.ts';
 import { type LargeValidation, type LargeValidationCall, largeCallOf } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
-import { findingsOf, type ValidationCall } from './validation-run.ts';
+import { type Findings, findingsOf, slicedFindingsOf, type ValidationCall } from './validation-run.ts';
 
 export interface StoreParts<T extends KubernetesObject> {
   readonly definition: ResourceDefinition<T>;
@@ -74,7 +74,7 @@ export function sentRevision(object: KubernetesObject): Revision {
 
 /**
  * Throws 422 when there are errors, and sends the warnings. Returns undefined when it is done at once, as for all but
- * large objects. Source: errors.NewInvalid with the kind of the object.
+ * large objects and rules that take long. Source: errors.NewInvalid with the kind of the object.
  */
 export function requireValid<T extends KubernetesObject>(
   parts: StoreParts<T>,
@@ -84,10 +84,20 @@ export function requireValid<T extends KubernetesObject>(
   const whole = { ...call, definition: parts.definition };
   const large = parts.largeValidation === undefined ? undefined : largeCallOf(whole, subresource);
   if (large !== undefined) return requireLargeValid(parts, call, large);
-  const { errors, warnings } = findingsOf(whole);
-  if (errors.length > 0) throw invalid(parts, call.object, tellFieldErrors(errors));
-  for (const text of warnings) call.context.warn(text);
+  const slices = slicedFindingsOf(whole);
+  const found = slices === undefined ? findingsOf(whole) : runInTurns(slices, call.context.signal);
+  if (found instanceof Promise) return found.then((later) => tellFindings(parts, call, later));
+  tellFindings(parts, call, found);
   return undefined;
+}
+
+function tellFindings<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  { context, object }: Omit<ValidationCall<T>, 'definition'>,
+  { errors, warnings }: Findings,
+): void {
+  if (errors.length > 0) throw invalid(parts, object, tellFieldErrors(errors));
+  for (const text of warnings) context.warn(text);
 }
 
 async function requireLargeValid<T extends KubernetesObject>(
@@ -96,8 +106,8 @@ async function requireLargeValid<T extends KubernetesObject>(
   large: LargeValidationCall,
 ): Promise<void> {
   const found = await parts.largeValidation?.validate(large, context.signal);
-  if (found?.errors !== undefined) throw invalid(parts, object, found.errors);
   for (const text of found?.warnings ?? []) context.warn(text);
+  if (found?.errors !== undefined) throw invalid(parts, object, found.errors);
 }
 
 function invalid<T extends KubernetesObject>(

@@ -2,6 +2,7 @@
 // update-flow.ts) and, for large objects, in a thread (validation/validation-thread.ts).
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type { ResourceStrategy } from '../definition/strategy.ts';
@@ -36,8 +37,39 @@ export interface Findings {
 }
 
 export function findingsOf<T extends KubernetesObject>(call: ValidationCall<T>): Findings {
-  const { strategy, context, object, old } = call;
-  const errors = old === undefined ? createErrors(call) : updateErrors(call, old);
+  const { definition, strategy, context, object, old } = call;
+  if (old === undefined) return findings(call, createErrors(call, definition.strategy.validateCreate(object, context)));
+  return findings(call, updateErrors(call, old, strategy.validateUpdate(object, old, context)));
+}
+
+/** {@link findingsOf} in slices; undefined for a strategy that has none. */
+export function slicedFindingsOf<T extends KubernetesObject>(
+  call: ValidationCall<T>,
+): SlicedWork<Findings> | undefined {
+  const { definition, strategy, old } = call;
+  const rules = old === undefined ? definition.strategy.validateCreateInSlices : strategy.validateUpdateInSlices;
+  return rules === undefined ? undefined : findingsInSlices(call);
+}
+
+function* findingsInSlices<T extends KubernetesObject>(call: ValidationCall<T>): SlicedWork<Findings> {
+  const { definition, strategy, context, object, old } = call;
+  if (old === undefined) {
+    const ofKind = yield* definition.strategy.validateCreateInSlices?.(object, context) ?? noErrors();
+    return findings(call, createErrors(call, ofKind));
+  }
+  const ofKind = yield* strategy.validateUpdateInSlices?.(object, old, context) ?? noErrors();
+  return findings(call, updateErrors(call, old, ofKind));
+}
+
+// biome-ignore lint/correctness/useYield: work without pauses
+function* noErrors(): SlicedWork<readonly FieldError[]> {
+  return [];
+}
+
+function findings<T extends KubernetesObject>(
+  { strategy, context, object, old }: ValidationCall<T>,
+  errors: readonly FieldError[],
+): Findings {
   if (errors.length > 0) return { errors, warnings: [] };
   const warnings =
     old === undefined
@@ -47,9 +79,10 @@ export function findingsOf<T extends KubernetesObject>(call: ValidationCall<T>):
 }
 
 /** Source: rest.BeforeCreate. */
-function createErrors<T extends KubernetesObject>(call: ValidationCall<T>): readonly FieldError[] {
-  const { definition, context, object } = call;
-  const ofKind = definition.strategy.validateCreate(object, context);
+function createErrors<T extends KubernetesObject>(
+  { definition, object }: ValidationCall<T>,
+  ofKind: readonly FieldError[],
+): readonly FieldError[] {
   // A kind that does not check metadata reports its own errors before the generic checks run.
   if (definition.strategy.updateMetadata === 'none' && ofKind.length > 0) return ofKind;
   return [...validateObjectMeta(object.metadata ?? {}, metadataRules(definition)), ...ofKind];
@@ -59,12 +92,9 @@ function createErrors<T extends KubernetesObject>(call: ValidationCall<T>): read
 function updateErrors<T extends KubernetesObject>(
   call: ValidationCall<T>,
   old: DeepReadonly<T>,
+  ofKind: readonly FieldError[],
 ): readonly FieldError[] {
-  const { strategy, context, object } = call;
-  return [
-    ...metadataErrors(call, object.metadata ?? {}, old.metadata ?? {}),
-    ...strategy.validateUpdate(object, old, context),
-  ];
+  return [...metadataErrors(call, call.object.metadata ?? {}, old.metadata ?? {}), ...ofKind];
 }
 
 /**

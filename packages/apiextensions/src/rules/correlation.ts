@@ -1,0 +1,33 @@
+// Correlation: the way of a walk through an object and what it was before, as far as both can be told apart place by place.
+// Source: apiextensions pkg/apiserver/schema/cel ratchetingOptions.
+import type { CorrelatedObject } from '@kapstan/apiserver/internal';
+
+export class Correlation {
+  /** Of a create, and of places whose old value cannot be told. */
+  static readonly none: Correlation = new Correlation(undefined, undefined);
+
+  readonly #here: CorrelatedObject | undefined;
+  /** The nearest place above whose old value is known. */
+  readonly #above: CorrelatedObject | undefined;
+
+  constructor(here: CorrelatedObject | undefined, above: CorrelatedObject | undefined) {
+    this.#here = here;
+    this.#above = above;
+  }
+
+  /** Whether nothing has changed here, so that rules which have become stricter do no harm. */
+  get isUnchanged(): boolean {
+    return (this.#here ?? this.#above)?.isUnchanged === true;
+  }
+
+  key(name: string): Correlation {
+    if (this.#here === undefined) return this;
+    // Old and new object are of one kind and version whatever was stored.
+    if (this.#above === undefined && (name === 'apiVersion' || name === 'kind')) return Correlation.none;
+    return new Correlation(this.#here.key(name), this.#here);
+  }
+
+  index(index: number): Correlation {
+    return this.#here === undefined ? this : new Correlation(this.#here.index(index), this.#here);
+  }
+}

@@ -1,0 +1,154 @@
+// RuleCompilation: a rule as programs. Rules that users send compile in the environment of the version before this one, stored ones in
+// the newest. Source: apiextensions pkg/apiserver/schema/cel/compilation.go.
+import { randomInt } from 'node:crypto';
+import {
+  CelCompileError,
+  CelProgramError,
+  type CelType,
+  type CompiledExpression,
+  compile,
+  type Environment,
+  newExpressions,
+  optionalType,
+  type Program,
+  type SizeEstimator,
+  storedExpressions,
+} from '@kapstan/cel';
+import type { DeclType } from './decl-type.ts';
+import { DeclTypeProvider } from './decl-type-provider.ts';
+import { resolveFieldPath } from './rule-field-path.ts';
+import type { Rule, RuleSchema } from './rule-schema.ts';
+
+/** An expression that compiles. */
+export interface RuleProgram {
+  readonly program: Program;
+  /** What one evaluation costs at most. */
+  readonly maxCost: () => bigint;
+}
+
+/** What became of one rule. A rule without text has neither a program nor an error. */
+export interface RuleCompilation {
+  readonly rule: Rule;
+  readonly program?: RuleProgram;
+  /** Why there is no program. */
+  readonly error?: string;
+  /** Whether the rule compares a value with the one before it. */
+  readonly usesOldSelf: boolean;
+  readonly message?: RuleProgram;
+  /** Why there is no program for the message. */
+  readonly messageError?: string;
+  /** Where errors of the rule belong, below its own place: `spec.ports`. "" is the place itself. */
+  readonly fieldPath: string;
+}
+
+/** Which expressions were accepted by an earlier version of the server, so that they have to go on compiling. */
+export interface KnownExpressions {
+  hasRule(text: string): boolean;
+  hasMessage(text: string): boolean;
+}
+
+export const allKnown: KnownExpressions = { hasRule: () => true, hasMessage: () => true };
+export const noneKnown: KnownExpressions = { hasRule: () => false, hasMessage: () => false };
+
+/** Compiles the rules of one place. What they share is made once. */
+export class RuleCompiler {
+  readonly #schema: RuleSchema;
+  readonly #decl: DeclType;
+  readonly #known: KnownExpressions;
+  readonly #types = new DeclTypeProvider();
+  readonly #self: CelType;
+  readonly #sizes: SizeEstimator;
+  readonly #environments = new Map<string, Environment>();
+
+  constructor(schema: RuleSchema, decl: DeclType, known: KnownExpressions) {
+    this.#schema = schema;
+    this.#decl = decl;
+    this.#known = known;
+    // The name is another one each time, so that no rule can rely on it.
+    this.#self = this.#types.typeOf(decl, `selfType${randomInt(1_000_000_000)}`);
+    this.#sizes = ({ path }) => this.#sizeAt(path);
+  }
+
+  compile(rule: Rule): RuleCompilation {
+    const none = { rule, usesOldSelf: false, fieldPath: '' };
+    if (rule.rule.trim() === '') return none;
+    const isOptional = rule.optionalOldSelf === true;
+    const known = this.#known.hasRule(rule.rule);
+    const compiled = this.#compileAs('bool', rule.rule, this.#environment(known, isOptional));
+    if (typeof compiled === 'string') return { ...none, error: ruleErrors[compiled] ?? compiled };
+    const { program, expression } = compiled;
+    return {
+      rule,
+      program,
+      usesOldSelf: expression.names('oldSelf'),
+      ...this.#compileMessage(rule, isOptional),
+      fieldPath: rule.fieldPath ? (resolveFieldPath(rule.fieldPath, this.#schema) ?? '') : '',
+    };
+  }
+
+  #compileMessage(
+    { messageExpression: text = '' }: Rule,
+    isOptional: boolean,
+  ): Pick<RuleCompilation, 'message' | 'messageError'> {
+    if (text === '') return {};
+    const environment = this.#environment(this.#known.hasMessage(text), isOptional);
+    const compiled = this.#compileAs('string', text, environment);
+    if (typeof compiled !== 'string') return { message: compiled.program };
+    return { messageError: messageErrors[compiled] ?? `messageExpression ${compiled.replace(/^program /, '')}` };
+  }
+
+  /** The program, or why there is none. */
+  #compileAs(
+    kind: 'bool' | 'string',
+    text: string,
+    environment: Environment,
+  ): { readonly program: RuleProgram; readonly expression: CompiledExpression } | string {
+    try {
+      const expression = compile(text, { environment, sizes: this.#sizes });
+      if (expression.type.kind !== kind || expression.type.isNullable) return wrongType;
+      return { expression, program: { program: expression.program, maxCost: () => expression.cost.max } };
+    } catch (error) {
+      if (error instanceof CelCompileError) return `compilation failed: ${error.message}`;
+      if (error instanceof CelProgramError) return `program instantiation failed: ${error.message}`;
+      throw error;
+    }
+  }
+
+  #environment(isKnown: boolean, isOptional: boolean): Environment {
+    const key = `${isKnown} ${isOptional}`;
+    const made = this.#environments.get(key);
+    if (made !== undefined) return made;
+    const oldSelf = isOptional ? optionalType(this.#self) : this.#self;
+    const environment = (isKnown ? storedExpressions() : newExpressions()).extend({
+      variables: new Map([
+        ['self', this.#self],
+        ['oldSelf', oldSelf],
+      ]),
+      provider: this.#types,
+    });
+    this.#environments.set(key, environment);
+    return environment;
+  }
+
+  /** Paths begin with a variable, which is always `self` or what it was. */
+  #sizeAt(path: readonly string[] | undefined): { readonly min: bigint; readonly max: bigint } | undefined {
+    if (path === undefined || path.length === 0) return undefined;
+    let decl: DeclType | undefined = this.#decl;
+    for (const name of path.slice(1)) {
+      decl = decl && partOf(decl, name);
+      if (decl === undefined) return undefined;
+    }
+    return { min: 0n, max: BigInt(decl.maxElements) };
+  }
+}
+
+const wrongType = 'wrong type';
+const ruleErrors: Readonly<Record<string, string>> = { [wrongType]: 'cel expression must evaluate to a bool' };
+const messageErrors: Readonly<Record<string, string>> = { [wrongType]: 'messageExpression must evaluate to a string' };
+
+function partOf(decl: DeclType, name: string): DeclType | undefined {
+  const isContainer = decl.kind === 'list' || decl.kind === 'map';
+  if (name === '@items' || name === '@values') return isContainer ? decl.element : undefined;
+  if (name === '@keys') return decl.kind === 'map' ? decl.key : undefined;
+  return decl.kind === 'object' ? decl.field(name) : undefined;
+}

@@ -1,0 +1,291 @@
+// RuleEvaluation: runs the rules of a schema over an object, and what it was before. One budget for all of them; a rule that exceeds
+// it, or its own, is the last one. Source: apiextensions pkg/apiserver/schema/cel Validator.Validate.
+import { type FieldError, forbiddenField, formatFieldError, invalidField, requiredField } from '@kapstan/api/errors';
+import { getOwn, isJsonObject, maxToldErrors, omittedErrors, type SlicedWork } from '@kapstan/api/internal';
+import { KeyedItems } from '@kapstan/apiserver/internal';
+import { CelOptional, type Evaluation, type VariableSource } from '@kapstan/cel';
+import type { Correlation } from './correlation.ts';
+import type { RuleCompilation } from './rule-compilation.ts';
+import { evaluateMessage, messageOf } from './rule-message.ts';
+import type { CompiledRules, RuleValidator } from './rule-validator.ts';
+
+/** What all rules of an object may cost together. */
+export const objectBudget = 10_000_000;
+
+const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
+const limitExceeded = 'operation cancelled: actual cost limit exceeded';
+
+/** Work between two pauses, in units of cost; to look at a value counts as some. */
+const workPerSlice = 5_000;
+const workPerValue = 20;
+
+interface Place {
+  /** "" is the object itself. */
+  readonly path: string;
+  readonly value: unknown;
+  /** Undefined where nothing stood, or nobody can tell what. */
+  readonly old: unknown;
+  readonly correlation: Correlation;
+}
+
+export interface EvaluatedRules {
+  /** Bounded: of many errors the first, and how many more. */
+  readonly errors: readonly FieldError[];
+  /** Texts of errors that are forgiven, because nothing has changed where they are. */
+  readonly warnings: readonly string[];
+  /** What is left of the budget; negative when rules were left out. */
+  readonly budget: number;
+}
+
+/** Evaluates all rules for an object. `path` is "" for the object itself. */
+export function* evaluateRules(
+  validator: RuleValidator,
+  place: Place,
+  budget: number = objectBudget,
+): SlicedWork<EvaluatedRules> {
+  const evaluation = new RuleEvaluation(budget);
+  yield* evaluation.visit(validator, place);
+  return evaluation.outcome();
+}
+
+class RuleEvaluation {
+  readonly #errors: FieldError[] = [];
+  readonly #warnings: string[] = [];
+  #omitted = 0;
+  #budget: number;
+  #work = 0;
+
+  constructor(budget: number) {
+    this.#budget = budget;
+  }
+
+  outcome(): EvaluatedRules {
+    const errors = this.#omitted === 0 ? this.#errors : [...this.#errors, omittedErrors(this.#omitted)];
+    return { errors, warnings: this.#warnings, budget: this.#budget };
+  }
+
+  /** Only values that are not null have rules: whether null is right is for the rules of what it stands in. */
+  *visit(validator: RuleValidator, place: Place): SlicedWork<void> {
+    if (place.value === null || place.value === undefined) return;
+    if (validator.rules.length > 0) yield* this.#evaluate(validator, place);
+    if (this.#budget < 0) return;
+    const { value } = place;
+    if (Array.isArray(value)) {
+      if (validator.items !== undefined) yield* this.#visitItems(validator, place, value);
+    } else if (isJsonObject(value)) {
+      if (validator.values !== undefined) yield* this.#visitValues(validator.values, place, value);
+      if (validator.properties.size > 0 && this.#budget >= 0) yield* this.#visitProperties(validator, place, value);
+    }
+  }
+
+  *#visitItems(
+    validator: RuleValidator,
+    { path, old, correlation }: Place,
+    list: readonly unknown[],
+  ): SlicedWork<void> {
+    const { items } = validator;
+    if (items === undefined) return;
+    const before = Array.isArray(old)
+      ? new KeyedItems(validator.schema as Readonly<Record<string, unknown>>, old)
+      : undefined;
+    for (const [index, value] of list.entries()) {
+      if (this.#isTimeToPause(workPerValue)) yield;
+      const inner = correlation.index(index);
+      yield* this.visit(items, { path: `${path}[${index}]`, value, old: before?.find(value), correlation: inner });
+      if (this.#budget < 0) return;
+    }
+  }
+
+  *#visitValues(values: RuleValidator, place: Place, map: Members): SlicedWork<void> {
+    for (const name of Object.keys(map)) {
+      if (this.#isTimeToPause(workPerValue)) yield;
+      yield* this.visit(values, memberOf(place, name, { path: `${place.path}[${name}]`, value: map[name] }));
+      if (this.#budget < 0) return;
+    }
+  }
+
+  *#visitProperties({ properties }: RuleValidator, place: Place, object: Members): SlicedWork<void> {
+    for (const [name, property] of properties) {
+      if (!Object.hasOwn(object, name)) continue;
+      const path = place.path === '' ? name : `${place.path}.${name}`;
+      yield* this.visit(property, memberOf(place, name, { path, value: object[name] }));
+      if (this.#budget < 0) return;
+    }
+  }
+
+  *#evaluate(validator: RuleValidator, place: Place): SlicedWork<void> {
+    const compiled = yield* validator.compiled();
+    const at = new RulePlace(validator, place);
+    if (compiled.error !== undefined) {
+      return this.#add(at.typeError(`rule compiler initialization error: ${compiled.error}`));
+    }
+    if (this.#budget <= 0) return this.#end(at.typeError(outOfBudget));
+    const variables = variablesOf(validator, place, compiled);
+    for (const rule of compiled.rules) {
+      yield* this.#evaluateRule(rule, at, variables);
+      if (this.#budget < 0) return;
+    }
+  }
+
+  *#evaluateRule(compilation: RuleCompilation, at: RulePlace, variables: RuleVariables): SlicedWork<void> {
+    const { rule, program, error, usesOldSelf } = compilation;
+    if (error !== undefined) return this.#add(at.typeError(`rule compile error: ${error}`));
+    if (program === undefined) return;
+    const isOptional = rule.optionalOldSelf === true;
+    if (usesOldSelf && !variables.hasOld && !isOptional) return;
+    if (this.#isTimeToPause(0)) yield;
+    const outcome = yield* program.program.evaluateInSlices(isOptional ? variables.optional : variables.plain);
+    if (!this.#pay(outcome.cost)) return this.#end(at.typeError(outOfBudget));
+    if (outcome.error !== undefined) return this.#fail(compilation, at, outcome.error);
+    if (outcome.value !== true) yield* this.#refuse(compilation, at, variables);
+  }
+
+  #fail({ rule }: RuleCompilation, at: RulePlace, error: string): void {
+    const name = messageOf(rule.message) ?? rule.rule.trim();
+    if (error.startsWith(limitExceeded)) {
+      return this.#end(
+        at.typeError(
+          `'${error}': no further validation rules will be run due to call cost exceeds limit for rule: ${name}`,
+        ),
+      );
+    }
+    const detail = error.startsWith('no such overload')
+      ? `'${error}': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
+      : `${error} evaluating rule: ${name}`;
+    this.#add(at.typeError(detail));
+  }
+
+  /** The rule is false. Its message may come from another expression, which can fail or be too dear as well. */
+  *#refuse(compilation: RuleCompilation, at: RulePlace, variables: RuleVariables): SlicedWork<void> {
+    const { rule, message, fieldPath } = compilation;
+    const isForgiven = (): boolean => !compilation.usesOldSelf && at.place.correlation.isUnchanged;
+    let detail = messageOf(rule.message) ?? `failed rule: ${rule.rule.trim()}`;
+    if (message !== undefined) {
+      const outcome = yield* message.program.evaluateInSlices(variables.plain);
+      const evaluated = this.#messageOf(outcome, rule.messageExpression ?? '');
+      if (evaluated.end !== undefined) {
+        this.#tell(at.typeError(evaluated.end, fieldPath), isForgiven);
+        this.#budget = -1;
+        return;
+      }
+      detail = evaluated.text ?? detail;
+    }
+    this.#tell(at.ruleError(compilation, detail), isForgiven);
+  }
+
+  /** The text of a message; none when there is nothing to show, and `end` when no rule may run after it. */
+  #messageOf(outcome: Evaluation, expression: string): { readonly text?: string; readonly end?: string } {
+    if (outcome.cost > this.#budget) {
+      return {
+        end: 'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
+      };
+    }
+    if (outcome.error?.startsWith(limitExceeded)) {
+      const shown = JSON.stringify(expression);
+      return {
+        end: `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${shown}`,
+      };
+    }
+    this.#pay(outcome.cost);
+    const text = evaluateMessage(outcome);
+    return text === undefined ? {} : { text };
+  }
+
+  #pay(cost: number): boolean {
+    if (cost > this.#budget) return false;
+    this.#budget -= cost;
+    this.#work += cost;
+    return true;
+  }
+
+  #isTimeToPause(work: number): boolean {
+    this.#work += work;
+    if (this.#work < workPerSlice) return false;
+    this.#work = 0;
+    return true;
+  }
+
+  #tell(error: FieldError, isForgiven: () => boolean): void {
+    if (!isForgiven()) this.#add(error);
+    else if (this.#warnings.length < maxToldErrors) this.#warnings.push(formatFieldError(error));
+  }
+
+  #add(error: FieldError): void {
+    if (this.#errors.length < maxToldErrors) this.#errors.push(error);
+    else this.#omitted += 1;
+  }
+
+  #end(error: FieldError): void {
+    this.#add(error);
+    this.#budget = -1;
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function memberOf({ old, correlation }: Place, name: string, at: Pick<Place, 'path' | 'value'>): Place {
+  return { ...at, old: isJsonObject(old) ? getOwn(old, name) : undefined, correlation: correlation.key(name) };
+}
+
+/** `self` and `oldSelf` of one place: as they are, and with an optional for rules that also look at what is new. */
+interface RuleVariables {
+  readonly hasOld: boolean;
+  readonly plain: VariableSource;
+  readonly optional: VariableSource;
+}
+
+function variablesOf(validator: RuleValidator, { value, old }: Place, { usesOldSelf }: CompiledRules): RuleVariables {
+  const self = validator.toValue(value);
+  const hasOld = old !== undefined && old !== null;
+  // Without a rule that reads it, not even a message can.
+  if (!usesOldSelf) {
+    const plain = source(self, undefined);
+    return { hasOld, plain, optional: plain };
+  }
+  const oldSelf = hasOld ? validator.toValue(old) : undefined;
+  const optional = source(self, hasOld ? CelOptional.of(oldSelf) : CelOptional.none);
+  return { hasOld, plain: source(self, oldSelf), optional };
+}
+
+function source(self: unknown, oldSelf: unknown): VariableSource {
+  return { find: (name) => (name === 'self' ? self : name === 'oldSelf' ? oldSelf : undefined) };
+}
+
+/** Makes the errors of the rules of a place. */
+class RulePlace {
+  readonly place: Place;
+  readonly #type: string;
+
+  constructor({ schema }: RuleValidator, place: Place) {
+    this.place = place;
+    this.#type = schema.type ?? '';
+  }
+
+  /** An error of a rule that could not be evaluated shows the type in place of the value. */
+  typeError(detail: string, fieldPath = ''): FieldError {
+    return invalidField(this.#field(fieldPath), this.#type, detail);
+  }
+
+  ruleError({ rule, fieldPath }: RuleCompilation, detail: string): FieldError {
+    const field = this.#field(fieldPath);
+    // Objects and lists are not shown.
+    const isShown = this.#type !== 'object' && this.#type !== 'array';
+    const shown = isShown ? { badValue: this.place.value } : {};
+    switch (rule.reason) {
+      case 'FieldValueForbidden':
+        return forbiddenField(field, detail);
+      case 'FieldValueRequired':
+        return requiredField(field, detail);
+      case 'FieldValueDuplicate':
+        return { type: 'FieldValueDuplicate', field, ...shown, detail: '' };
+      default:
+        return { type: 'FieldValueInvalid', field, ...shown, detail };
+    }
+  }
+
+  #field(fieldPath: string): string {
+    const { path } = this.place;
+    if (fieldPath === '') return path === '' ? '<nil>' : path;
+    return path === '' ? fieldPath : `${path}.${fieldPath}`;
+  }
+}

@@ -1,0 +1,83 @@
+// RuleSchema: a schema of a definition as rules see it. The root of each object, also of one inside another, has apiVersion, kind and the
+// name in its metadata, whether or not the schema says so. Source: apiextensions pkg/apiserver/schema/cel/model.
+import type { DeepReadonly } from '@kapstan/api';
+import { getOwn, isJsonObject } from '@kapstan/api/internal';
+import type { JSONSchemaProps, ValidationRule } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+
+export type RuleSchema = DeepReadonly<JSONSchemaProps>;
+export type Rule = DeepReadonly<ValidationRule>;
+
+/** The rules of a place itself. */
+export function rulesOf(schema: RuleSchema): readonly Rule[] {
+  return schema['x-kubernetes-validations'] ?? [];
+}
+
+/** Whether there are rules at the place or below it. */
+export function hasRules(schema: RuleSchema): boolean {
+  if (rulesOf(schema).length > 0) return true;
+  const { properties = {} } = schema;
+  const inside = [itemsOf(schema), valuesOf(schema)];
+  return (
+    inside.some((child) => child !== undefined && hasRules(child)) ||
+    Object.keys(properties).some((name) => hasRules(properties[name] as RuleSchema))
+  );
+}
+
+/** The schema of all items of a list. */
+export function itemsOf({ items }: RuleSchema): RuleSchema | undefined {
+  return isJsonObject(items) ? (items as RuleSchema) : undefined;
+}
+
+/** The schema of all values of a map. */
+export function valuesOf({ additionalProperties }: RuleSchema): RuleSchema | undefined {
+  return isJsonObject(additionalProperties) ? (additionalProperties as RuleSchema) : undefined;
+}
+
+export function propertyOf({ properties }: RuleSchema, name: string): RuleSchema | undefined {
+  return properties === undefined || properties === null
+    ? undefined
+    : (getOwn(properties, name) as RuleSchema | undefined);
+}
+
+/** Whether the schema names properties: an object without any takes all fields for unknown ones. */
+export function hasProperties({ properties }: RuleSchema): boolean {
+  return properties !== undefined && properties !== null && Object.keys(properties).length > 0;
+}
+
+/** An object with an apiVersion and a kind of its own. */
+export function isEmbedded(schema: RuleSchema): boolean {
+  return schema['x-kubernetes-embedded-resource'] === true;
+}
+
+export function isIntOrString(schema: RuleSchema): boolean {
+  return schema['x-kubernetes-int-or-string'] === true;
+}
+
+const roots = new WeakMap<RuleSchema, RuleSchema>();
+const text: RuleSchema = { type: 'string' };
+
+/** The schema with the type and the names that every object has. Always the same for the same schema. */
+export function resourceRoot(schema: RuleSchema): RuleSchema {
+  const known = roots.get(schema);
+  if (known !== undefined) return known;
+  const root = namesObject(schema) ? schema : withNames(schema);
+  roots.set(schema, root);
+  return root;
+}
+
+function namesObject(schema: RuleSchema): boolean {
+  const metadata = propertyOf(schema, 'metadata');
+  if (metadata?.type !== 'object') return false;
+  const texts = [
+    propertyOf(schema, 'kind'),
+    propertyOf(schema, 'apiVersion'),
+    propertyOf(metadata, 'name'),
+    propertyOf(metadata, 'generateName'),
+  ];
+  return texts.every((property) => property?.type === 'string');
+}
+
+function withNames(schema: RuleSchema): RuleSchema {
+  const metadata: RuleSchema = { type: 'object', properties: { name: text, generateName: text } };
+  return { ...schema, properties: { ...schema.properties, kind: text, apiVersion: text, metadata } } as RuleSchema;
+}

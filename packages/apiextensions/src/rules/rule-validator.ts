@@ -1,0 +1,137 @@
+// RuleValidator: the rules of a schema, place by place. Its tree holds only the places that have rules, or have some below them; the
+// rules of a place compile when the first value comes. Source: apiextensions pkg/apiserver/schema/cel NewValidator.
+import type { SlicedWork } from '@kapstan/api/internal';
+import { type DeclType, declTypeOf } from './decl-type.ts';
+import { escapeName } from './escaping.ts';
+import { allKnown, type RuleCompilation, RuleCompiler } from './rule-compilation.ts';
+import { isEmbedded, itemsOf, type Rule, type RuleSchema, resourceRoot, rulesOf, valuesOf } from './rule-schema.ts';
+import { toValueOf } from './unstructured-value.ts';
+
+/** The rules of one place, as programs. */
+export interface CompiledRules {
+  readonly rules: readonly RuleCompilation[];
+  /** Whether any of them compares a value with the one before it. */
+  readonly usesOldSelf: boolean;
+  /** Why none of them compiles. */
+  readonly error?: string;
+}
+
+interface ValidatorParts {
+  readonly schema: RuleSchema;
+  readonly isRoot: boolean;
+  readonly decl: () => DeclType | undefined;
+  readonly items: RuleValidator | undefined;
+  readonly values: RuleValidator | undefined;
+  readonly properties: ReadonlyMap<string, RuleValidator>;
+}
+
+export class RuleValidator {
+  readonly schema: RuleSchema;
+  readonly rules: readonly Rule[];
+  /** Of the items of a list. */
+  readonly items: RuleValidator | undefined;
+  /** Of the values of a map. */
+  readonly values: RuleValidator | undefined;
+  readonly properties: ReadonlyMap<string, RuleValidator>;
+  readonly #isRoot: boolean;
+  readonly #decl: () => DeclType | undefined;
+  #compiled: CompiledRules | undefined;
+  #toValue: ((data: unknown) => unknown) | undefined;
+
+  private constructor({ schema, isRoot, decl, items, values, properties }: ValidatorParts) {
+    this.schema = schema;
+    this.rules = rulesOf(schema);
+    this.items = items;
+    this.values = values;
+    this.properties = properties;
+    this.#isRoot = isRoot;
+    this.#decl = decl;
+  }
+
+  /** The rules of a schema; undefined when there are none at all. `isRoot`: it is that of a whole resource. */
+  static of(schema: RuleSchema, isRoot: boolean): RuleValidator | undefined {
+    return validatorAt(
+      schema,
+      isRoot,
+      once(() => declTypeOf(schema, isRoot)),
+    );
+  }
+
+  /** @internal */
+  static make(parts: ValidatorParts): RuleValidator {
+    return new RuleValidator(parts);
+  }
+
+  /** The value that expressions see as `self` or `oldSelf`. */
+  toValue(data: unknown): unknown {
+    this.#toValue ??= toValueOf(this.#isRoot ? resourceRoot(this.schema) : this.schema);
+    return this.#toValue(data);
+  }
+
+  /** The rules of this place. They were checked when the definition was written, so what fails to compile is told with the object. */
+  *compiled(): SlicedWork<CompiledRules> {
+    if (this.#compiled !== undefined) return this.#compiled;
+    const decl = this.#decl();
+    const rules: RuleCompilation[] = [];
+    if (decl !== undefined) {
+      const compiler = new RuleCompiler(this.schema, decl, allKnown);
+      for (const rule of this.rules) {
+        rules.push(compiler.compile(rule));
+        yield;
+      }
+    }
+    // Another request may have been faster during a pause; its result is the same.
+    this.#compiled ??= {
+      rules,
+      usesOldSelf: rules.some(({ usesOldSelf }) => usesOldSelf),
+      ...(decl === undefined && { error: 'failed to convert to declType for CEL validation rules' }),
+    };
+    return this.#compiled;
+  }
+}
+
+function validatorAt(schema: RuleSchema, isRoot: boolean, decl: () => DeclType | undefined): RuleValidator | undefined {
+  const element = once(() => {
+    const container = decl();
+    return container?.kind === 'list' || container?.kind === 'map' ? container.element : undefined;
+  });
+  const inner = (child: RuleSchema | undefined): RuleValidator | undefined =>
+    child === undefined ? undefined : validatorAt(child, isEmbedded(child), element);
+  const parts = {
+    items: inner(itemsOf(schema)),
+    values: inner(valuesOf(schema)),
+    properties: propertiesOf(schema, decl),
+  };
+  const isEmpty = parts.items === undefined && parts.values === undefined && parts.properties.size === 0;
+  return isEmpty && rulesOf(schema).length === 0 ? undefined : RuleValidator.make({ schema, isRoot, decl, ...parts });
+}
+
+function propertiesOf(schema: RuleSchema, parent: () => DeclType | undefined): ReadonlyMap<string, RuleValidator> {
+  const { properties = {} } = schema;
+  const validators = new Map<string, RuleValidator>();
+  for (const name of Object.keys(properties)) {
+    const property = properties[name] as RuleSchema;
+    const validator = validatorAt(
+      property,
+      isEmbedded(property),
+      once(() => propertyDecl(name, property, parent())),
+    );
+    if (validator !== undefined) validators.set(name, validator);
+  }
+  return validators;
+}
+
+/** A property that its object's rules cannot name has rules of its own all the same. */
+export function propertyDecl(name: string, property: RuleSchema, parent: DeclType | undefined): DeclType | undefined {
+  const identifier = escapeName(name);
+  if (identifier === undefined) return declTypeOf(property, isEmbedded(property));
+  return parent?.kind === 'object' ? parent.field(identifier) : undefined;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

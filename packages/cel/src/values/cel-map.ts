@@ -49,9 +49,9 @@ export class CelMap extends CelMapping {
     else this.#boxed.delete(text);
   }
 
-  /** The value of a key, or undefined when there is no such entry. */
+  /** Returns the value of a key, or undefined when there is no such entry. */
   find(key: unknown): unknown {
-    // Go's maps cannot look bytes up, which ends the evaluation.
+    // In Go, looking up bytes in a map ends the evaluation.
     if (key instanceof Uint8Array) throw new EvaluationStop(`${internal} hash of unhashable type types.Bytes`);
     const entry = this.#entry(key) ?? this.#numberEntry(key);
     return entry?.value;
@@ -83,10 +83,10 @@ function boxedKey(key: unknown): string | undefined {
   return Number.isNaN(value) ? `d${value}${nans++}` : `d${value}`;
 }
 
-/** NaN is equal to nothing, so each one is a key of its own that nobody finds. */
+/** NaN equals nothing, so each one is a key of its own that no lookup finds. */
 let nans = 0;
 
-/** The same number as an int and as a uint, where it has one of that type. Doubles are no keys that others find. */
+/** Returns the same number as an int and as a uint, if there is one. Doubles are not keys that other numbers find. */
 export function equalNumbers(key: unknown): readonly unknown[] {
   const kind = kindOf(key);
   if (kind === 'int') {
@@ -109,7 +109,7 @@ function integersOf(value: number): readonly unknown[] {
   return same;
 }
 
-/** Go refuses doubles at both ends of the range of ints, as their neighbours do not fit. */
+/** Go refuses doubles at both ends of the range of ints, because their neighbours do not fit. */
 function isInnerInt(value: number): boolean {
   return value > -(2 ** 63) && value < 2 ** 63;
 }
@@ -124,7 +124,7 @@ export function mapSize(map: AnyMap): number {
   return map instanceof CelMapping ? map.size : Object.keys(map).length;
 }
 
-/** The value of a key, or undefined when there is no such entry. */
+/** Returns the value of a key, or undefined when there is no such entry. */
 export function mapFind(map: AnyMap, key: unknown): unknown {
   if (map instanceof CelMapping) return map.find(key);
   return typeof key === 'string' && Object.hasOwn(map, key) ? map[key] : undefined;

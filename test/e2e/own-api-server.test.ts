@@ -90,7 +90,7 @@ describe('kubectl, on an API server of one’s own', () => {
   it('explains the kind', async () => {
     const text = await librarian('explain books.spec');
     expect(text).toContain('KIND:       Book');
-    expect(text).toContain('As it stands on the cover.');
+    expect(text).toContain('Title as printed on the cover.');
   });
 
   it('patches the status by itself, and is told what rules refuse', async () => {

@@ -94,7 +94,7 @@ function tryParse(text: string): IpAddress | IpError {
   }
 }
 
-/** A text that is no address gives an error of the argument. */
+/** Returns the error of a missing overload for a text that is no address. */
 function containsIp(cidr: CelCidr, ip: CelIp | CelFailure): unknown {
   return ip instanceof CelIp ? cidr.holds(ip.address) : noSuchOverload;
 }

@@ -9,7 +9,7 @@ export abstract class CelList extends CelBox {
   abstract at(index: number): unknown;
   abstract toArray(): readonly unknown[];
 
-  /** Equality with a list on the right side; undefined when lists of this kind are compared element by element. */
+  /** Compares with a list on the right side; undefined when lists of this kind are compared element by element. */
   equals(_other: AnyList): boolean | CelFailure | undefined {
     return undefined;
   }

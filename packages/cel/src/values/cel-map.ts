@@ -1,5 +1,5 @@
-// Maps. An object of JSON is a map of texts; a CelMap has keys of any type. Numbers of different types find each other's entries
-// when their values are equal. A CelMapping computes its values, as objects of a schema do.
+// Maps. A JSON object is a map with string keys; a CelMap has keys of any type. Numbers of different types are the same
+// key when their values are equal. A CelMapping computes its values, as objects of a schema do.
 
 import { CelBox } from './cel-box.ts';
 import { type CelFailure, EvaluationStop } from './failure.ts';
@@ -14,22 +14,22 @@ export interface Entry {
   readonly value: unknown;
 }
 
-/** A map that is no object of JSON. */
+/** A map that is not a JSON object. */
 export abstract class CelMapping extends CelBox {
   readonly kind = 'map';
   abstract readonly size: number;
-  /** The value of a key, an error, or undefined when there is no such entry. */
+  /** Returns the value of a key, an error, or undefined when there is no such entry. */
   abstract find(key: unknown): unknown;
   abstract entries(): Iterable<Entry>;
 
-  /** Equality with another map; undefined when maps of this kind are compared entry by entry. */
+  /** Compares with another map; undefined when maps of this kind are compared entry by entry. */
   equals(_other: AnyMap): boolean | CelFailure | undefined {
     return undefined;
   }
 }
 
 export class CelMap extends CelMapping {
-  /** Texts, booleans, ints and null as they are; uints and doubles by their text. */
+  /** Entries by key: texts, booleans, ints and null as they are; uints and doubles by their text. */
   readonly #plain = new Map<unknown, Entry>();
   readonly #boxed = new Map<string, Entry>();
 

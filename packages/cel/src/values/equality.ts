@@ -51,7 +51,7 @@ function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, i) => byte === right[i]);
 }
 
-/** Elements that cannot be compared do not make lists different. */
+/** Elements that cannot be compared do not make lists unequal. */
 function equalLists(left: AnyList, right: AnyList): boolean | CelFailure {
   const own = left instanceof CelList ? left.equals(right) : undefined;
   if (own !== undefined) return own;

@@ -1,5 +1,6 @@
-// An API server of one's own: two kinds that no cluster has, on the embedded store, with tokens and rules of access. kubectl and
-// informers work on it as on any other: get -w, apply, explain. Run it with a directory that holds tls.crt and tls.key.
+// A complete API server for two kinds of its own, on the embedded store, with tokens and access rules. kubectl and
+// informers work on it as on any other: get -w, apply, explain. Run it with a directory that contains tls.crt and
+// tls.key.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -36,21 +37,21 @@ const books: SchemaKind<Book> = {
   hasStatus: true,
   schema: {
     type: 'object',
-    description: 'Book is a title that the library has.',
+    description: 'Book is a title in the library.',
     required: ['spec'],
     properties: {
       spec: {
         type: 'object',
-        description: 'What the library has of it.',
+        description: 'What the library owns of it.',
         required: ['title'],
         properties: {
-          title: text('As it stands on the cover.'),
-          copies: { type: 'integer', format: 'int64', minimum: 0, default: 1, description: 'How many there are.' },
+          title: text('Title as printed on the cover.'),
+          copies: { type: 'integer', format: 'int64', minimum: 0, default: 1, description: 'Number of copies.' },
         },
       },
       status: {
         type: 'object',
-        description: 'What of it can be lent.',
+        description: 'What can be lent.',
         properties: { available: { type: 'integer', format: 'int64' } },
       },
     },
@@ -74,7 +75,7 @@ const books: SchemaKind<Book> = {
   validate: ({ spec, status }) =>
     (status?.available ?? 0) <= spec.copies
       ? []
-      : [invalidField('status.available', status?.available, 'must not be more than there are')],
+      : [invalidField('status.available', status?.available, 'must not be more than the number of copies')],
 };
 
 const loans: SchemaKind<Loan> = {
@@ -86,13 +87,13 @@ const loans: SchemaKind<Loan> = {
       spec: {
         type: 'object',
         required: ['book', 'reader'],
-        properties: { book: text('Name of the book.'), reader: text('Who has it.') },
+        properties: { book: text('Name of the book.'), reader: text('Name of the borrower.') },
       },
     },
   },
 };
 
-// Who may do what. Programs that keep roles as objects hand in a RuleSource of their own.
+// The access rules. Programs that store roles as objects pass in a RuleSource of their own.
 const rules = new RuleList([
   {
     name: 'librarians',

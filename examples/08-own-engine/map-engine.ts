@@ -1,4 +1,5 @@
-// An engine of one's own on a Map: a log of changes, and the present state beside it. test/e2e/own-engine.test.ts runs the suite on it.
+// A storage engine on a Map: a log of changes, and the present state. test/e2e/own-engine.test.ts runs the engine suite
+// on it.
 import { type CancelTimer, type Clock, type Revision, systemClock } from '@kapstan/api';
 import type * as port from '@kapstan/storage';
 import { compareKeys, isInRange, StorageError } from '@kapstan/storage';
@@ -7,7 +8,7 @@ interface Watcher {
   readonly range: port.KeyRange;
   readonly after: Revision;
   readonly sink: port.EngineWatchSink;
-  next: number; // place in the log
+  next: number; // next place in the log
 }
 
 export class MapEngine implements port.Engine {
@@ -58,7 +59,7 @@ export class MapEngine implements port.Engine {
     const later = this.#log.findIndex((event) => event.revision > after);
     const watcher: Watcher = { range, after, sink, next: later < 0 ? this.#log.length : later };
     this.#watchers.add(watcher);
-    // Never within this call: whoever watches has to hold the watch first.
+    // Events never come within this call, because the caller must have the watch first.
     queueMicrotask(() => (after < this.#compacted ? this.#end(watcher, this.#gone()) : this.#deliver()));
     return { close: () => void this.#watchers.delete(watcher) };
   }
@@ -90,7 +91,7 @@ export class MapEngine implements port.Engine {
     for (const watcher of this.#watchers) this.#end(watcher, new StorageError({ code: 'Closed' }));
   }
 
-  // Atomic: one revision moves the state and the log together; watchers hear of it afterwards.
+  // Atomic: one revision changes the state and the log together; watchers are told afterwards.
   #apply(key: string, change: port.Commit['change']): Revision {
     const revision = (this.#revision + 1) as Revision;
     const previous = this.#state.get(key);
@@ -105,7 +106,7 @@ export class MapEngine implements port.Engine {
     return revision;
   }
 
-  /** Replays the log, which is what makes it short: an engine for large stores keeps an index of revisions. */
+  /** Replays the log, which keeps the code short; an engine for large stores would index the revisions. */
   #stateAt(revision: Revision | undefined, signal?: port.RangeOptions['signal']): ReadonlyMap<string, port.KeyValue> {
     signal?.throwIfAborted();
     if (this.#isClosed) throw new StorageError({ code: 'Closed' });
@@ -121,7 +122,7 @@ export class MapEngine implements port.Engine {
     return state;
   }
 
-  // Never nested: an event that a sink causes is delivered by the loop that runs.
+  // Deliveries never nest: the running loop also delivers an event that a sink causes.
   #deliver(): void {
     if (this.#isDelivering) return;
     this.#isDelivering = true;
@@ -132,7 +133,7 @@ export class MapEngine implements port.Engine {
     this.#isDelivering = false;
   }
 
-  /** A sink that throws loses its watch; its neighbours do not notice. */
+  /** A sink that throws loses only its own watch. */
   #offer(watcher: Watcher, event: port.EngineEvent | undefined): void {
     if (event === undefined || event.revision <= watcher.after || !isInRange(watcher.range, event.key)) return;
     try {

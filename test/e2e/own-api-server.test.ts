@@ -90,7 +90,7 @@ describe('kubectl, on an API server of one’s own', () => {
   it('explains the kind', async () => {
     const text = await librarian('explain books.spec');
     expect(text).toContain('KIND:       Book');
-    expect(text).toContain('As it stands on the cover.');
+    expect(text).toContain('Title as printed on the cover.');
   });
 
   it('patches the status by itself, and is told what rules refuse', async () => {
@@ -98,7 +98,7 @@ describe('kubectl, on an API server of one’s own', () => {
       `patch bk dune --subresource=status --type=merge -p {"status":{"available":${available}}}`;
     await librarian(patch(1));
     expect(await librarian('get bk dune -o jsonpath={.status.available},{.spec.copies}')).toBe('1,3');
-    expect((await kubectl('librarian', patch(4))).stderr).toContain('must not be more than there are');
+    expect((await kubectl('librarian', patch(4))).stderr).toContain('must not be more than the number of copies');
     expect((await kubectl('librarian', 'apply -f -', book('bad', {}))).stderr).toContain('spec.title: Required value');
   });
 

@@ -39,7 +39,7 @@ function exportsOf(file: string): readonly string[] {
   );
 }
 
-/** Files of a folder whose name matches, but for what is installed or built. */
+/** Returns the files of a folder whose names match, without installed and built ones. */
 function filesOf(folder: string, name: RegExp): readonly string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     if (['node_modules', 'dist'].includes(entry.name)) return [];

@@ -1,4 +1,4 @@
-// A whole controller: every ConfigMap with a `text` gets it back in capitals, as `shouted`.
+// A complete controller: every ConfigMap with a `text` gets it in capitals as `shouted`.
 import { type Controller, controller } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 
@@ -8,5 +8,5 @@ export const shouter: Controller = controller(ConfigMap, { name: 'shouter' }).re
     if (shouted === undefined || shouted === data?.shouted) return; // until the next change
     const { namespace = '', name = '' } = metadata ?? {};
     await client.patch(ConfigMap, { namespace, name }, { type: 'merge', body: { data: { shouted } } });
-  }, // where it rejects, the object comes back, later and later
+  }, // if it rejects, the object is retried with growing delays
 );

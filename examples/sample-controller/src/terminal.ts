@@ -1,4 +1,4 @@
-// The output in the terminal: one line for each event, as the API server reports it.
+// Prints one line for each event, as the API server reports it.
 import { type DeepReadonly, type LogFields, type Logger, type ObjectEvent, parseTime } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { Deployment } from '@kapstan/kinds/apps/v1';

@@ -1,5 +1,5 @@
-// The form of each controller here: reconcile a kind, also when something that it owns changes. All informers come from
-// one factory, so controllers that watch the same kind share one list, one watch and one cache.
+// The common form of the controllers here: reconcile a kind, also when an object that it owns changes. All informers
+// come from one factory, so controllers that watch the same kind share one list, one watch and one cache.
 import {
   type Clock,
   type DeepReadonly,

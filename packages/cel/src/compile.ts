@@ -1,4 +1,4 @@
-// compile: a text to an expression that can be evaluated.
+// compile turns a text into an expression that can be evaluated.
 import { checkExpression } from './checker/checker.ts';
 import { resolveNames } from './checker/unchecked.ts';
 import { validateLiterals } from './checker/validators.ts';
@@ -21,7 +21,7 @@ export interface Declarations {
   readonly variables?: Readonly<Record<string, string | CelType>>;
   /** Structs that variables may be. */
   readonly types?: TypeProvider;
-  /** More functions and macros. */
+  /** Further functions and macros. */
   readonly libraries?: readonly Library[];
 }
 
@@ -29,13 +29,13 @@ export interface CompileOptions {
   readonly declarations?: Declarations;
   /** Default: that of stored expressions in the newest version of Kubernetes. */
   readonly environment?: Environment;
-  /** Whether types are checked. Without, errors of types show when the expression is evaluated. Default true. */
+  /** Whether types are checked. If not, type errors appear when the expression is evaluated. Default true. */
   readonly checksTypes?: boolean;
-  /** Bounds of the sizes of variables, for the estimate of the cost. Default: nothing is known of them. */
+  /** Limits of the sizes of variables, for the estimate of the cost. Default: they are unknown. */
   readonly sizes?: SizeEstimator;
 }
 
-/** An expression that has been parsed and checked. Its program is made when it is first needed. */
+/** An expression that has been parsed and checked. Its program is made on first use. */
 export class CompiledExpression {
   readonly text: string;
   readonly type: CelType;
@@ -53,7 +53,7 @@ export class CompiledExpression {
     this.type = parts.expr.type ?? dynType;
   }
 
-  /** What an evaluation costs at least and at most. */
+  /** The lowest and highest cost of an evaluation. */
   get cost(): Range {
     this.#cost ??= estimateCost(this.#expr, this.#sizes);
     return this.#cost;
@@ -86,7 +86,7 @@ export class CompiledExpression {
   }
 }
 
-/** Compiles an expression. Throws CelCompileError, with the place of each error, for a text that is none. */
+/** Compiles an expression. Throws CelCompileError, with the place of each error, for an invalid text. */
 export function compile(text: string, options: CompileOptions = {}): CompiledExpression {
   const environment = environmentOf(options);
   const issues = new Issues(new Source(text));

@@ -1,4 +1,5 @@
-// Environment: what expressions may use: variables, functions, macros, types. Immutable; `extend` makes a larger one.
+// Environment: the variables, functions, macros and types that expressions may use. Immutable; `extend` makes a larger
+// one.
 import type { Macro } from './syntax/macros.ts';
 import { macroKey } from './syntax/macros.ts';
 import type { SyntaxOptions } from './syntax/parser.ts';
@@ -17,7 +18,7 @@ export interface Library {
   readonly hasOptionalSyntax?: boolean;
 }
 
-/** What the checks of literals look at beyond types. */
+/** What the checks of literals look at besides types. */
 export interface ValidationOptions {
   /** Whether elements of list and map literals must have one type, outside of `format`. */
   readonly requiresSameTypes: boolean;
@@ -32,7 +33,7 @@ export interface Extension {
   /** Namespace in which names are looked up first. */
   readonly container?: string;
   readonly validation?: Partial<ValidationOptions>;
-  /** Whether numbers of different types may be compared with `<` and its like. */
+  /** Whether numbers of different types may be compared with `<` and the like. */
   readonly comparesNumbers?: boolean;
 }
 
@@ -57,7 +58,7 @@ export class Environment {
     this.comparesNumbers = parts.comparesNumbers;
   }
 
-  /** An environment without any name. */
+  /** Returns an environment without any names. */
   static empty(): Environment {
     return new Environment({
       functions: new Map(),
@@ -88,7 +89,7 @@ export class Environment {
     });
   }
 
-  /** The same without any macro. */
+  /** Returns the same environment without macros. */
   withoutMacros(): Environment {
     return this.#with({ syntax: { ...this.syntax, macros: new Map() } });
   }
@@ -109,7 +110,7 @@ export class Environment {
     });
   }
 
-  /** Names that a name may mean, the most specific first. A leading dot means the name itself. */
+  /** Returns the names that a name may mean, the most specific first. A leading dot means the name itself. */
   candidates(name: string): readonly string[] {
     if (name.startsWith('.')) return [name.slice(1)];
     if (this.container === '') return [name];
@@ -122,12 +123,12 @@ export class Environment {
     return this.#names.get(name);
   }
 
-  /** The type that a name stands for, as a value. */
+  /** Returns the type that a name stands for, as a value. */
   namedType(name: string): CelType | undefined {
     return this.#typeNames.get(name);
   }
 
-  /** The type of a name that is a variable, a type or a struct; `isConstant` when it is no variable. */
+  /** Returns the type of a name that is a variable, a type or a struct; `isConstant` unless it is a variable. */
   lookUp(name: string): { readonly type: CelType; readonly isConstant: boolean } | undefined {
     const variable = this.#names.get(name);
     if (variable !== undefined) return { type: variable, isConstant: false };
@@ -174,7 +175,7 @@ function mergeFunctions(
   return merged;
 }
 
-/** Overloads of a library that was there before are followed by those of the next; one of the same id is replaced. */
+/** A later library adds its overloads to those of earlier ones; one of the same id is replaced. */
 function mergeOverloads(before: FunctionDeclaration, added: FunctionDeclaration): FunctionDeclaration {
   const ids = new Set(added.overloads.map(({ id }) => id));
   const kept = before.overloads.filter(({ id }) => !ids.has(id));

@@ -5,7 +5,7 @@ import { CelCompileError, CelProgramError } from './syntax/issues.ts';
 /** KAPSTAN_CEL_FUZZ sets the number of expressions; a million takes some minutes. */
 const rounds = Number(process.env.KAPSTAN_CEL_FUZZ ?? 20_000);
 
-/** A generator of numbers that gives the same ones in each run. */
+/** Returns a random number generator that gives the same numbers in each run. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -1,5 +1,5 @@
-// The environments of Kubernetes: which libraries each version has. New expressions compile in the version before the present one,
-// so that a server which is rolled back still knows them; stored ones compile in the newest.
+// The environments of Kubernetes: the libraries of each version. New expressions compile in the version before the
+// present one, so that a server that is rolled back still knows them; stored ones compile in the newest.
 import { Environment, type Extension, type Library } from './environment.ts';
 import { authorizerLibrary, authorizerSelectorsLibrary } from './libraries/authorizer.ts';
 import { cidrLibrary } from './libraries/cidr.ts';
@@ -18,11 +18,11 @@ import { twoVariablesLibrary } from './libraries/two-variables.ts';
 import { urlsLibrary } from './libraries/urls.ts';
 import { wellKnownTypes } from './libraries/well-known-types.ts';
 
-/** Minor versions of Kubernetes 1. */
+/** A library with the minor versions of Kubernetes 1 that have it. */
 interface VersionedLibrary {
   readonly library: Library;
   readonly since: number;
-  /** First version without it. */
+  /** The first version without it. */
   readonly until?: number;
 }
 
@@ -50,7 +50,7 @@ const newestMinor = 36;
 
 const environments = new Map<number, Environment>();
 
-/** The environment of a version such as `1.35`. Throws RangeError for one that does not exist (yet). */
+/** Returns the environment of a version such as `1.35`. Throws RangeError for a version that does not exist (yet). */
 export function kubernetesEnvironment(version: string): Environment {
   const [, minorText = ''] = /^v?1\.(\d+)$/.exec(version) ?? [];
   const minor = Number(minorText);
@@ -74,12 +74,12 @@ function extensionOf(minor: number): Extension {
   };
 }
 
-/** For expressions that users send. */
+/** Returns the environment of expressions that users send. */
 export function newExpressions(): Environment {
   return kubernetesEnvironment(`1.${newestMinor - 1}`);
 }
 
-/** For expressions that are stored already. */
+/** Returns the environment of expressions that are stored. */
 export function storedExpressions(): Environment {
   return kubernetesEnvironment(`1.${newestMinor}`);
 }

@@ -1,5 +1,5 @@
-// Program: evaluates an expression, at once or with pauses. Evaluation is pure, so one that takes long is given up and done again
-// in the slower form that can pause.
+// Program evaluates an expression, at once or with pauses. Evaluation is pure, so one that takes long is abandoned and
+// repeated in the slower form that can pause.
 
 import { type Clock, systemClock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
@@ -12,17 +12,17 @@ import { planExpression } from './plan/planner.ts';
 import type { Expr } from './syntax/expr.ts';
 import { EvaluationStop, isFailure } from './values/failure.ts';
 
-/** What Kubernetes lets one evaluation spend. */
+/** The limit that Kubernetes sets for one evaluation. */
 export const perCallLimit = 1_000_000;
 
-/** Cost after which an attempt without pauses is given up: a few milliseconds. */
+/** Cost at which an attempt without pauses is abandoned: a few milliseconds. */
 const giveUpCost = 50_000;
 
-/** Values of variables by name; undefined for one that has no value. */
+/** Values of variables by name; undefined for one without a value. */
 export type Activation = Readonly<Record<string, unknown>> | VariableSource;
 
 export interface EvaluateOptions {
-  /** Most that may be spent. Default 1 000 000, as in Kubernetes. */
+  /** Highest cost allowed. Default 1 000 000, as in Kubernetes. */
   readonly budget?: number;
 }
 
@@ -33,7 +33,7 @@ export interface TurnOptions extends EvaluateOptions {
   readonly clock?: Clock;
 }
 
-/** The end of an evaluation: a value or an error, and what was spent. */
+/** The result of an evaluation: a value or an error, and the cost. */
 export type Evaluation =
   | { readonly value: unknown; readonly error?: undefined; readonly cost: number }
   | { readonly value?: undefined; readonly error: string; readonly cost: number };
@@ -45,14 +45,14 @@ export class Program {
     this.#code = emit(planExpression(expr, environment));
   }
 
-  /** Evaluates at once, however long it takes. The budget bounds that. */
+  /** Evaluates at once, however long it takes; the budget limits that. */
   evaluate(activation: Activation = {}, { budget = perCallLimit }: EvaluateOptions = {}): Evaluation {
     return finish(new Frame(sourceOf(activation), budget), (frame) => this.#code.run(frame));
   }
 
   /**
-   * Evaluates with a `yield` after each few hundred microseconds. What is soon done is done before the first one. Nothing that
-   * the activation holds may change meanwhile.
+   * Evaluates with a `yield` every few hundred microseconds. A short evaluation ends before the first one. Nothing in
+   * the activation may change meanwhile.
    */
   *evaluateInSlices(
     activation: Activation = {},

@@ -37,7 +37,8 @@ const maxTextLength = 32_768;
 // Limits of each of the two generations of families.
 const maxFamilies = 5000;
 const maxSize = 2 ** 22;
-// A new comparison follows sixteen texts in a row that lack a part, or four that lack nearly all: they now have something else in common.
+// After sixteen texts in a row that lack a part, or four that lack nearly all, new parts are searched for: the texts
+// now share something else.
 const partialMiss = 1;
 const poorMiss = 4;
 const maxMisses = 16;

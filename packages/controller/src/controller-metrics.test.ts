@@ -7,7 +7,7 @@ import { TerminalError } from './reconcile-loop.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
 const request = { key: 'a', namespace: '', name: 'a' };
-/** Lines of the page that begin so. */
+/** Returns the lines of the page that begin with the text. */
 const lines = async (metrics: ControllerMetrics, start: string) =>
   (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(start));
 

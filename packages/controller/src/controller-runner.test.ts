@@ -47,7 +47,7 @@ describe('a controller that runs', () => {
   const objects = new Map<string, DeepReadonly<TestConfigMap>>();
   const client = {
     listerWatcher: () => maps,
-    // Finalizers: the object goes with the last of them.
+    // The object is deleted with the last of its finalizers.
     patch: async (...[, { name }, patch, options]: Parameters<ResourceClient['patch']>) => {
       managers.push(options?.fieldManager);
       const { metadata } = patch.body as TestConfigMap;
@@ -253,7 +253,7 @@ describe('a controller that runs', () => {
     await clock.advance(60_000);
     expect(runs).toEqual([['a.io/first', 'a.io/second']]);
     expect(managers).toEqual(['careful', 'careful']);
-    // What somebody else changes counts, and if it is a finalizer.
+    // A change by somebody else counts, even if it is a finalizer.
     objects.set(
       'a',
       maps.modify({
@@ -331,7 +331,7 @@ describe('a controller that runs', () => {
     expect(runs).toEqual(['a', 'b']);
     maps.add(configMap({ name: 'busy' }));
     await settle();
-    // All come back while the one worker is busy, and then something new.
+    // All keys come back while the only worker is busy, and then a new one.
     await clock.advance(60_100);
     maps.add(configMap({ name: 'new' }));
     await settle();

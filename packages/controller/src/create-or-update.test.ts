@@ -13,7 +13,7 @@ beforeEach(() => {
   calls = [];
 });
 
-/** One object, and what is asked for it. */
+/** Holds one object and records the calls for it. */
 const client = {
   get: async (_kind: Resource, target: ObjectTarget, options: object) => {
     calls.push(['get', target, options]);

@@ -43,7 +43,7 @@ function run(one: Controller, options: Partial<ManagerOptions> = {}): Promise<vo
 }
 
 describe('a controller whose callbacks fail', () => {
-  // Left alone, each rejection would end the process, and this run of the tests.
+  // Each unhandled rejection would end the process and with it the tests.
   it('loses no change by predicates, priorities and maps that reject', async () => {
     const runs: unknown[] = [];
     const trigger = new Subject<string>();
@@ -67,7 +67,7 @@ describe('a controller whose callbacks fail', () => {
       `a predicate failed; the change is accepted: the answer of a predicate ${must}`,
       `the priority function failed; the default priority is used: a priority ${must}`,
       `a change could not be mapped to keys; it is dropped: a list of keys ${must}`,
-      // Of the source that is watched.
+      // From the watched source.
       `the priority function failed; the default priority is used: a priority ${must}`,
       `a value could not be mapped to keys; it is dropped: a list of keys ${must}`,
     ]);

@@ -2,7 +2,7 @@ import { formatMetrics, Histogram, LabelSeries } from '@kapstan/api/internal';
 import { Counter, Registry, Histogram as TheirHistogram } from 'prom-client';
 import { expect, it } from 'vitest';
 
-/** Lines of a text for Prometheus, whatever the order of labels and families. */
+/** Returns the lines of a text for Prometheus with labels and families in a fixed order. */
 function linesOf(text: string): string[] {
   const sorted = (labels: string): string =>
     `{${labels

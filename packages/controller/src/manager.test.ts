@@ -49,7 +49,7 @@ const sources = {
   listerWatcher: ({ kind }: Resource) => (kind === testPods.kind ? pods : maps),
 };
 
-/** How the run ends: undefined, or its error. */
+/** Resolves to how the run ends: undefined, or its error. */
 function run(one: Controller, options: Partial<ManagerOptions> = {}): Promise<unknown> {
   const warn = (message: string, fields: LogFields = {}): void => {
     const text = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
@@ -64,7 +64,7 @@ function run(one: Controller, options: Partial<ManagerOptions> = {}): Promise<un
   );
 }
 
-/** Every list and watch is answered so. */
+/** Answers every list and watch with the error. */
 function refuse(source: FakeListerWatcher<TestConfigMap>, error: Error): void {
   for (let times = 0; times < 200; times++) for (const verb of ['watch', 'list'] as const) source.failNext(verb, error);
 }
@@ -251,7 +251,7 @@ describe('an index of a controller', () => {
     const seen: string[] = [];
     const names = (objects: readonly DeepReadonly<TestConfigMap>[]) =>
       objects.map(({ metadata }) => metadata?.name).sort();
-    // Which pods use a map: those are reconciled when it changes.
+    // The pods that use a map are reconciled when it changes.
     const one = controller(users)
       .watches(testConfigMaps, ({ metadata }, { cache }) =>
         cache(users)
@@ -348,7 +348,7 @@ describe('the end of a manager', () => {
     );
   });
 
-  /** A controller whose 50 objects record an Event each, and a client that needs 140 ms for each. */
+  /** A controller whose 50 objects record an Event each, and a client that takes 140 ms for each. */
   function talkative(): { readonly client: ResourceClient; readonly talking: Controller; readonly written: string[] } {
     const written: string[] = [];
     const create = async (_token: Resource, object: { readonly message?: string }, { signal }: CallOptions = {}) => {
@@ -408,7 +408,7 @@ describe('the end of a manager', () => {
       object: { readonly message?: string; readonly spec?: LogFields },
       { beforeAttempt = () => undefined }: CallOptions = {},
     ) => {
-      // As a client does: credentials come first.
+      // Like a client, which first gets its credentials.
       await Promise.resolve();
       beforeAttempt();
       if (token.kind === Event.kind) {
@@ -435,7 +435,7 @@ describe('the end of a manager', () => {
     await clock.advance(5000);
     expect(await ended).toBeUndefined();
     expect(log.slice(0, 4)).toEqual(['me became leader', 'one', 'two', 'lease given back']);
-    // The right to work is gone by then; the right to say so is not.
+    // The process may no longer write for its controllers, but may record that it stopped leading.
     expect(log.slice(4)).toEqual(['me stopped leading']);
     expect(warnings).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { ObservedClient } from './observed-client.ts';
 const target = { namespace: 'default', name: 'a' };
 const answer: KubernetesObject = { metadata: { ...target, resourceVersion: '7' } };
 
-/** Every verb answers with the same object, when it may, and notes its name and its last argument. */
+/** Every verb answers with the same object, if allowed, and records its name and last argument. */
 function fake(underWay: Promise<void> = Promise.resolve()) {
   const calls: { readonly verb: string; readonly options: CallOptions | undefined }[] = [];
   const client = new Proxy({} as ResourceClient, {
@@ -159,7 +159,7 @@ describe('ObservedClient', () => {
       expect(page.items).toEqual([]);
     for (const { signal } of [run, longLived]) expect(getEventListeners(signal, 'abort')).toEqual([]);
     run.abort();
-    // Nor what Node keeps of an AbortSignal.any.
+    // Nothing remains of what Node keeps for AbortSignal.any either.
     expect(calls.filter(({ options }) => options?.signal?.aborted)).toEqual([]);
     expect(calls).toHaveLength(6);
   });

@@ -18,7 +18,7 @@ import { RateLimitingQueue } from './workqueue/index.ts';
 
 type Callbacks = Readonly<Record<string, (...given: never[]) => unknown>>;
 
-/** Options that note which of their functions are called as their methods, and which are not. */
+/** Options that record which of their functions are called as methods, and which are not. */
 function watching<C extends Callbacks>(callbacks: C): { options: C; calls: () => readonly string[] } {
   const calls = new Set<string>();
   const options = Object.fromEntries(
@@ -85,7 +85,7 @@ describe('callbacks are called as methods of the options in which they were give
       create: async () => lease,
       get: async () => lease,
       update: async (_token: unknown, written: Lease) => {
-        // The first renewal finds that somebody has written it.
+        // The first renewal finds that somebody else has written it.
         if (isOurs() && calls().includes('onChange') && !calls().includes('onSlowRenewal'))
           throw conflict({ group: '', resource: 'leases' }, 'x', 'changed');
         lease = written;

@@ -23,7 +23,7 @@ async function start(options: { readonly tweakListOptions?: () => { labelSelecto
   for (const informer of cache.informers(testConfigMaps)) ownWrites.follow(informer as never);
   cache.start();
   await cache.waitForSync(new AbortController().signal);
-  /** What became of waiting, once everything has settled. */
+  /** Returns the result of waiting, once everything has settled. */
   const shown = async (writer = 'w'): Promise<boolean | 'waits'> => {
     let answer: boolean | 'waits' = 'waits';
     void ownWrites.shown(writer).then((isShown) => {

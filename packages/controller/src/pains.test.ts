@@ -1,5 +1,5 @@
-// One test a pain that authors of controllers report: docs/parity/pains.md has the list. Those that need a whole server are in
-// test/reliability.
+// One test for each problem that authors of controllers report; docs/parity/pains.md lists them. Those that need a
+// whole server are in test/reliability.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { KubernetesObject, Resource, ResourceClient } from '@kapstan/api';
@@ -21,7 +21,7 @@ import { RateLimitingQueue, WorkQueue } from './workqueue/index.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Memory that is held, garbage left out, in MiB. */
+/** Returns the memory in use without garbage, in MiB. */
 function heldMebibytes(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed / 1_048_576;
@@ -47,7 +47,7 @@ describe('what hurts in Node work queues:', () => {
     const before = heldMebibytes();
     await churn(5000, 100_000);
     expect([queue.length, queue.processing, queue.delayed, clock.pendingTimers]).toEqual([0, 0, 0, 0]);
-    // What is kept for 95,000 names would be 10 MiB.
+    // Keeping anything for 95,000 names would take 10 MiB.
     expect(heldMebibytes() - before).toBeLessThan(3);
   });
 
@@ -57,7 +57,7 @@ describe('what hurts in Node work queues:', () => {
     for (let at = 0; at < 5; at++) queue.add(`initial list ${at}`, -100);
     const served: string[] = [];
     for (let ms = 0; ms < 25_000; ms += 10) {
-      // More than one worker can do.
+      // More than one worker can handle.
       queue.add(`change ${ms}`, 0);
       queue.add(`other change ${ms}`, 0);
       const key = (await queue.get()) as string;
@@ -116,7 +116,7 @@ describe('what hurts in Node controllers:', () => {
           const name = metadata?.name ?? '';
           const version = Number(data?.version);
           most = Math.max(most, ++now);
-          // Somebody changes it while it is worked on, and another one that waits.
+          // Somebody changes it while it is in work, and another one that waits.
           if (version < 5) maps().modify(configMap({ name }, { version: `${version + 1}` }));
           if (name !== 'last') maps().modify(configMap({ name: 'last' }, { version: '5' }));
           await new Promise<void>((resolve) => ends.push(resolve));
@@ -216,7 +216,7 @@ describe('what hurts in Node controllers:', () => {
     await run(once);
     maps().add(written(1, { k: 'one' }));
     await settle();
-    // A status, a label: not the generation.
+    // A change of status or labels does not change the generation.
     maps().modify(written(1, { k: 'one', status: 'seen' }));
     await settle();
     maps().modify(written(2, { k: 'two' }));
@@ -225,7 +225,7 @@ describe('what hurts in Node controllers:', () => {
     stop.abort();
     await running;
     stop = new AbortController();
-    // What happened while nobody looked is not lost: every object is told of again, once.
+    // Changes made while nobody watched are not lost: every object is reported again, once.
     maps().modify(written(3, { k: 'three' }));
     maps().modify(written(4, { k: 'four' }));
     await run(once);

@@ -19,7 +19,7 @@ it.each<[string, string, string]>([
     const stop = new AbortController();
     const reconcile = async (request: ReconcileRequest): Promise<undefined> => void seen.push(request);
     const running = new ReconcileLoop({ queue, reconcile, clock, logger }).run(stop.signal);
-    // Its tries are forgotten too.
+    // The count of its tries is reset, too.
     queue.addRateLimited(key);
     await clock.advance(60_000);
     queue.add('a/b');

@@ -212,7 +212,7 @@ describe('ReconcileLoop', () => {
       ['a', 1, 7, 5],
       ['a', 2, 7, 15],
       ['a', 3, 7, 35],
-      // Forgotten by the default one too.
+      // The default limiter has forgotten it, too.
       ['a', 0, 1, 100],
     ]);
     const { numRequeues, when } = texts;

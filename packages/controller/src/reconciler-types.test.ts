@@ -1,4 +1,4 @@
-// What the compiler knows of a reconciled object and of the status that is given to `ctx.status`.
+// Checks the static types of a reconciled object and of the status for `ctx.status`.
 import { defineResource, type Resource, resource, type UnstructuredObject } from '@kapstan/api';
 import { ConfigMap, Namespace, Pod } from '@kapstan/kinds/core/v1';
 import { expectTypeOf, it } from 'vitest';

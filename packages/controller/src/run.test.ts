@@ -23,7 +23,7 @@ import { LeadershipLostError } from './leader-election/leader-elector.ts';
 import { Manager } from './manager.ts';
 import { run } from './run.ts';
 
-/** One kind to watch, and one Lease that can be cut off. */
+/** One kind to watch, and one Lease that can be made unreachable. */
 function fake() {
   const source = new FakeListerWatcher<TestConfigMap>();
   const patches: string[] = [];
@@ -98,7 +98,7 @@ describe('run', () => {
     const { client, source, patches } = fake();
     const clock = new VirtualClock();
     let pausedMs = 0;
-    // A paused process: time goes on, timers do not run.
+    // A paused process: time goes on, but timers do not run.
     const paused = {
       now: () => clock.now() + pausedMs,
       monotonicNow: () => clock.monotonicNow() + pausedMs,
@@ -124,7 +124,7 @@ describe('run', () => {
     await settle();
     expect(patches).toEqual(['a']);
     pausedMs = 20_000;
-    // The first thing that happens after the pause is the write: no timer has run.
+    // The first thing after the pause is the write; no timer has run.
     wake();
     await settle();
     expect(patches).toEqual(['a']);
@@ -160,7 +160,7 @@ describe('run', () => {
     await clock.advance(15_000);
     await running;
     expect(end?.error).toBeInstanceOf(LeadershipLostError);
-    // 10 s without a renewal, and 2 s for what was aborted then.
+    // 10 s without a renewal, and 2 s for the aborted runs.
     expect((end?.atMs ?? 0) - cutAtMs).toBeLessThanOrEqual(12_000);
     expect(infos).not.toContain('All workers finished');
     expect(told).toContainEqual([
@@ -176,7 +176,7 @@ describe('run', () => {
       const stop = new AbortController();
       const { create } = client;
       const writes: { readonly atMs: number; readonly signal: AbortSignal | undefined }[] = [];
-      // A client that tries again for as long as it may.
+      // A client that retries for as long as it may.
       const recording = async (token: Resource, object: KubernetesObject, options?: WriteOptions): Promise<unknown> => {
         if (token.kind !== 'Event') return await create(token, object, options);
         writes.push({ atMs: clock.monotonicNow(), signal: options?.signal });
@@ -195,7 +195,7 @@ describe('run', () => {
       const running = manager.run(stop.signal).then(end, end);
       source.add(configMap({ name: 'a' }));
       await clock.advance(500);
-      // The election has one of its own.
+      // The election has a write of its own.
       expect(writes).toHaveLength(isLost ? 2 : 1);
       if (isLost) state.isCutOff = true;
       else stop.abort();

@@ -69,7 +69,7 @@ function manage(options: Partial<ManagerOptions> = {}, controllers = [idle]) {
   return { manager, ended };
 }
 
-/** Says when it begins and ends, and ends with its signal. */
+/** Records when it begins and ends, and ends with its signal. */
 function worker(name: string, more: Partial<Runnable> = {}): Runnable {
   const work = async ({ signal }: RunnableContext): Promise<void> => {
     events.push(`${name} begins`);
@@ -114,7 +114,7 @@ describe('a runnable of a manager', () => {
     expect(events).toEqual(['anywhere begins', 'leading begins']);
     stop.abort();
     expect(await end).toBeUndefined();
-    // What every process runs is ended after the work of the leader.
+    // Runnables of every process end after the leader's work.
     expect(events.slice(2)).toEqual(['leading ends', 'anywhere ends']);
     expect(lease?.spec?.holderIdentity).toBe('');
   });

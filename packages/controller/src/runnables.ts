@@ -148,7 +148,8 @@ export class Runnables {
   }
 
   /**
-   * Starts it at once if its group runs already. Throws TypeError unless given a runnable, and Error after the stop.
+   * Adds a runnable, and starts it at once if its group already runs. Throws TypeError unless given a runnable, and
+   * Error after the stop.
    */
   add(runnable: Runnable): void {
     requireRunnable(runnable);

@@ -83,7 +83,10 @@ function shortened(error: Error): Error {
   return chainOf(error).reduceRight((cause: Error | undefined, at) => shortenedOne(at, cause), undefined) as Error;
 }
 
-/** Keeps the class and members, for loggers that read them; only its text is printed. */
+/**
+ * Returns an error with the class and members of this one, for loggers that read them, of which only the text is
+ * printed.
+ */
 function shortenedOne(error: Error, cause: Error | undefined): Error {
   const members: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(error);
   for (const member of Object.values(members)) member.enumerable = false;

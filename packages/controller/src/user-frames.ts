@@ -9,7 +9,7 @@ const folders: readonly string[] = isTheirFolder ? [siblings.href, fileURLToPath
 /** Matches frames of Node, of ours, and of the libraries through which we call the user or the server. */
 const foreign = /\(?node:|\bat (?:async )?(?:new )?Promise\b|\/node_modules\/(?:@kapstan|undici|rxjs)\//;
 
-// Our tests play the program.
+// Frames of our own tests count as the program's.
 const isForeign = (frame: string): boolean =>
   foreign.test(frame) || (folders.some((folder) => frame.includes(folder)) && !frame.includes('.test.ts'));
 

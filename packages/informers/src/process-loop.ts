@@ -18,7 +18,7 @@ export interface DeltaSink<T extends KubernetesObject> {
 
 /** Whoever queues changes or calls handlers does so in two steps: `hold`, and when that returned true, `deliver` at the end. */
 export interface DeliveryGate {
-  /** Holds deliveries back. Returns false when somebody does so already; that one will deliver. */
+  /** Holds deliveries back. Returns false when another caller already does; that caller will deliver. */
   hold(): boolean;
   /** Delivers what is queued, and what that causes, then opens the gate. Call it also after a failure, for what was queued before. */
   deliver(): void;

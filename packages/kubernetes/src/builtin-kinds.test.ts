@@ -1,4 +1,4 @@
-// The built-in kinds over real stores: what a request to each special endpoint leaves behind.
+// The built-in kinds over real stores: the effects of requests to each special endpoint.
 import type { KubernetesObject, StatusError, UnstructuredObject } from '@kapstan/api';
 import type { RequestContext } from '@kapstan/apiserver';
 import { ResourceCatalog, ResourceStack, type ServedResource } from '@kapstan/apiserver';

@@ -47,7 +47,7 @@ const clock = {
   setTimer: () => () => undefined,
   setBackgroundTimer: () => () => undefined,
 };
-/** Where services find what others have, which is nothing, and leave what they take. */
+/** A store in which services find nothing taken, and record what they take. */
 const emptyStore = {
   list: () => Promise.resolve({ resourceVersion: '1', items: [], continue: '' }),
   create: () => Promise.resolve({}),
@@ -72,7 +72,7 @@ const context: RequestContext = {
   warn: () => undefined,
 };
 
-/** A create as the generic store runs it, without admission. */
+/** Prepares a create as the generic store does, without admission. */
 async function prepare(definition: ResourceDefinition, request: UnstructuredObject): Promise<UnstructuredObject> {
   const object = deepCopy(request);
   definition.applyDefaults(object);
@@ -87,7 +87,7 @@ async function prepare(definition: ResourceDefinition, request: UnstructuredObje
   return object;
 }
 
-/** Values that change from run to run, as the fixtures show them. */
+/** Hides values that change from run to run, as the fixtures do. */
 function masked(object: UnstructuredObject): unknown {
   const text = JSON.stringify(object)
     .replaceAll(/"10\.96\.\d+\.\d+"/g, '"<clusterIP>"')
@@ -110,7 +110,7 @@ describe('defaults of the built-in kinds', () => {
     const definition = definitionOf(entry)!;
     const object = await prepare(definition, entry.request);
     definition.strategy.canonicalize?.(object);
-    // Admission adds these, with the stock plugins only.
+    // The default plug-ins of admission add these.
     const expected =
       name === 'PersistentVolumeClaim' || name === 'PersistentVolume'
         ? withoutAdmission(entry)
@@ -176,7 +176,7 @@ function causesOf(errors: readonly FieldError[]): Cause[] {
 
 const byText = (causes: readonly Cause[]): Cause[] =>
   [...causes].sort((a, b) => (a.join('\n') < b.join('\n') ? -1 : 1));
-/** Messages show Kubernetes' internal structs; ours show the JSON of the API. */
+/** Kubernetes' messages show its internal structs, ours the JSON of the API. */
 const withoutStructs = (message: string): string => message.replace(/value: \{.*\}/, 'value: {…}');
 const shorten = (causes: readonly Cause[]): Cause[] =>
   causes.map(([reason, field, message]) => [
@@ -209,7 +209,7 @@ async function createErrors(definition: ResourceDefinition, request: Unstructure
   }
 }
 
-/** Decoding, admission and the store answer the others. */
+/** Decoding, admission and the store answer the other variants. */
 const isValidation = (variant: Variant): boolean =>
   variant.reason === 'Invalid' || (variant.code < 300 && variant.reason === undefined);
 const isServed = (name: string): boolean => cases[name] !== undefined && definitionOf(cases[name]) !== undefined;

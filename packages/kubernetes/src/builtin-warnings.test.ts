@@ -6,7 +6,7 @@ import { builtinResources } from './builtin-resources.ts';
 const definitions = builtinResources({ serviceClusterIpRange: '10.96.0.0/16' });
 const strategyOf = (resource: string) => definitions.find((definition) => definition.resource === resource)!.strategy;
 
-/** What a create and an update that changes nothing warn of. */
+/** Returns the warnings of a create, and of an update without changes. */
 const warningsOf = (resource: string, object: UnstructuredObject): readonly (readonly string[])[] => [
   strategyOf(resource).warningsOnCreate?.(object, testContext()) ?? [],
   strategyOf(resource).warningsOnUpdate?.(object, object, testContext()) ?? [],
@@ -15,7 +15,7 @@ const warningsOf = (resource: string, object: UnstructuredObject): readonly (rea
 const reserved =
   'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations and cannot be managed via the API';
 
-/** The same in creates and updates. */
+/** The same warnings for creates and updates. */
 const both = (
   resource: string,
   object: UnstructuredObject,

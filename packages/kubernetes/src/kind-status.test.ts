@@ -1,4 +1,4 @@
-// What the /status endpoints of claims, nodes, volumes, services and others refuse and keep, as recorded from a
+// Fields that the /status endpoints of claims, nodes, volumes, services and others refuse and keep, recorded from a
 // kube-apiserver 1.36. Workloads and pods: workload-status.test.ts.
 import type { UnstructuredObject } from '@kapstan/api';
 import { formatFieldError } from '@kapstan/api/errors';

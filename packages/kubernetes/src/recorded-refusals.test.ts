@@ -1,5 +1,5 @@
-// What kube-apiserver 1.36 refused, request by request, and with which causes: recorded from a real one, for the kinds of
-// core, apps and batch. A rule that is lost or reworded here fails the requests that it refused there.
+// Requests that kube-apiserver 1.36 refused, with their causes, recorded for the kinds of core, apps and batch. A rule
+// that is lost or reworded here fails its requests.
 import { readFileSync } from 'node:fs';
 import { deepCopy, StatusError, type UnstructuredObject } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';
@@ -48,7 +48,7 @@ const emptyStore = {
   list: () => Promise.resolve({ resourceVersion: '1', items: [], continue: '' }),
 } as unknown as ResourceStore;
 
-/** Fresh for each request: services take numbers. */
+/** Fresh for each request, because services take numbers. */
 function definitionOf(id: string): ResourceDefinition {
   const found = builtinResources(server).find(
     ({ group, version, resource }) => `${group === '' ? '' : `${group}/`}${version}/${resource}` === id,
@@ -57,7 +57,7 @@ function definitionOf(id: string): ResourceDefinition {
   return found;
 }
 
-/** A request's object as the generic store hands it to the strategy. */
+/** Returns a request's object as the generic store passes it to the strategy. */
 function taken(definition: ResourceDefinition, request: UnstructuredObject): UnstructuredObject {
   const object = deepCopy(request);
   definition.applyDefaults(object);
@@ -69,7 +69,7 @@ function taken(definition: ResourceDefinition, request: UnstructuredObject): Uns
 const causesOf = (errors: readonly FieldError[]): readonly Cause[] =>
   errors.map(fieldErrorCause).map(({ reason, field, message }) => [reason ?? '', field ?? '', message ?? '']);
 
-/** What the strategy refuses; an allocation refuses before it. */
+/** Returns the errors of the strategy, or of an allocation, which comes first. */
 async function refused(run: () => Promise<readonly FieldError[]>): Promise<readonly Cause[]> {
   try {
     return causesOf(await run());

@@ -1,4 +1,4 @@
-// What the /status endpoints of single kinds keep, own and show: recorded from a kube-apiserver 1.36.
+// Fields that the /status endpoints of single kinds keep, own and show, recorded from a kube-apiserver 1.36.
 
 import type { TestServer } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

@@ -1,4 +1,4 @@
-// What a strategy does to a large object in slices is what it does at once.
+// A strategy does the same to a large object in slices as at once.
 
 import { deepCopy, type UnstructuredObject } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
@@ -30,7 +30,7 @@ function strategyOf({ apiVersion, kind }: UnstructuredObject) {
   return found.strategy;
 }
 
-/** Runs it to the end; how many times it yielded. */
+/** Runs the work to the end and returns how many times it yielded. */
 function steps(work: SlicedWork<void> | undefined): number {
   let count = 0;
   while (work !== undefined && work.next().done !== true) count++;

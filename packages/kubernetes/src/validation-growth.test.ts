@@ -1,5 +1,5 @@
-// Rules of kinds cost what the size of an object costs: four times the items take about four times the CPU. A look through all items
-// for each of them takes sixteen times as much.
+// The rules of kinds have linear cost: four times the items take about four times the CPU. Looking through all items
+// for each of them would take sixteen times as much.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import { testContext } from '@kapstan/apiserver/testing';
@@ -17,7 +17,7 @@ const times = <T>(count: number, of: (index: number) => T): T[] =>
 const container = (more: Part): Part => ({ name: 'c', image: 'i', ...more });
 const pod = (spec: Part, metadata: Part = {}): Part => ({ metadata, spec: { containers: [container({})], ...spec } });
 
-/** Objects with n items of something, of which each was once compared with all others. */
+/** Objects with n items that were once compared with each other. */
 const growing: readonly (readonly [name: string, resource: string, of: (n: number) => Part])[] = [
   [
     'mounts of volumes',
@@ -177,18 +177,18 @@ const growing: readonly (readonly [name: string, resource: string, of: (n: numbe
 ];
 
 const size = 1_000;
-/** Four for what is linear, sixteen for what is not; caches and collections blur both. */
+/** Linear cost gives four and quadratic sixteen; caches and collections blur both. */
 const mostTimes = 9;
 const leastMs = 20;
 
-/** Of a machine that does much else. */
+/** For a busy machine. */
 const patience = { timeout: 60_000 };
 
 describe('validation', patience, () => {
   it.each(growing)('grows with the object: %s', (_, resource, of) => {
     const definition = definitions.get(resource) as ResourceDefinition;
     cpuMsOf(definition, of(size));
-    // What is over the bound is measured again: others may have run at the same time.
+    // A ratio above the limit is measured again, because other programs may have run at the same time.
     const small = leastOf(3, () => cpuMsOf(definition, of(size)));
     const large = leastOf(3, () => cpuMsOf(definition, of(4 * size)));
     expect(large).toBeLessThan(Math.max(leastMs, mostTimes * small));
@@ -197,7 +197,7 @@ describe('validation', patience, () => {
 
 const leastOf = (count: number, measure: () => number): number => Math.min(...times(count, measure));
 
-/** CPU of this thread's process for all that a create and an update ask of a kind. */
+/** Returns the CPU time of this thread for everything that a create and an update ask of a kind. */
 function cpuMsOf(definition: ResourceDefinition, part: Part): number {
   const object = { apiVersion: 'v1', kind: definition.kind, ...part } as unknown as UnstructuredObject;
   definition.applyDefaults(object);

@@ -1,4 +1,4 @@
-// What the /status endpoints of workloads and pods refuse, keep and drop, as recorded from a kube-apiserver 1.36.
+// Fields that the /status endpoints of workloads and pods refuse, keep and drop, recorded from a kube-apiserver 1.36.
 import type { UnstructuredObject } from '@kapstan/api';
 import { testContext } from '@kapstan/apiserver/testing';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ type Case = readonly [about: string, statuses: Statuses, refused: readonly strin
 const label = 'a lowercase RFC 1123 label must consist of lower case alphanumeric characters';
 const subdomain = 'a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters';
 const qualified = 'name part must consist of alphanumeric characters';
-/** The first words of long texts are enough. */
+/** The first words of long texts suffice. */
 const shortened = (texts: readonly string[]): string[] =>
   texts.map((text) => text.replace(new RegExp(`(${[label, subdomain, qualified].join('|')}).*$`), '$1'));
 

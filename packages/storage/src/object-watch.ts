@@ -116,7 +116,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
     if (this.#isClosed) this.#engineWatch.close();
   }
 
-  // The engine calls the next three.
+  // The engine calls the next three methods.
 
   onEvents(events: readonly EngineEvent[]): void {
     this.#context.counters.eventsReceived += events.length;

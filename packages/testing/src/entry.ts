@@ -1,4 +1,5 @@
-// What a program gets as @kapstan/testing: index.ts from its bundle, or else as compiled. Its types are those of index.ts.
+// The entry point of @kapstan/testing: index.ts from its bundle if that is current, otherwise as compiled. Its types
+// are those of index.ts.
 import { createRequire } from 'node:module';
 import * as api from '@kapstan/api';
 import * as apiErrors from '@kapstan/api/errors';

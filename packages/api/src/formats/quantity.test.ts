@@ -190,10 +190,10 @@ function usedBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** The text as a part of a longer one, which V8 does not copy out of it. */
+/** Returns the text as part of a longer one, which V8 does not copy out of it. */
 function cutFrom(bytes: number, text: string): string {
   const body = Buffer.alloc(bytes, 'x').toString() + text;
-  // What is read by index is in one piece.
+  // Reading by index makes the text contiguous.
   expect(body.charCodeAt(0)).toBe(120);
   return body.slice(bytes);
 }

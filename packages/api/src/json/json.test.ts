@@ -145,7 +145,8 @@ describe('deepCopy and deepFreeze', () => {
       copy.metadata = { ...copy.metadata, labels: {} };
       copy.spec?.parts?.push({ name: 'q' });
       copy.at = null;
-      // Assignable both ways, so what it was: a list, a tuple, a map and what is unknown.
+      // Assignability in both directions shows that it has its original type: a list, a tuple, a map and unknown
+      // values.
       expectTypeOf(copy).branded.toEqualTypeOf<Thing>();
       const mine: Thing = copy;
       expect(mine).toEqual({

@@ -32,7 +32,7 @@ describe('parseFieldSelector', () => {
   });
 
   it.each([
-    // Answers of a real kube-apiserver 1.36.
+    // Recorded from a kube-apiserver 1.36.
     ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
     ['metadata.name in (a,b)', "invalid selector: 'metadata.name in (a,b)'; can't understand 'b)'"],
     ['a=b=c', 'invalid field selector: unescaped character in value: 61'],

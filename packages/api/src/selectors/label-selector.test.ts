@@ -40,7 +40,7 @@ describe('parseLabelSelector', () => {
   const nameRule =
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
   it.each([
-    // Answers of a real kube-apiserver 1.36.
+    // Recorded from a kube-apiserver 1.36.
     ['env near (prod)', "unable to parse requirement: found 'near', expected: in, notin, =, ==, !=, gt, lt"],
     ['env=a b', "found 'b', expected: ',' or 'end of string'"],
     ['env in (prod', "unable to parse requirement: found '', expected: ',' or ')'"],

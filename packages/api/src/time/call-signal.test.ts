@@ -4,7 +4,7 @@ import { abortSignalOf, CallAbort, type CallSignal } from './call-signal.ts';
 
 const reason = new Error('gone');
 
-/** The same for an AbortSignal and for what stands in for it. */
+/** The same suite for an AbortSignal and for its replacement. */
 describe.each<[string, () => { readonly signal: CallSignal; readonly abort: (why: unknown) => void }]>([
   [
     'an AbortSignal',

@@ -2,13 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from './clock.ts';
 import { onNextTurn, sliceMs, TurnShare, TurnSlice } from './turn.ts';
 
-/** Works of so many milliseconds each, that are all there in one turn: which were done in each turn. */
+/**
+ * Runs works of these durations in milliseconds, which all arrive in one turn, and returns which were done in each
+ * turn.
+ */
 function worksByTurn(works: readonly number[]): Promise<number[][]> {
   let nowMs = 0;
   const turns = new TurnShare({ ...systemClock, monotonicNow: () => nowMs }, 20);
   const done: number[] = [];
   const byTurn: number[][] = [];
-  // Each from a callback of its own, as from a socket.
+  // Each arrives in a callback of its own, as from a socket.
   for (const [index, tookMs] of works.entries())
     setImmediate(async () => {
       await turns.room();

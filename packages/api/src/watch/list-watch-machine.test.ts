@@ -18,7 +18,7 @@ import type { ListWatchEffect, ListWatchInput, ListWatchState } from './list-wat
 
 const pods = { group: '', resource: 'pods' };
 
-/** A machine with a hand on its clock; `random` is 0, so waits and timeouts are at their least. */
+/** A machine with a manual clock; `random` is 0, so waits and timeouts are the shortest. */
 class Rig {
   state: ListWatchState;
   nowMs = 0;

@@ -1,4 +1,4 @@
-// client-go's numbers, each against the machine. Source: tools/cache/reflector.go, util/wait/backoff.go.
+// Checks client-go's numbers against the machine. Source: tools/cache/reflector.go, util/wait/backoff.go.
 import { describe, expect, it } from 'vitest';
 import type { Status } from '../errors/status.ts';
 import { statusErrorFrom } from '../errors/status-error.ts';
@@ -8,10 +8,10 @@ import { createListWatchState, stepListWatch } from './list-watch-machine.ts';
 import type { ListWatchOptions } from './list-watch-options.ts';
 import type { ListWatchEffect, ListWatchInput, ListWatchState } from './list-watch-state.ts';
 
-/** Just below 1, the end of what chance may give. */
+/** The highest random number, just below 1. */
 const highest = 1 - 2 ** -40;
 
-/** A machine with a hand on clock and chance. */
+/** A machine with manual clock and random numbers. */
 class Rig {
   nowMs = 0;
   random = 0;
@@ -27,7 +27,7 @@ class Rig {
     return step.effects;
   }
 
-  /** A watch from version 10 that the source has accepted. */
+  /** Leads to a watch from version 10 that the source has accepted. */
   toWatch(): this {
     this.give({ type: 'start' });
     this.give({ type: 'listed', resourceVersion: '10' });
@@ -38,7 +38,7 @@ class Rig {
   watchFails = (kind: ListWatchFailureKind) => this.give({ type: 'watchFailed', failure: { kind, error: kind } });
   listFails = (kind: ListWatchFailureKind) => this.give({ type: 'listFailed', failure: { kind, error: kind } });
 
-  /** A failure of the watch, and how long it is waited for then; 0 = not at all. */
+  /** Fails the watch and returns the pause that follows; 0 = none. */
   pauseAfter(kind: ListWatchFailureKind): number {
     const delayMs = waitOf(this.watchFails(kind));
     if (delayMs === undefined) return 0;
@@ -322,7 +322,7 @@ describe('list/watch machine: a version that is gone (410)', () => {
 });
 
 describe('list/watch machine: internal errors of an open watch', () => {
-  /** Errors a second apart, and which of them were answered by a new watch at once. */
+  /** Makes errors a second apart and returns which of them were followed by a new watch at once. */
   const retries = (internalErrorRetryMs: number, errors: number): number => {
     const rig = new Rig({ internalErrorRetryMs, idleTimeoutMs: 0 }).toWatch();
     let count = 0;

@@ -1,4 +1,4 @@
-// What the list/watch machine does while its source is away, when it comes back, and when it refuses only the watch.
+// The list/watch machine while its source is away, when it comes back, and when only the watch is refused.
 import { describe, expect, it } from 'vitest';
 import {
   expired,
@@ -17,7 +17,7 @@ const coded = (code: string): Error => Object.assign(new Error(code), { code });
 const refused = listWatchFailureOf(coded('ECONNREFUSED'));
 const forbiddenError = listWatchFailureOf(forbidden({ group: '', resource: 'pods' }, '', 'no watch'));
 
-/** A machine with a hand on clock and chance. */
+/** A machine with manual clock and random numbers. */
 class Rig {
   nowMs = 0;
   random = 0;
@@ -35,7 +35,7 @@ class Rig {
     return step.effects;
   }
 
-  /** A watch that the source has accepted. */
+  /** Leads to a watch that the source has accepted. */
   toWatch(): this {
     this.give({ type: 'start' });
     this.give({ type: 'listed', resourceVersion: '10' });
@@ -45,7 +45,7 @@ class Rig {
 
   watchFails = (failure: ListWatchFailure) => this.give({ type: 'watchFailed', failure });
 
-  /** The pause after a failure, which is over when this returns. */
+  /** Returns the pause after a failure; it is over when this returns. */
   pauseAfter(failure: ListWatchFailure): number {
     const delayMs = waitOf(this.watchFails(failure));
     this.nowMs += delayMs;
@@ -53,7 +53,7 @@ class Rig {
     return delayMs;
   }
 
-  /** Nobody answers for as long as it takes to fill some pauses. */
+  /** Fails until some pauses have passed. */
   outage(failures = 7): void {
     for (let i = 0; i < failures; i++) this.pauseAfter(refused);
   }
@@ -197,7 +197,7 @@ describe('list/watch machine: the source answers somebody else', () => {
 });
 
 describe('list/watch machine: a source that lets nobody watch', () => {
-  /** Rounds of a stream that is refused, a list that comes, and a watch that is refused. */
+  /** Repeats rounds of a refused stream, a successful list and a refused watch. */
   function rounds(rig: Rig, { useWatchList }: { readonly useWatchList: boolean }): void {
     rig.give({ type: 'start' });
     for (let i = 0; i < 3; i++) {

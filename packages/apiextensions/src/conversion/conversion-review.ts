@@ -1,15 +1,15 @@
-// ConversionReview: what a conversion webhook is asked, and what its answer has to be. Used by webhook-converter.ts.
+// ConversionReview: the request to a conversion webhook, and the checks of its answer. Used by webhook-converter.ts.
 // Source: apiextensions-apiserver conversion createConversionReviewObjects, getConvertedObjectsFromResponse.
 import { goQuote, isJsonObject, parseApiVersion } from '@kapstan/api/internal';
 import type { ConversionCall } from './converter.ts';
 
 const group = 'apiextensions.k8s.io';
 
-/** Review versions that this server speaks, in the order of preference of the definition. */
+/** Review versions that this server supports; the definition decides which is preferred. */
 export const knownReviewVersions: readonly string[] = ['v1', 'v1beta1'];
 
 export interface ReviewRequest {
-  /** "v1" or "v1beta1". */
+  /** Either "v1" or "v1beta1". */
   readonly version: string;
   readonly uid: string;
 }
@@ -24,7 +24,7 @@ export function conversionReview({ version, uid }: ReviewRequest, call: Conversi
   };
 }
 
-/** Returns the converted objects, unchecked. Throws SyntaxError with the reason why there are none. */
+/** Returns the converted objects, unchecked. Throws SyntaxError with the reason when there are none. */
 export function convertedObjectsOf(review: unknown, request: ReviewRequest): readonly unknown[] {
   if (!isJsonObject(review)) throw new SyntaxError(`couldn't get version/kind; json parse error: no object`);
   requireReview(review);
@@ -42,7 +42,7 @@ export function convertedObjectsOf(review: unknown, request: ReviewRequest): rea
   return Array.isArray(response.convertedObjects) ? response.convertedObjects : [];
 }
 
-/** Something else than a review is not even decoded. */
+/** Anything else than a review is not decoded. */
 function requireReview({ apiVersion, kind }: Record<string, unknown>): void {
   if (textOf(kind) === '') throw new SyntaxError(`Object 'Kind' is missing in the answer of the webhook`);
   if (textOf(apiVersion) === '') throw new SyntaxError(`Object 'apiVersion' is missing in the answer of the webhook`);

@@ -1,5 +1,6 @@
-// What a conversion may change of an object: its content, its labels and its annotations, and nothing else of its metadata.
-// Used by definition-conversion.ts. Source: apiextensions-apiserver conversion validateConvertedObject, restoreObjectMeta.
+// Checks a converted object: a conversion may change the content, the labels and the annotations, but no other
+// metadata. Used by definition-conversion.ts. Source: apiextensions-apiserver conversion validateConvertedObject,
+// restoreObjectMeta.
 import { type DeepReadonly, deepCopy, type ObjectMeta, type UnstructuredObject } from '@kapstan/api';
 import { type FieldError, formatFieldErrors } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -7,11 +8,11 @@ import { annotationErrors, labelErrors } from '@kapstan/apiserver/internal';
 
 type Original = DeepReadonly<UnstructuredObject>;
 
-/** Why a converted value cannot be taken. `what` is "object" or "metadata", the part that is wrong. */
+/** The reason why a converted value cannot be used. `what` names the faulty part: "object" or "metadata". */
 export class ConvertedFault extends Error {
   override readonly name = 'ConvertedFault';
   readonly what: 'object' | 'metadata';
-  /** True for a wrong version or kind, which is told with the index even of a single object. */
+  /** True for a wrong version or kind, whose error has the index even for a single object. */
   readonly hasIndex: boolean;
 
   constructor(message: string, { what, hasIndex = false }: { what: 'object' | 'metadata'; hasIndex?: boolean }) {
@@ -93,7 +94,7 @@ function acceptTexts(member: 'labels' | 'annotations', texts: unknown, before: T
   return texts as Texts;
 }
 
-/** What was valid before is not looked at again. The path of annotations is Kubernetes' own slip. */
+/** Texts that were valid before are not checked again. The path of annotations is wrong in Kubernetes, too. */
 function requireValid(member: 'labels' | 'annotations', texts: Texts): void {
   const errors: readonly FieldError[] =
     member === 'labels' ? labelErrors(texts, 'metadata.labels') : annotationErrors(texts, 'metadata.annotation');
@@ -108,7 +109,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** As Go prints the type of a JSON value. */
+/** Returns the type of a JSON value as Go prints it. */
 function goTypeOf(value: unknown): string {
   if (value === null || value === undefined) return '<nil>';
   if (Array.isArray(value)) return '[]interface {}';

@@ -1,9 +1,9 @@
-// Converter: the one door to what converts objects of a definition, with two ways behind it: webhook-converter.ts and
-// function-converter.ts. Called by definition-conversion.ts, which checks what comes back.
+// Converter: the port that converts objects of a definition, implemented by webhook-converter.ts and
+// function-converter.ts. Called by definition-conversion.ts, which checks the results.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { type CallSignal, formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 
-/** Objects of one kind, all of another version than the one that is wanted. */
+/** Objects of one kind, all in another version than the wanted one. */
 export interface ConversionCall {
   readonly objects: readonly DeepReadonly<UnstructuredObject>[];
   readonly desiredApiVersion: string;
@@ -11,9 +11,9 @@ export interface ConversionCall {
 }
 
 export interface Converter {
-  /** Resolves to as many values as there are objects, in their order, unchecked. Rejects with ConversionFailure. */
+  /** Resolves to one value per object, in their order, unchecked. Rejects with ConversionFailure. */
   convert(call: ConversionCall): Promise<readonly unknown[]>;
-  /** Begins each error: "conversion webhook for". */
+  /** First words of each error: "conversion webhook for". */
   readonly title: string;
 }
 
@@ -24,7 +24,7 @@ export type ConversionFailureType =
   | 'conversion_webhook_partial_response_failure'
   | 'conversion_webhook_invalid_converted_object_failure';
 
-/** Objects that could not be converted. Becomes a Status of code 500. */
+/** The objects could not be converted. It becomes a Status of code 500. */
 export class ConversionFailure extends Error {
   override readonly name = 'ConversionFailure';
   readonly type: ConversionFailureType;
@@ -35,7 +35,7 @@ export class ConversionFailure extends Error {
   }
 }
 
-/** "example.com/v1, Kind=Widget" */
+/** Returns, for example, "example.com/v1, Kind=Widget". */
 export function formatGroupVersionKind(kind: GroupVersionKind): string {
   return `${formatApiVersion(kind)}, Kind=${kind.kind}`;
 }

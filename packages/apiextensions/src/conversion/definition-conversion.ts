@@ -1,6 +1,6 @@
-// How objects of one definition are converted: by the function that the program gave for it, or by its webhook. What comes back
-// is checked, and pruned by the schema of its version. Implements the port ObjectConversion of apiserver.
-// Source: apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
+// Converts objects of one definition by the program's function for it, or by its webhook. Results are checked, and
+// pruned by the schema of their version. Implements the port ObjectConversion of apiserver. Source:
+// apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
 import { type Clock, type DeepReadonly, StatusError, type UnstructuredObject } from '@kapstan/api';
 import { type CallSignal, parseApiVersion } from '@kapstan/api/internal';
 import {
@@ -19,17 +19,17 @@ import { WebhookConverter } from './webhook-converter.ts';
 type Definition = DeepReadonly<CustomResourceDefinition>;
 type Original = DeepReadonly<UnstructuredObject>;
 
-/** What conversions need of the server. */
+/** Parts of the server that conversions need. */
 export interface ConversionPorts {
   readonly webhooks: WebhookPool;
-  /** By name of the definition; such a function is used instead of what the definition says. */
+  /** Functions by name of the definition. A function replaces the conversion in the definition. */
   readonly functions: Readonly<Record<string, ConvertObject>>;
   readonly metrics: ConversionMetrics;
   readonly clock: Clock;
   readonly newUid: () => string;
 }
 
-/** Returns undefined where versions differ in their apiVersion alone. */
+/** Returns undefined when versions differ only in apiVersion. */
 export function converterOf({ metadata, spec }: Definition, ports: ConversionPorts): Converter | undefined {
   const name = metadata?.name ?? '';
   const convert = Object.hasOwn(ports.functions, name) ? ports.functions[name] : undefined;
@@ -42,12 +42,12 @@ export function converterOf({ metadata, spec }: Definition, ports: ConversionPor
 export interface DefinitionConversionOptions {
   readonly definition: Definition;
   readonly converter: Converter;
-  /** By apiVersion, of all versions of the definition. */
+  /** Returns the schema of a version of the definition by its apiVersion. */
   readonly schemaOf: (apiVersion: string) => SchemaNode | undefined;
   readonly ports: Pick<ConversionPorts, 'metrics' | 'clock'>;
 }
 
-/** Objects of one version, with their places among all that were asked for. */
+/** Objects of one version, with their indices in the call. */
 interface Group {
   readonly fromApiVersion: string;
   readonly objects: Original[];
@@ -149,7 +149,7 @@ interface Answered {
   readonly apiVersion: string;
 }
 
-/** A single object is told of in other words than one of several. */
+/** Errors about a single object have other texts than those about several. */
 function accept(objects: readonly Original[], { index, value, apiVersion }: Answered): UnstructuredObject {
   try {
     return acceptConverted(objects[index] as Original, value, apiVersion);
@@ -176,7 +176,7 @@ function faultText(
   return `returned invalid converted object at index ${index}: ${message}`;
 }
 
-/** An error that the Go library leaves untyped: 500 with its own text and no reason. */
+/** Returns an error that the Go library leaves untyped: 500 with its own text and no reason. */
 function plainError(message: string, cause?: unknown): StatusError {
   return new StatusError({ code: 500, reason: '', message }, { cause });
 }

@@ -1,18 +1,19 @@
-// FunctionConverter converts objects by a function of the program that the server runs in: no webhook, no certificate.
-// The other way behind the port Converter is webhook-converter.ts.
+// FunctionConverter converts objects by a function of the embedding program, without a webhook or certificate. The
+// other implementation of the port Converter is webhook-converter.ts.
 import { deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { type ConversionCall, ConversionFailure, type Converter } from './converter.ts';
 
 export interface ConversionRequest {
-  /** "example.com/v1": the version of the object. */
+  /** The object's version, for example "example.com/v1". */
   readonly fromApiVersion: string;
-  /** "example.com/v2": the version that the result has to be of. */
+  /** The version that the result must have, for example "example.com/v2". */
   readonly toApiVersion: string;
 }
 
 /**
- * Returns the object in the version asked for. It is given a copy, which it may change and return. Labels and annotations may
- * change; all other metadata stays as it was, whatever the function returns. What it throws refuses the request with 500.
+ * Returns the object in the requested version. It gets a copy, which it may change and return. Labels and annotations
+ * may change; all other metadata stays as it was, whatever it returns. An error that it throws refuses the request with
+ * 500.
  */
 export type ConvertObject = (
   object: UnstructuredObject,
@@ -35,7 +36,7 @@ export class FunctionConverter implements Converter {
       const copy = deepCopy(object) as UnstructuredObject;
       try {
         const result = this.#convert(copy, { fromApiVersion, toApiVersion });
-        // Of what the function returns, the server keeps its own copy.
+        // The server keeps its own copy of the result.
         results.push(deepCopy(isPromise(result) ? await result : result));
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);

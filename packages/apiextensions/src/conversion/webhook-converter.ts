@@ -8,11 +8,11 @@ import { runInTurns } from '@kapstan/storage';
 import { conversionReview, convertedObjectsOf, knownReviewVersions, type ReviewRequest } from './conversion-review.ts';
 import { type ConversionCall, ConversionFailure, type Converter } from './converter.ts';
 
-/** kube-apiserver gives every conversion as long. */
+/** Time for every conversion, as in kube-apiserver. */
 const timeoutSeconds = 30;
-/** Most bytes of an answer. A call has a megabyte of stored objects, or a single larger one. */
+/** Most bytes of an answer. A call has at most a megabyte of stored objects, or a single larger one. */
 export const maxAnswerBytes: number = 16 * 1024 * 1024;
-/** Longer texts are read and written in slices. */
+/** Longer texts are parsed and encoded in slices. */
 const longBytes = 64 * 1024;
 
 export interface WebhookConverterOptions {

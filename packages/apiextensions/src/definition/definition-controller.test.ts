@@ -76,7 +76,7 @@ describe('a new definition', () => {
       next.metadata = { ...next.metadata, labels: { a: 'b' } };
     });
     expect(labelled.metadata?.generation).toBe(1);
-    // Definitions are looked at one after the other.
+    // Definitions are handled one after the other.
     await fixture.establish(
       widgets({ names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' } }),
     );

@@ -138,7 +138,7 @@ export class DefinitionController {
     }
   }
 
-  // Atomic: a name that is added while the worker finds that it is done starts the next worker.
+  // Atomic: if a name is added just as the worker ends, the next worker starts.
   #enqueue(name: string): void {
     if (this.#stop.signal.aborted) return;
     this.#dirty.add(name);

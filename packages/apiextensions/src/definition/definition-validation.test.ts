@@ -15,7 +15,7 @@ const prepared = (definition: CustomResourceDefinition): never => {
   return object;
 };
 
-/** Causes of a create as [reason, field, message], as clients see them. */
+/** Returns the causes of a create as [reason, field, message], as clients see them. */
 function createErrors(definition: CustomResourceDefinition): string[][] {
   const object = prepared(definition);
   resource.strategy.prepareForCreate(object, testContext());

@@ -23,7 +23,10 @@ interface VersionStack {
   readonly definitionKey: string;
   /** Of definitions with a conversion: what all versions have in common, and with it one stack. */
   readonly sharedKey: string | undefined;
-  /** The version in that state. While a new state would give the same storage, the storage and its watches stay. */
+  /**
+   * The version that the store was made from. If a newer state of the definition gives the same storage, that stays
+   * with its watches.
+   */
   readonly version: Version;
   readonly stack: ResourceStack;
   readonly served: ServedResource;

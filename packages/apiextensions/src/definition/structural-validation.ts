@@ -128,7 +128,7 @@ function validateRestrictions(at: Field, schema: Schema, { skipsAnyOf, skipsFirs
   if (schema.not !== undefined) validateNested(at.child('not'), schema.not, skipsNothing);
 }
 
-/** What each keyword must be where values are only restricted. */
+/** Keywords that are forbidden where values are only restricted, with the text of the error. */
 const forbiddenWords: readonly (readonly [keyof JSONSchemaProps, string])[] = [
   ['type', 'must be empty to be structural'],
   ['default', 'must be undefined to be structural'],

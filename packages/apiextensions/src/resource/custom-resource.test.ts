@@ -66,7 +66,7 @@ async function serve(version: Partial<CustomResourceDefinitionVersion> = full): 
   return served;
 }
 
-/** As a client does: decoded objects get their defaults before they reach the store. */
+/** Creates like a client: decoded objects have their defaults before they reach the store. */
 async function create({ definition, store }: Served, object: UnstructuredObject): Promise<UnstructuredObject> {
   definition.applyDefaults(object);
   return (await store.create(testContext(), object)).object as UnstructuredObject;
@@ -331,7 +331,7 @@ describe('versions that know different fields', () => {
     }).convert;
   const spec = { a: '1', b: '2', c: 3 };
 
-  // Recorded: what was created in v2 and v3 is read without what v1, in which it is stored, does not know.
+  // Recorded: objects created in v2 and v3 are read without fields that v1, the stored version, does not know.
   it('store what the stored version knows, and show of it what they know themselves, without defaults of their own', () => {
     const stored = versionOf(2)?.toStored(widget('w', { apiVersion: 'example.com/v3', spec: { ...spec } }));
     expect(stored).toMatchObject({ apiVersion: 'example.com/v1', spec: { a: '1' } });

@@ -28,7 +28,7 @@ class VersionedObject {
     return convert?.fromStored(stored) ?? stored;
   }
 
-  /** The message of the refusal, if any. */
+  /** Returns the message of the refusal, if any. */
   apply(version: string, fieldManager: string, spec: Fields): string | undefined {
     const definition = this.#definition(version);
     const { kind } = definition;

@@ -1,9 +1,9 @@
-// Correlation: the way of a walk through an object and what it was before, as far as both can be told apart place by place.
-// Source: apiextensions pkg/apiserver/schema/cel ratchetingOptions.
+// Correlation follows a walk through an object and its old state, as far as their places can be matched. Source:
+// apiextensions pkg/apiserver/schema/cel ratchetingOptions.
 import type { CorrelatedObject } from '@kapstan/apiserver/internal';
 
 export class Correlation {
-  /** Of a create, and of places whose old value cannot be told. */
+  /** For a create, and for places whose old value cannot be matched. */
   static readonly none: Correlation = new Correlation(undefined, undefined);
 
   readonly #here: CorrelatedObject | undefined;
@@ -15,14 +15,14 @@ export class Correlation {
     this.#above = above;
   }
 
-  /** Whether nothing has changed here, so that rules which have become stricter do no harm. */
+  /** True when nothing has changed here, so that stricter rules do no harm. */
   get isUnchanged(): boolean {
     return (this.#here ?? this.#above)?.isUnchanged === true;
   }
 
   key(name: string): Correlation {
     if (this.#here === undefined) return this;
-    // Old and new object are of one kind and version whatever was stored.
+    // Old and new object have the same kind and version, whatever was stored.
     if (this.#above === undefined && (name === 'apiVersion' || name === 'kind')) return Correlation.none;
     return new Correlation(this.#here.key(name), this.#here);
   }

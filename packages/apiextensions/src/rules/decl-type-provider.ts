@@ -1,5 +1,5 @@
-// DeclTypeProvider: the types of a schema as the checker of expressions asks for them. Objects are structs that are named by the way
-// to them: `selfType1.spec.ports.@idx`. Source: apiserver pkg/cel/types.go DeclTypeProvider, MaybeAssignTypeName.
+// DeclTypeProvider: the types of a schema for the checker of expressions. Objects are structs named by their path:
+// `selfType1.spec.ports.@idx`. Source: apiserver pkg/cel/types.go DeclTypeProvider, MaybeAssignTypeName.
 import { type CelType, listType, mapType, structType, type TypeProvider, typeOf } from '@kapstan/cel';
 import type { DeclType, ObjectDecl } from './decl-type.ts';
 import { reservedWords } from './escaping.ts';
@@ -18,7 +18,7 @@ export class DeclTypeProvider implements TypeProvider {
     return decl === undefined ? undefined : this.typeOf(decl, `${structName}.${field}`);
   }
 
-  /** The type of a place. `name` is that of the object, should it be one. */
+  /** Returns the type of a place. `name` is the struct's name if it is an object. */
   typeOf(decl: DeclType, name: string): CelType {
     const known = this.#types.get(name);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// DeclType: what expressions know of a place in an object: its type, and the bounds of its size, from which costs are estimated.
-// Source: apiserver pkg/cel/types.go and pkg/cel/common/schemas.go.
+// DeclType: a place in an object as expressions see it: its type, and the limits of its size, from which costs are
+// estimated. Source: apiserver pkg/cel/types.go and pkg/cel/common/schemas.go.
 import { type CelType, typeOf } from '@kapstan/cel';
 import { escapeName, unescapeName } from './escaping.ts';
 import {
@@ -15,13 +15,13 @@ import {
 /** Longest request that is accepted, in bytes: nothing in an object can be longer. */
 export const maxRequestBytes: number = 3 * 1024 * 1024;
 
-/** The type of a place whose schema says enough. `undefined` stands for places that expressions do not see. */
+/** The type of a place whose schema is complete enough. `undefined` stands for places that expressions cannot see. */
 export type DeclType = ScalarDecl | ListDecl | MapDecl | ObjectDecl;
 
 export interface ScalarDecl {
   readonly kind: 'scalar';
   readonly type: CelType;
-  /** Most characters or bytes; 0 for types whose values all have one size. */
+  /** Most characters or bytes; 0 for types whose values all have the same size. */
   readonly maxElements: number;
   /** Length of the shortest value in JSON. */
   readonly minSize: number;
@@ -46,11 +46,13 @@ export interface ObjectDecl {
   readonly kind: 'object';
   readonly maxElements: 0;
   readonly minSize: number;
-  /** The type of a field by its identifier; undefined for fields that expressions cannot name. */
+  /** Returns the type of a field by its identifier; undefined for fields that expressions cannot name. */
   field(identifier: string): DeclType | undefined;
 }
 
-/** The type of a schema. Fields of objects are looked at when they are asked for: schemas are large, and rules name few of them. */
+/**
+ * Returns the type of a schema. Fields of objects are read on demand: schemas are large, and rules name few of them.
+ */
 export function declTypeOf(schema: RuleSchema, isRoot: boolean): DeclType | undefined {
   if (isIntOrString(schema)) return scalar('dyn', 1, textLength(schema) ?? maxRequestBytes - 2);
   switch (schema.type) {
@@ -118,7 +120,7 @@ function textDecl(schema: RuleSchema): ScalarDecl {
   }
 }
 
-/** Most bytes of a text whose length is bounded: a character has up to four. */
+/** Returns the most bytes of a text with a limited length: a character has up to four. */
 function textLength({ maxLength }: RuleSchema): number | undefined {
   const characters = bound(maxLength);
   return characters === undefined ? undefined : characters * 4;
@@ -147,7 +149,7 @@ class SchemaObject implements ObjectDecl {
     this.#schema = schema;
   }
 
-  /** An object has at least its braces, and all properties that nobody fills in for the writer. */
+  /** Counts the braces and all properties that have no default. */
   get minSize(): number {
     if (this.#minSize !== undefined) return this.#minSize;
     let size = 2;

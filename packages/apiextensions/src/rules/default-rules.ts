@@ -1,5 +1,5 @@
-// Rules over the defaults of a schema: a default that its own rules refuse could never be filled in. All defaults of a schema share the
-// budget of an object. Source: apiextensions schema/defaulting ValidateDefaults.
+// Evaluates rules on the defaults of a schema, because a default that its own rules refuse could never be used. All
+// defaults of a schema share the budget of an object. Source: apiextensions schema/defaulting ValidateDefaults.
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { Correlation } from './correlation.ts';
@@ -7,7 +7,7 @@ import { evaluateRules, objectBudget } from './rule-evaluation.ts';
 import { isEmbedded, itemsOf, type RuleSchema } from './rule-schema.ts';
 import { RuleValidator } from './rule-validator.ts';
 
-/** For a schema whose defaults fit it otherwise. */
+/** Checks a schema whose defaults are valid otherwise. */
 export function* validateDefaultRules(at: Field, schema: RuleSchema): SlicedWork<void> {
   yield* visit(at, schema, { isRoot: true, budget: objectBudget });
 }
@@ -17,7 +17,7 @@ interface Place {
   readonly budget: number;
 }
 
-/** Returns what is left of the budget. Maps are not looked into: there are no defaults in them. */
+/** Returns the rest of the budget. Maps are skipped, because they contain no defaults. */
 function* visit(at: Field, schema: RuleSchema, { isRoot, budget }: Place): SlicedWork<number> {
   let left =
     schema.default === undefined || schema.default === null ? budget : yield* validate(at, schema, { isRoot, budget });
@@ -34,7 +34,7 @@ function* visit(at: Field, schema: RuleSchema, { isRoot, budget }: Place): Slice
   return left;
 }
 
-/** A default may be what stood there before, or be new: some rules look at the difference. */
+/** A default may equal the old value or be new; some rules distinguish these. */
 function* validate(at: Field, schema: RuleSchema, { isRoot, budget }: Place): SlicedWork<number> {
   const validator = RuleValidator.of(schema, isRoot);
   if (validator === undefined) return budget;

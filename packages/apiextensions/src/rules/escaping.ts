@@ -1,7 +1,7 @@
-// Names of properties as identifiers of expressions: `a-b` is written `a__dash__b`, and `in` is written `__in__`.
+// Converts names of properties to identifiers of expressions: `a-b` becomes `a__dash__b`, and `in` becomes `__in__`.
 // Source: apiserver pkg/cel/escaping.go.
 
-/** Words that the language reserves. After a dot most of them may stand as they are. */
+/** Words that the language reserves. After a dot most of them may be written as they are. */
 export const reservedWords: ReadonlySet<string> = new Set([
   ...['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for', 'function', 'if', 'import'],
   ...['let', 'loop', 'package', 'namespace', 'return', 'var', 'void', 'while'],
@@ -17,7 +17,7 @@ const marked: ReadonlyMap<string, string> = new Map(
   Object.entries(marks).map(([text, mark]) => [mark.slice(2, -2), text] as const),
 );
 
-/** The identifier of a property, or undefined when its name has characters for which there is none. */
+/** Returns the identifier of a property, or undefined when its name has characters without an escape. */
 export function escapeName(name: string): string | undefined {
   if (reservedWords.has(name)) return `__${name}__`;
   if (/^[a-zA-Z_]\w*$/.test(name) && !name.includes('__')) return name;
@@ -25,7 +25,7 @@ export function escapeName(name: string): string | undefined {
   return name.replace(/__|[-./]/g, (text) => marks[text] ?? text);
 }
 
-/** The name behind an identifier, or undefined when it holds a mark that means nothing. */
+/** Returns the name of an identifier, or undefined when it contains an unknown escape. */
 export function unescapeName(identifier: string): string | undefined {
   if (!identifier.includes('__')) return identifier;
   let isValid = true;

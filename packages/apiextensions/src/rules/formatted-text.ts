@@ -1,9 +1,9 @@
-// Texts of the formats that expressions see as times and bytes. Source: kube-openapi pkg/validation/strfmt.
+// Reads texts of formats that expressions see as times and bytes. Source: kube-openapi pkg/validation/strfmt.
 import { CelDuration, CelFailure, parseGoDuration, parseTimestamp } from '@kapstan/cel';
 
 type ReadText = (text: string) => unknown;
 
-/** How texts of a format are read; undefined for formats that stay texts. */
+/** Returns how texts of a format are read; undefined for formats that stay texts. */
 export function formattedText(format: string): ReadText | undefined {
   return readers.get(format);
 }
@@ -23,14 +23,14 @@ function readTime(text: string, timestamp: string, what: string): unknown {
   );
 }
 
-/** No text at all is the beginning of 1970, and a time without an offset is one of UTC. */
+/** An empty text means the beginning of 1970, and a time without an offset is in UTC. */
 function readDateTime(text: string): unknown {
   if (text === '') return parseTimestamp('1970-01-01T00:00:00Z');
   const isLocal = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?$/.test(text);
   return readTime(text, isLocal ? `${text}Z` : text, 'date-time');
 }
 
-/** Units by all their names; of the last name the beginning is enough. */
+/** Units by all their names; of the last name a prefix suffices. */
 const units: readonly (readonly [nanos: bigint, ...names: string[]])[] = [
   [1n, 'ns', 'nano'],
   [1_000n, 'us', '\u00b5s', 'micro'],
@@ -42,7 +42,7 @@ const units: readonly (readonly [nanos: bigint, ...names: string[]])[] = [
   [604_800_000_000_000n, 'w', 'wk', 'week'],
 ];
 
-/** Durations as Go writes them, or amounts of time anywhere in the text: `2 weeks and 1 day`. */
+/** Reads durations as Go writes them, or amounts of time anywhere in the text: `2 weeks and 1 day`. */
 function readDuration(text: string): unknown {
   const plain = parseGoDuration(text);
   if (plain !== undefined) return plain;
@@ -61,7 +61,7 @@ function unitOf(name: string): bigint | undefined {
   return units.find(([, ...names]) => names.includes(name) || name.startsWith(names.at(-1) ?? ''))?.[0];
 }
 
-/** Base64 in the alphabet of URLs, though the format is checked in the other one. */
+/** Decodes base64 in the alphabet for URLs, although the format is checked in the other one. */
 function readBytes(text: string): unknown {
   const wrong = /[^A-Za-z0-9_\-=\r\n]/.exec(text);
   if (wrong !== null) {

@@ -1,5 +1,6 @@
-// PastRules: what a definition said before it was updated. Expressions that it had go on compiling as stored ones, and a schema that has
-// not changed is not refused for the cost of one expression. Source: findPreexistingExpressions, findVersionsWithUnchangedSchemas.
+// PastRules: the rules of a definition before its update. Expressions that it had keep compiling as stored ones, and an
+// unchanged schema is not refused for the cost of an expression. Source: findPreexistingExpressions,
+// findVersionsWithUnchangedSchemas.
 import type { DeepReadonly } from '@kapstan/api';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinitionSpec } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -27,7 +28,7 @@ export class PastRules implements KnownExpressions {
     return this.#known().messages.has(text);
   }
 
-  /** Whether a version has the schema that it had. */
+  /** True when a version's schema has not changed. */
   isUnchanged(version: string): boolean {
     const schemas = [this.#next, this.#old].map((spec) => spec?.versions?.find(({ name }) => name === version)?.schema);
     return schemas[1] !== undefined && jsonEqual(schemas[0], schemas[1]);

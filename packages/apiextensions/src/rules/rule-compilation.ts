@@ -1,5 +1,5 @@
-// RuleCompilation: a rule as programs. Rules that users send compile in the environment of the version before this one, stored ones in
-// the newest. Source: apiextensions pkg/apiserver/schema/cel/compilation.go.
+// RuleCompilation compiles a rule into programs. Rules that users send compile in the environment of the version before
+// this one, stored ones in the newest. Source: apiextensions pkg/apiserver/schema/cel/compilation.go.
 import { randomInt } from 'node:crypto';
 import {
   CelCompileError,
@@ -22,26 +22,26 @@ import type { Rule, RuleSchema } from './rule-schema.ts';
 /** An expression that compiles. */
 export interface RuleProgram {
   readonly program: Program;
-  /** What one evaluation costs at most. */
+  /** Returns the highest cost of one evaluation. */
   readonly maxCost: () => bigint;
 }
 
-/** What became of one rule. A rule without text has neither a program nor an error. */
+/** The result of compiling one rule. A rule without text has neither a program nor an error. */
 export interface RuleCompilation {
   readonly rule: Rule;
   readonly program?: RuleProgram;
-  /** Why there is no program. */
+  /** The reason why there is no program. */
   readonly error?: string;
-  /** Whether the rule compares a value with the one before it. */
+  /** True when the rule compares a value with its old value. */
   readonly usesOldSelf: boolean;
   readonly message?: RuleProgram;
-  /** Why there is no program for the message. */
+  /** The reason why there is no program for the message. */
   readonly messageError?: string;
-  /** Where errors of the rule belong, below its own place: `spec.ports`. "" is the place itself. */
+  /** Path below the rule's place at which its errors are reported: `spec.ports`. "" is the place itself. */
   readonly fieldPath: string;
 }
 
-/** Which expressions were accepted by an earlier version of the server, so that they have to go on compiling. */
+/** Knows which expressions an earlier version of the server accepted, so that they must keep compiling. */
 export interface KnownExpressions {
   hasRule(text: string): boolean;
   hasMessage(text: string): boolean;
@@ -50,7 +50,7 @@ export interface KnownExpressions {
 export const allKnown: KnownExpressions = { hasRule: () => true, hasMessage: () => true };
 export const noneKnown: KnownExpressions = { hasRule: () => false, hasMessage: () => false };
 
-/** Compiles the rules of one place. What they share is made once. */
+/** Compiles the rules of one place. Their common parts are made once. */
 export class RuleCompiler {
   readonly #schema: RuleSchema;
   readonly #decl: DeclType;
@@ -64,7 +64,7 @@ export class RuleCompiler {
     this.#schema = schema;
     this.#decl = decl;
     this.#known = known;
-    // The name is another one each time, so that no rule can rely on it.
+    // The name differs each time, so that no rule can rely on it.
     this.#self = this.#types.typeOf(decl, `selfType${randomInt(1_000_000_000)}`);
     this.#sizes = ({ path }) => this.#sizeAt(path);
   }
@@ -97,7 +97,7 @@ export class RuleCompiler {
     return { messageError: messageErrors[compiled] ?? `messageExpression ${compiled.replace(/^program /, '')}` };
   }
 
-  /** The program, or why there is none. */
+  /** Returns the program, or why there is none. */
   #compileAs(
     kind: 'bool' | 'string',
     text: string,
@@ -130,7 +130,7 @@ export class RuleCompiler {
     return environment;
   }
 
-  /** Paths begin with a variable, which is always `self` or what it was. */
+  /** Paths begin with a variable, which is always `self` or `oldSelf`. */
   #sizeAt(path: readonly string[] | undefined): { readonly min: bigint; readonly max: bigint } | undefined {
     if (path === undefined || path.length === 0) return undefined;
     let decl: DeclType | undefined = this.#decl;

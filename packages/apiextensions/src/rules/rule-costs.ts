@@ -1,21 +1,22 @@
-// RuleCosts: what the rules of one schema may cost together, and which of them cost most. Numbers are unsigned integers of 64 bits that
-// stay at the largest. Source: apiextensions validation cel_validation.go TotalCost, getCostErrorMessage.
+// RuleCosts adds up what the rules of one schema may cost, and finds the most expensive ones. Numbers are unsigned
+// 64-bit integers that stay at the largest. Source: apiextensions validation cel_validation.go TotalCost,
+// getCostErrorMessage.
 import type { Field } from '@kapstan/apiserver/internal';
 import { maxRequestBytes } from './decl-type.ts';
 import type { RuleSchema } from './rule-schema.ts';
 
-/** Most that one expression may cost, for all values that it may be evaluated for. */
+/** Most that one expression may cost, over all values for which it may be evaluated. */
 export const expressionLimit = 10_000_000n;
 /** Most that all expressions of a schema may cost. */
 const schemaLimit = 100_000_000n;
 const largest = 2n ** 64n - 1n;
-/** Rules that are named when all of them together cost too much. */
+/** Number of rules named when all of them together cost too much. */
 const mostNamed = 4;
 
-/** How often a place may be there; undefined where the schema has no bound. */
+/** How often a place may occur; undefined where the schema has no limit. */
 export type Cardinality = bigint | undefined;
 
-/** The cardinality of what is inside a place of that schema. */
+/** Returns the cardinality inside a place of that schema. */
 export function innerCardinality(outer: Cardinality, schema: RuleSchema): Cardinality {
   if (outer === undefined) return undefined;
   if (schema.type === 'array') return bounded(outer, schema.maxItems);
@@ -28,7 +29,7 @@ function bounded(outer: bigint, limit: unknown): Cardinality {
   return multiply(outer, BigInt(Math.trunc(Math.max(0, Number(limit)))));
 }
 
-/** How many values of a size fit a request, one comma each. */
+/** Returns how many values of a size fit in a request, with a comma each. */
 export function mostOfSize(minSize: number): bigint {
   return BigInt(Math.trunc(maxRequestBytes / (minSize + 1)));
 }
@@ -54,7 +55,7 @@ export class RuleCosts {
     this.#dearest = sorted.slice(0, mostNamed);
   }
 
-  /** Tells when all rules together cost too much. `at` is the schema. */
+  /** Reports when all rules together cost too much. `at` is the schema. */
   validate(at: Field): void {
     if (this.#total <= schemaLimit) return;
     for (const { at: place } of this.#dearest) {
@@ -73,6 +74,6 @@ export function costText(what: string, cost: bigint, limit: bigint): string {
 
 function factorText(factor: number): string {
   if (factor > 100) return 'more than 100x';
-  // One decimal would say that 1.04 exceeds a budget by a factor of 1.0.
+  // With one decimal, 1.04 would read as exceeding a budget by a factor of 1.0.
   return factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
 }

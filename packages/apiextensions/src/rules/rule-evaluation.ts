@@ -1,4 +1,4 @@
-// RuleEvaluation: runs the rules of a schema over an object, and what it was before. One budget for all of them; a rule that exceeds
+// RuleEvaluation runs the rules of a schema on an object and its old state. All share one budget; a rule that exceeds
 // it, or its own, is the last one. Source: apiextensions pkg/apiserver/schema/cel Validator.Validate.
 import { type FieldError, forbiddenField, formatFieldError, invalidField, requiredField } from '@kapstan/api/errors';
 import { getOwn, isJsonObject, maxToldErrors, omittedErrors, type SlicedWork } from '@kapstan/api/internal';
@@ -9,13 +9,13 @@ import type { RuleCompilation } from './rule-compilation.ts';
 import { evaluateMessage, messageOf } from './rule-message.ts';
 import type { CompiledRules, RuleValidator } from './rule-validator.ts';
 
-/** What all rules of an object may cost together. */
+/** Most that all rules of an object may cost together. */
 export const objectBudget = 10_000_000;
 
 const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
 const limitExceeded = 'operation cancelled: actual cost limit exceeded';
 
-/** Work between two pauses, in units of cost; to look at a value counts as some. */
+/** Work between two pauses, in units of cost; visiting a value counts as some. */
 const workPerSlice = 5_000;
 const workPerValue = 20;
 
@@ -23,17 +23,17 @@ interface Place {
   /** "" is the object itself. */
   readonly path: string;
   readonly value: unknown;
-  /** Undefined where nothing stood, or nobody can tell what. */
+  /** Undefined when there was no old value, or it cannot be matched. */
   readonly old: unknown;
   readonly correlation: Correlation;
 }
 
 export interface EvaluatedRules {
-  /** Bounded: of many errors the first, and how many more. */
+  /** Limited: the first errors, and how many more there are. */
   readonly errors: readonly FieldError[];
-  /** Texts of errors that are forgiven, because nothing has changed where they are. */
+  /** Texts of errors that are ignored because their place has not changed. */
   readonly warnings: readonly string[];
-  /** What is left of the budget; negative when rules were left out. */
+  /** The rest of the budget; negative when rules were left out. */
   readonly budget: number;
 }
 
@@ -64,7 +64,7 @@ class RuleEvaluation {
     return { errors, warnings: this.#warnings, budget: this.#budget };
   }
 
-  /** Only values that are not null have rules: whether null is right is for the rules of what it stands in. */
+  /** Null values have no rules of their own; the rules of the value around them decide whether null is allowed. */
   *visit(validator: RuleValidator, place: Place): SlicedWork<void> {
     if (place.value === null || place.value === undefined) return;
     if (validator.rules.length > 0) yield* this.#evaluate(validator, place);
@@ -155,7 +155,7 @@ class RuleEvaluation {
     this.#add(at.typeError(detail));
   }
 
-  /** The rule is false. Its message may come from another expression, which can fail or be too dear as well. */
+  /** The rule is false. Another expression may make its message, which can also fail or cost too much. */
   *#refuse(compilation: RuleCompilation, at: RulePlace, variables: RuleVariables): SlicedWork<void> {
     const { rule, message, fieldPath } = compilation;
     const isForgiven = (): boolean => !compilation.usesOldSelf && at.place.correlation.isUnchanged;
@@ -173,7 +173,7 @@ class RuleEvaluation {
     this.#tell(at.ruleError(compilation, detail), isForgiven);
   }
 
-  /** The text of a message; none when there is nothing to show, and `end` when no rule may run after it. */
+  /** Returns the text of a message; none when there is nothing to show, and `end` when no further rule may run. */
   #messageOf(outcome: Evaluation, expression: string): { readonly text?: string; readonly end?: string } {
     if (outcome.cost > this.#budget) {
       return {
@@ -227,7 +227,7 @@ function memberOf({ old, correlation }: Place, name: string, at: Pick<Place, 'pa
   return { ...at, old: isJsonObject(old) ? getOwn(old, name) : undefined, correlation: correlation.key(name) };
 }
 
-/** `self` and `oldSelf` of one place: as they are, and with an optional for rules that also look at what is new. */
+/** `self` and `oldSelf` of one place: as they are, and as optionals for rules that also apply to new values. */
 interface RuleVariables {
   readonly hasOld: boolean;
   readonly plain: VariableSource;
@@ -237,7 +237,7 @@ interface RuleVariables {
 function variablesOf(validator: RuleValidator, { value, old }: Place, { usesOldSelf }: CompiledRules): RuleVariables {
   const self = validator.toValue(value);
   const hasOld = old !== undefined && old !== null;
-  // Without a rule that reads it, not even a message can.
+  // If no rule reads the old value, no message can either.
   if (!usesOldSelf) {
     const plain = source(self, undefined);
     return { hasOld, plain, optional: plain };
@@ -261,7 +261,7 @@ class RulePlace {
     this.#type = schema.type ?? '';
   }
 
-  /** An error of a rule that could not be evaluated shows the type in place of the value. */
+  /** The error of a rule that could not be evaluated shows the type in place of the value. */
   typeError(detail: string, fieldPath = ''): FieldError {
     return invalidField(this.#field(fieldPath), this.#type, detail);
   }

@@ -1,7 +1,8 @@
-// The fieldPath of a rule: a JSON path below the rule's place, of names alone. Source: apiextensions schema/cel ValidFieldPath.
+// Resolves the fieldPath of a rule: a JSON path of names below the rule's place. Source: apiextensions schema/cel
+// ValidFieldPath.
 import { hasProperties, propertyOf, type RuleSchema } from './rule-schema.ts';
 
-/** The path as errors show it (`spec.labels[app]`), or undefined when it names nothing that the schema has. */
+/** Returns the path as errors show it (`spec.labels[app]`), or undefined when the schema has no such path. */
 export function resolveFieldPath(jsonPath: string, schema: RuleSchema): string | undefined {
   const tokens = tokensOf(jsonPath);
   let place: Place | undefined = { path: '', schema };
@@ -19,7 +20,7 @@ export function resolveFieldPath(jsonPath: string, schema: RuleSchema): string |
 
 interface Place {
   readonly path: string;
-  /** Undefined below values that the schema says nothing of. */
+  /** Undefined below values without a schema. */
   readonly schema: RuleSchema | undefined;
 }
 
@@ -34,7 +35,7 @@ function below({ path, schema }: Place, name: string): Place | undefined {
   return { path: `${path}[${name}]`, schema: typeof values === 'object' ? (values as RuleSchema) : undefined };
 }
 
-/** Dots, brackets, quoted names with their quotes, and what stands between them. */
+/** Returns dots, brackets, quoted names with their quotes, and the texts between them. */
 function tokensOf(jsonPath: string): readonly string[] {
   return jsonPath.match(/[.[\]]|'(?:[^']|(?<=\\)')*'?|[^.[\]][^.[\]]*/gs) ?? [];
 }

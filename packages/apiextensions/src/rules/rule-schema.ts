@@ -1,5 +1,6 @@
-// RuleSchema: a schema of a definition as rules see it. The root of each object, also of one inside another, has apiVersion, kind and the
-// name in its metadata, whether or not the schema says so. Source: apiextensions pkg/apiserver/schema/cel/model.
+// RuleSchema: a schema of a definition as rules see it. The root of each object, also of an embedded one, has
+// apiVersion, kind and the name in its metadata, whether or not the schema has them. Source: apiextensions
+// pkg/apiserver/schema/cel/model.
 import type { DeepReadonly } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import type { JSONSchemaProps, ValidationRule } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -7,12 +8,12 @@ import type { JSONSchemaProps, ValidationRule } from '@kapstan/kinds/apiextensio
 export type RuleSchema = DeepReadonly<JSONSchemaProps>;
 export type Rule = DeepReadonly<ValidationRule>;
 
-/** The rules of a place itself. */
+/** Returns the rules of a place itself. */
 export function rulesOf(schema: RuleSchema): readonly Rule[] {
   return schema['x-kubernetes-validations'] ?? [];
 }
 
-/** Whether there are rules at the place or below it. */
+/** True when there are rules at the place or below it. */
 export function hasRules(schema: RuleSchema): boolean {
   if (rulesOf(schema).length > 0) return true;
   const { properties = {} } = schema;
@@ -23,12 +24,12 @@ export function hasRules(schema: RuleSchema): boolean {
   );
 }
 
-/** The schema of all items of a list. */
+/** Returns the schema of a list's items. */
 export function itemsOf({ items }: RuleSchema): RuleSchema | undefined {
   return isJsonObject(items) ? (items as RuleSchema) : undefined;
 }
 
-/** The schema of all values of a map. */
+/** Returns the schema of a map's values. */
 export function valuesOf({ additionalProperties }: RuleSchema): RuleSchema | undefined {
   return isJsonObject(additionalProperties) ? (additionalProperties as RuleSchema) : undefined;
 }
@@ -39,12 +40,12 @@ export function propertyOf({ properties }: RuleSchema, name: string): RuleSchema
     : (getOwn(properties, name) as RuleSchema | undefined);
 }
 
-/** Whether the schema names properties: an object without any takes all fields for unknown ones. */
+/** True when the schema names properties; without any, all fields are unknown ones. */
 export function hasProperties({ properties }: RuleSchema): boolean {
   return properties !== undefined && properties !== null && Object.keys(properties).length > 0;
 }
 
-/** An object with an apiVersion and a kind of its own. */
+/** True for an object with an apiVersion and a kind of its own. */
 export function isEmbedded(schema: RuleSchema): boolean {
   return schema['x-kubernetes-embedded-resource'] === true;
 }
@@ -56,7 +57,7 @@ export function isIntOrString(schema: RuleSchema): boolean {
 const roots = new WeakMap<RuleSchema, RuleSchema>();
 const text: RuleSchema = { type: 'string' };
 
-/** The schema with the type and the names that every object has. Always the same for the same schema. */
+/** Returns the schema with the type and the names that every object has; always the same one for a schema. */
 export function resourceRoot(schema: RuleSchema): RuleSchema {
   const known = roots.get(schema);
   if (known !== undefined) return known;

@@ -1,5 +1,6 @@
-// The expressions of a definition's rules: whether they compile, and what they may cost. Runs in slices, one rule each, because a
-// definition may have thousands. Source: ValidateCustomResourceDefinitionOpenAPISchema, cel_validation.go.
+// Validates the expressions of a definition's rules: whether they compile, and their costs. It runs in slices, one rule
+// each, because a definition may have thousands. Source: ValidateCustomResourceDefinitionOpenAPISchema,
+// cel_validation.go.
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { type DeclType, declTypeOf } from './decl-type.ts';
@@ -17,11 +18,11 @@ import { isEmbedded, itemsOf, type Rule, type RuleSchema, rulesOf, valuesOf } fr
 import { propertyDecl } from './rule-validator.ts';
 
 export interface RuleValidation {
-  /** Schemas in which errors were found, there or deeper: expressions there are left alone until these are corrected. */
+  /** Schemas with errors, there or deeper, whose expressions are not checked until these are corrected. */
   readonly faulty: ReadonlySet<RuleSchema>;
   /** Expressions that the definition had before. */
   readonly known: KnownExpressions;
-  /** Whether one expression may cost more than it should: the schema was accepted once. */
+  /** True = one expression may exceed its limit, because the schema was accepted before. */
   readonly isUnchanged: boolean;
 }
 
@@ -41,7 +42,7 @@ export interface RuleEstimates {
   readonly total: bigint;
 }
 
-/** Validates the rules of a whole schema, which is sound otherwise. */
+/** Validates the rules of a whole schema that is valid otherwise. */
 export function* validateRules(at: Field, schema: RuleSchema, options: RuleValidation): SlicedWork<RuleEstimates> {
   const pass = new RulePass(options);
   yield* pass.visit({
@@ -62,11 +63,11 @@ interface Place {
   readonly schema: RuleSchema;
   readonly isRoot: boolean;
   readonly cardinality: Cardinality;
-  /** The type of the place as its parent has it; undefined when no rule above makes one. */
+  /** Returns the type of the place as part of its parent's; undefined when no rule above has made one. */
   outerDecl(): DeclType | undefined;
-  /** Whether there are rules at a place above. */
+  /** True when a place above has rules. */
   readonly isScoped: boolean;
-  /** The nearest place to the root whose parts cannot be told apart after an update. */
+  /** The place nearest to the root whose parts cannot be matched after an update. */
   readonly uncorrelatable: Field | undefined;
 }
 
@@ -79,7 +80,7 @@ class RulePass {
     this.#options = options;
   }
 
-  /** What is inside comes first. */
+  /** Places inside come first. */
   *visit(place: Place): SlicedWork<void> {
     const { at, schema } = place;
     const decl = declOf(place);
@@ -189,14 +190,14 @@ function inner(place: Place, { at, schema, decl }: Child): Place {
   };
 }
 
-/** Only items of a list with keys can be told apart. */
+/** Only items of a list with keys can be matched. */
 function listItems(place: Place, child: Child): Place {
   const isKeyed = place.schema['x-kubernetes-list-type'] === 'map';
   const uncorrelatable = place.uncorrelatable ?? (isKeyed ? undefined : place.at);
   return { ...inner(place, child), uncorrelatable };
 }
 
-/** The type of a place: its part of the type that a rule above has made, or a new one. Made when a rule asks for it. */
+/** Returns the type of a place on demand: its part of the type that a rule above has made, or a new one. */
 function declOf({ schema, isRoot, isScoped, outerDecl }: Place): () => DeclType | undefined {
   let made: { readonly decl: DeclType | undefined } | undefined;
   return () => {
@@ -209,7 +210,7 @@ function elementOf(decl: DeclType | undefined): DeclType | undefined {
   return decl?.kind === 'list' || decl?.kind === 'map' ? decl.element : undefined;
 }
 
-/** The rule as Go prints it in an error: all members of the struct, in their order. */
+/** Returns the rule as Go prints it in an error: all members of the struct, in their order. */
 function goRule(rule: Rule): Record<string, unknown> {
   return {
     Rule: rule.rule,

@@ -1,5 +1,5 @@
-// RuleValidator: the rules of a schema, place by place. Its tree holds only the places that have rules, or have some below them; the
-// rules of a place compile when the first value comes. Source: apiextensions pkg/apiserver/schema/cel NewValidator.
+// RuleValidator holds the rules of a schema by place. Its tree has only places with rules at or below them; the rules
+// of a place compile on its first value. Source: apiextensions pkg/apiserver/schema/cel NewValidator.
 import type { SlicedWork } from '@kapstan/api/internal';
 import { type DeclType, declTypeOf } from './decl-type.ts';
 import { escapeName } from './escaping.ts';
@@ -10,9 +10,9 @@ import { toValueOf } from './unstructured-value.ts';
 /** The rules of one place, as programs. */
 export interface CompiledRules {
   readonly rules: readonly RuleCompilation[];
-  /** Whether any of them compares a value with the one before it. */
+  /** True when one of them compares a value with its old value. */
   readonly usesOldSelf: boolean;
-  /** Why none of them compiles. */
+  /** The reason why none of them compiles. */
   readonly error?: string;
 }
 
@@ -28,9 +28,9 @@ interface ValidatorParts {
 export class RuleValidator {
   readonly schema: RuleSchema;
   readonly rules: readonly Rule[];
-  /** Of the items of a list. */
+  /** Rules of a list's items. */
   readonly items: RuleValidator | undefined;
-  /** Of the values of a map. */
+  /** Rules of a map's values. */
   readonly values: RuleValidator | undefined;
   readonly properties: ReadonlyMap<string, RuleValidator>;
   readonly #isRoot: boolean;
@@ -48,7 +48,7 @@ export class RuleValidator {
     this.#decl = decl;
   }
 
-  /** The rules of a schema; undefined when there are none at all. `isRoot`: it is that of a whole resource. */
+  /** Returns the rules of a schema; undefined when there are none. `isRoot`: it is the schema of a whole resource. */
   static of(schema: RuleSchema, isRoot: boolean): RuleValidator | undefined {
     return validatorAt(
       schema,
@@ -62,13 +62,16 @@ export class RuleValidator {
     return new RuleValidator(parts);
   }
 
-  /** The value that expressions see as `self` or `oldSelf`. */
+  /** Returns the value that expressions see as `self` or `oldSelf`. */
   toValue(data: unknown): unknown {
     this.#toValue ??= toValueOf(this.#isRoot ? resourceRoot(this.schema) : this.schema);
     return this.#toValue(data);
   }
 
-  /** The rules of this place. They were checked when the definition was written, so what fails to compile is told with the object. */
+  /**
+   * Returns the rules of this place. They were checked when the definition was written, so a rule that does not compile
+   * is reported with the object.
+   */
   *compiled(): SlicedWork<CompiledRules> {
     if (this.#compiled !== undefined) return this.#compiled;
     const decl = this.#decl();
@@ -80,7 +83,7 @@ export class RuleValidator {
         yield;
       }
     }
-    // Another request may have been faster during a pause; its result is the same.
+    // Another request may have been faster during a pause, with the same result.
     this.#compiled ??= {
       rules,
       usesOldSelf: rules.some(({ usesOldSelf }) => usesOldSelf),
@@ -121,7 +124,7 @@ function propertiesOf(schema: RuleSchema, parent: () => DeclType | undefined): R
   return validators;
 }
 
-/** A property that its object's rules cannot name has rules of its own all the same. */
+/** A property that the rules of its object cannot name may still have rules of its own. */
 export function propertyDecl(name: string, property: RuleSchema, parent: DeclType | undefined): DeclType | undefined {
   const identifier = escapeName(name);
   if (identifier === undefined) return declTypeOf(property, isEmbedded(property));

@@ -1,4 +1,5 @@
-// What stands in the rules of a definition, apart from their expressions. Source: ValidateCustomResourceDefinitionOpenAPISchema.
+// Validates the rules of a definition except for their expressions. Source:
+// ValidateCustomResourceDefinitionOpenAPISchema.
 import type { Field } from '@kapstan/apiserver/internal';
 import { resolveFieldPath } from './rule-field-path.ts';
 import { type Rule, type RuleSchema, rulesOf } from './rule-schema.ts';
@@ -20,7 +21,7 @@ export function validateRuleWords(at: Field, schema: RuleSchema): void {
   }
 }
 
-/** One error a rule. */
+/** Reports at most one error per rule. */
 function validateTexts(at: Field, { rule = '', message = '' }: Rule): void {
   const text = message.trim();
   if (rule.trim() === '') at.child('rule').required('rule is not specified');

@@ -1,4 +1,4 @@
-// The data behind a value of an expression: what a list that grows by it holds.
+// Returns the data behind a value of an expression, which a list that grows by the value stores.
 import { CelDouble } from '@kapstan/cel';
 
 /** A value that was made from data. */

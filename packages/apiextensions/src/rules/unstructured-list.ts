@@ -1,5 +1,6 @@
-// Lists of an object as values of expressions. Sets are equal in any order, and adding to them adds what is new; lists with keys are
-// equal and merged by these. Source: apiserver pkg/cel/common unstructuredList, unstructuredSetList, unstructuredMapList.
+// Lists of an object as values of expressions. Sets are equal in any order, and adding to them adds only new items;
+// lists with keys are compared and merged by these. Source: apiserver pkg/cel/common unstructuredList,
+// unstructuredSetList, unstructuredMapList.
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { type AnyList, CelDouble, CelFailure, CelList, equalValues, kindOf, listItems, listSize } from '@kapstan/cel';
@@ -94,7 +95,7 @@ export class MapListValue extends UnstructuredList {
     return true;
   }
 
-  /** Items of the other list take the places of those with the same keys. */
+  /** Items of the other list replace those with the same keys. */
   override concat(other: AnyList): AnyList {
     const data = [...this.data];
     const places = new Map(data.map((item, index) => [this.#keyOf(item), index]));
@@ -112,12 +113,15 @@ export class MapListValue extends UnstructuredList {
   }
 }
 
-/** The names under which Kubernetes looks for keys in items: the escaped ones, though items have the plain ones. */
+/**
+ * Returns the names under which Kubernetes looks for keys in items: the escaped ones, although items have the plain
+ * ones.
+ */
 export function escapedKeys(keys: readonly string[]): readonly string[] {
   return keys.map((key) => escapeName(key) ?? key);
 }
 
-/** Tells data apart as keys of Go's maps: a whole number is never equal to a double. */
+/** Distinguishes data like keys of Go's maps: a whole number never equals a double. */
 function dataKey(data: unknown): string {
   if (data instanceof ExactNumber) return `${/^-?\d+$/.test(data.text) ? 'int' : 'double'} ${data.text}`;
   if (typeof data === 'number') return `${Number.isInteger(data) ? 'int' : 'double'} ${data}`;

@@ -20,7 +20,7 @@ abstract class UnstructuredMap extends CelMapping {
     this.#toValueOf = toValueOf;
   }
 
-  /** Members that the schema does not name count too. */
+  /** Members that the schema does not name count, too. */
   get size(): number {
     return this.names.length;
   }
@@ -30,7 +30,7 @@ abstract class UnstructuredMap extends CelMapping {
     return this.#names;
   }
 
-  /** The schema of a member; undefined for members that cannot be seen. */
+  /** Returns the schema of a member; undefined for members that cannot be seen. */
   protected abstract schemaOf(name: string): RuleSchema | undefined;
 
   protected memberValue(name: string): unknown {
@@ -38,7 +38,7 @@ abstract class UnstructuredMap extends CelMapping {
     const schema = this.schemaOf(name);
     if (schema === undefined) return undefined;
     if (typeof data !== 'object' || data === null) return this.#toValueOf(schema)(data);
-    // What a rule reads again and again is converted once.
+    // A value that a rule reads repeatedly is converted once.
     const known = this.#values?.get(name);
     if (known !== undefined) return known;
     const value = this.#toValueOf(schema)(data);
@@ -64,14 +64,14 @@ abstract class UnstructuredMap extends CelMapping {
     return value instanceof CelFailure ? value : equalValues(value, found);
   }
 
-  /** What the schema does not name is compared as data. */
+  /** Members that the schema does not name are compared as data. */
   #equalUnknown(name: string, other: AnyMap): boolean | CelFailure {
     if (!(other instanceof UnstructuredMap)) return overloadFailure(other);
     return !Object.hasOwn(other.data, name) || jsonEqual(this.data[name], other.data[name]);
   }
 }
 
-/** An object whose properties the schema names. Null stands for a property that is absent. */
+/** An object whose properties the schema names. Null counts as an absent property. */
 export class ObjectValue extends UnstructuredMap {
   readonly #schema: RuleSchema;
 
@@ -101,7 +101,7 @@ export class ObjectValue extends UnstructuredMap {
   }
 }
 
-/** A map whose values all have one schema. Without such a schema nothing in it can be seen. */
+/** A map whose values all have one schema. Without such a schema its contents cannot be seen. */
 export class MapValue extends UnstructuredMap {
   readonly #values: RuleSchema | undefined;
 

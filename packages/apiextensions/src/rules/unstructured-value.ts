@@ -1,5 +1,6 @@
-// Data of an object as values of expressions, by its schema: texts of some formats are times or bytes, a number is a double even when it
-// is whole, and objects show the properties that the schema names. Source: apiserver pkg/cel/common UnstructuredToVal.
+// Data of an object as values of expressions, by its schema: texts of some formats are times or bytes, a number is a
+// double even when it is whole, and objects show the properties that the schema names. Source: apiserver pkg/cel/common
+// UnstructuredToVal.
 import { ExactNumber } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
@@ -9,12 +10,12 @@ import { hasProperties, isEmbedded, isIntOrString, itemsOf, type RuleSchema, res
 import { escapedKeys, MapListValue, SetListValue, UnstructuredList } from './unstructured-list.ts';
 import { MapValue, ObjectValue } from './unstructured-map.ts';
 
-/** Turns data into a value; what does not fit the schema becomes an error. */
+/** Turns data into a value; data that does not fit the schema becomes an error. */
 export type ToValue = (data: unknown) => unknown;
 
 const converters = new WeakMap<RuleSchema, ToValue>();
 
-/** The conversion for a schema. Made once. */
+/** Returns the conversion for a schema, which is made once. */
 export function toValueOf(schema: RuleSchema): ToValue {
   const known = converters.get(schema);
   if (known !== undefined) return known;
@@ -102,7 +103,7 @@ const toDouble: ToValue = (data) => {
   return new CelFailure(`invalid data, expected float, got ${goType(data)}`);
 };
 
-/** Undefined for what is no int of 64 bits. */
+/** Returns undefined when the data is no 64-bit int. */
 function toInt(data: unknown): unknown {
   if (typeof data === 'number') return Number.isSafeInteger(data) ? data : undefined;
   if (!(data instanceof ExactNumber) || !/^-?\d+$/.test(data.text)) return undefined;
@@ -110,7 +111,7 @@ function toInt(data: unknown): unknown {
   return BigInt.asIntN(64, whole) === whole ? intValue(whole) : undefined;
 }
 
-/** The Go type of data that was read from JSON, which some errors name. */
+/** Returns the Go type of data read from JSON, which some errors name. */
 function goType(data: unknown): string {
   if (Array.isArray(data)) return '[]interface {}';
   if (typeof data === 'string' || typeof data === 'boolean') return typeof data === 'string' ? 'string' : 'bool';
@@ -118,7 +119,7 @@ function goType(data: unknown): string {
   return 'map[string]interface {}';
 }
 
-/** Data of which the schema says nothing. It can be compared and nothing else. */
+/** Data without a schema, which can only be compared. */
 class UnknownValue extends CelObject {
   readonly type: CelType = typeOf('dyn');
   readonly data: unknown;

@@ -23,7 +23,7 @@ const event = (auditId: string): AuditEvent => ({
   annotations: new Map(),
 });
 
-/** Keeps what it is given, unless it is broken. */
+/** Keeps what is written, unless it is broken. */
 class Memory implements AuditLogTarget {
   readonly pieces: string[] = [];
   isBroken = false;

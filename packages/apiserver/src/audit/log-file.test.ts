@@ -41,7 +41,7 @@ async function open(options: Partial<AuditLogFileOptions> = {}): Promise<AuditLo
   return file;
 }
 const line = (letter: string, bytes: number) => Buffer.from(`${letter.repeat(bytes - 1)}\n`);
-/** Whether a descriptor of this process, if it is still there, is of this file. */
+/** Returns whether a descriptor of this process is still open on this file. */
 const isOpenOn = (fd: string, file: string) => {
   const link = `/proc/self/fd/${fd}`;
   return lstatSync(link, { throwIfNoEntry: false }) !== undefined && readlinkSync(link) === file;
@@ -129,7 +129,7 @@ describe('the file of the audit log', () => {
     await open();
     await file?.append(Buffer.from('one\n'));
     truncateSync(path());
-    // No bytes: the system is not even asked, as if it had refused them.
+    // A write of no bytes does not even reach the system, as if that had refused it.
     const refused = { length: 4 } as Uint8Array;
     await expect(file?.append(refused)).rejects.toThrow('argument must be of type');
     await file?.append(Buffer.from('two\n'));
@@ -152,7 +152,7 @@ describe('a pipe as the file of the audit log', () => {
   });
   afterEach(() => closeSync(reader));
 
-  /** What is in the pipe; "" when there is nothing. */
+  /** Returns the contents of the pipe; "" when it is empty. */
   function read(): string {
     const bytes = Buffer.alloc(mebibyte);
     try {

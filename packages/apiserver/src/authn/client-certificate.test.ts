@@ -1,4 +1,4 @@
-// Client certificates over real TLS: whom they name, and which of them Go's verification takes.
+// Client certificates over real TLS: the users that they name, and the ones that Go's verification accepts.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { get as httpsGet } from 'node:https';
@@ -64,7 +64,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Signed by itself where no issuer is given. */
+/** Self-signed if no issuer is given. */
 async function issue({ subject, extensions = [], notAfter = '2100-01-01' }: Wanted, issuer?: Issued): Promise<Issued> {
   const keys = (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as CryptoKeyPair;
   const certificate = await X509CertificateGenerator.create(
@@ -84,7 +84,7 @@ async function issue({ subject, extensions = [], notAfter = '2100-01-01' }: Want
   return { certificate, keys };
 }
 
-/** The status and the user of a request with these certificates, the client's own first. */
+/** Returns status and user of a request with these certificates, the client's own first. */
 async function ask(own: Issued, ...others: readonly Issued[]): Promise<{ readonly status: number | undefined }> {
   user = undefined;
   const key = PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', own.keys.privateKey), 'PRIVATE KEY');

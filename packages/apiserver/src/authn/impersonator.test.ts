@@ -26,14 +26,14 @@ const listConfigMaps = (user: UserInfo): AuthorizationAttributes => {
   return { type: 'resource', user, verb: 'list', namespace: 'ns', ...resource };
 };
 
-/** "verb group/resource/subresource/name", which is how the tests write what is allowed. */
+/** Returns "verb group/resource/subresource/name", the form in which the tests write what is allowed. */
 function textOf(asked: AuthorizationAttributes): string {
   if (asked.type === 'path') return `${asked.verb} ${asked.path}`;
   const { verb, group, namespace, resource, subresource, name } = asked;
   return `${verb} ${[group, namespace, resource, subresource, name].join('/')}`;
 }
 
-/** Allows what begins so, and notes what it was asked. */
+/** Allows requests that begin with one of these texts, and records what it was asked. */
 function allowing(allowed: readonly string[]): Authorizer & { readonly asked: AuthorizationAttributes[] } {
   const asked: AuthorizationAttributes[] = [];
   return {

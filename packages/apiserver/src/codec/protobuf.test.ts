@@ -43,12 +43,12 @@ describe('protobuf on the wire', () => {
   });
 });
 
-/** ObjectMeta that nothing set, as field 1. */
+/** An unset ObjectMeta as field 1. */
 const emptyMeta = '0a100a001200' + '1a0022002a003200380042' + '00';
 
 describe('messages', () => {
   it('are written as gogo/protobuf writes them', () => {
-    // ConfigMap{metadata{name: "a"}, data{b: "c"}}: empty scalars and the unset time are on the wire, pointers are not.
+    // ConfigMap{metadata{name: "a"}, data{b: "c"}}: empty scalars and the unset time are encoded, pointers are not.
     const bytes = encodeMessage(factTypes.message('core.v1.ConfigMap'), { metadata: { name: 'a' }, data: { b: 'c' } });
     expect(hex(bytes)).toBe('0a110a0161120' + '01a0022002a003200380042001206' + '0a016212' + '0163');
   });

@@ -17,7 +17,7 @@ const rollback = {
 const widgets = (changes: Partial<ResourceDefinition>): ResourceDefinition =>
   testDefinition({ group: 'g.io', resource: 'widgets', singular: 'widget', kind: 'Widget', ...changes });
 
-/** Both forms in which the one resource of a server is found. */
+/** Returns both forms of discovery of a server's only resource. */
 function found(definition: ResourceDefinition): { readonly list: unknown; readonly aggregated: unknown } {
   const catalog = new ResourceCatalog();
   catalog.install({ definition, store: {} as never });

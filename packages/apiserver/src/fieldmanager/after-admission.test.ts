@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-/** A store whose admission leaves these entries on every object. */
+/** Makes a store whose admission leaves these entries on every object. */
 function storeLeaving(entries: readonly unknown[]) {
   const admission: AdmissionControl = {
     admit: async ({ object }) => {

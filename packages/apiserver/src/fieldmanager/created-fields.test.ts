@@ -36,7 +36,7 @@ const zero = { kind: 'Thing', metadata: {}, spec: { a: '', c: null }, c: null, b
 const path = (...names: string[]): string[] => names.map((name) => `f:${name}`);
 const ignored = FieldSet.of(path('b', 'x'), path('spec', 'g', 'a'), path('status'));
 
-/** What the general way of a write comes to. */
+/** Returns the result of the general comparison. */
 function fieldsByComparison(object: object): unknown {
   const managers: Managers = new Map();
   const manager = { manager: 'm', operation: 'Update', apiVersion: 'v1', subresource: '' } as const;

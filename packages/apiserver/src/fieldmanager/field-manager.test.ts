@@ -35,7 +35,7 @@ const services = builtin('', 'v1', 'Service', [['status']]);
 
 type Verdict = Pick<Status, 'code' | 'message'> & Partial<Status>;
 
-/** One object and what writers do to it: the store, reduced to what field managers see of it. */
+/** One object and its writers: the store as far as field managers see it. */
 class World {
   readonly definition: ResourceDefinition;
   readonly manager: FieldManager;
@@ -62,7 +62,7 @@ class World {
     return { context, definition: this.definition, subresource: more.subresource ?? '', force: more.force ?? false };
   }
 
-  /** Server-side apply of a body without apiVersion and kind; undefined, or the status that refuses it. */
+  /** Applies a body without apiVersion and kind. Returns undefined, or the status that refuses it. */
   apply(manager: string, body: object | string, more: Parameters<World['call']>[1] = {}): Verdict | undefined {
     const { group, version, kind } = this.definition;
     const whole = {
@@ -115,7 +115,7 @@ class World {
     this.object = object;
   }
 
-  /** "one", "one/status" for a subresource, "upd (Update)" → fieldsV1. */
+  /** Returns fieldsV1 by manager: "one", "one/status" for a subresource, "upd (Update)". */
   owners(): Record<string, unknown> {
     const entries = this.object?.metadata?.managedFields ?? [];
     return Object.fromEntries(

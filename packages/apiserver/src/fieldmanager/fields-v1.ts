@@ -1,4 +1,5 @@
-// FieldsV1: a FieldSet as the JSON that metadata.managedFields holds. Source: structured-merge-diff fieldpath/serialize.go.
+// FieldsV1: the JSON form of a FieldSet in metadata.managedFields. Source: structured-merge-diff
+// fieldpath/serialize.go.
 import { isJsonObject, membersPerSlice, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
 import { FieldSet } from './field-set.ts';
 import { comparePathElements, type PathElement, parsePathElement } from './path-element.ts';

@@ -1,4 +1,4 @@
-// What tracking and applying cost as managers, fields and depth grow, and which answers stay bounded.
+// The cost of tracking and applying as managers, fields and depth grow, and the limits of answers.
 
 import { isStatusError, type StatusError, type UnstructuredObject } from '@kapstan/api';
 import { type ManagedFieldsEntry, runWhole } from '@kapstan/api/internal';
@@ -52,7 +52,7 @@ describe('the cost is linear', { timeout: 60_000 }, () => {
       const managers = runWhole(decodeManagedFields(entries(n)));
       return () => runWhole(capUpdateManagers(new Map(managers)));
     };
-    // 48,000 paths leave the processor's cache, where 12,000 fit: up to 10 was measured of what is linear.
+    // 48,000 paths do not fit the processor's cache and 12,000 do: a ratio of up to 10 was measured for linear cost.
     expect(cpuGrowth(work, 300)).toBeLessThan(12);
   });
 
@@ -68,7 +68,7 @@ describe('the cost is linear', { timeout: 60_000 }, () => {
   it('of finding a change, however deep it lies', () => {
     const nested = (depth: number, leaf: string) => {
       let value: unknown = leaf;
-      // The change comes last at each level: whoever compares each level anew passes all the others each time.
+      // The change is last at each level, so code that compares each level again passes all other members each time.
       for (let level = 0; level < depth; level++) value = { ...members(200, () => 'x'), z: value };
       return { any: value };
     };
@@ -94,7 +94,7 @@ describe('the cost is linear', { timeout: 60_000 }, () => {
         runWhole(owned.intersection(owned));
       }
     };
-    // The same number of rounds, with a set of 20,000 and with one of one path.
+    // The same number of rounds, with a set of 20,000 paths and with one path.
     expect(cpuGrowth((n) => (n === 1_000 ? alone(1_000) : work(1_000)), 1_000)).toBeLessThan(4);
   });
 });
@@ -111,7 +111,7 @@ describe('updaters beyond the tenth', () => {
     expect(result[0]?.time).toBe('2020-01-02T03:00:04Z');
   });
 
-  // As a kube-apiserver 1.36 answered: what was in the bucket is gone.
+  // As in kube-apiserver 1.36, the contents of the bucket are gone.
   it('leave out an older ancient-changes that is not the oldest of its version', () => {
     const oldest = [entry('m0', 0, ['k0']), entry('m1', 1, ['k1']), entry('m2', 2, ['k2'])];
     const result = capped([...oldest, entry('ancient-changes', 3, ['k20']), ...younger]);

@@ -1,19 +1,21 @@
-// Computes a short key for what the OpenAPI documents say of some resources. It is made from the input, because the
-// documents are large and hardly ever requested. Used by openapi-documents.ts and swagger-documents.ts.
+// Computes a short key for the contents of OpenAPI documents about some resources. It is made from the input, because
+// the documents are large and rarely requested. Used by openapi-documents.ts and swagger-documents.ts.
 import { createHash } from 'node:crypto';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 
 const known = new WeakMap<ResourceDefinition, string>();
 
-/** Changes when what the documents say of these changes. Upper-case hexadecimal. `more`: what else they depend on. */
+/**
+ * Returns a key in upper-case hexadecimal that changes with the documents' contents. `more`: what else they depend on.
+ */
 export function contentKey(definitions: readonly ResourceDefinition[], more = ''): string {
   const hash = createHash('sha512').update(`${versionInfo.gitVersion} ${more}`);
   for (const definition of definitions) hash.update(keyOf(definition)).update('\n');
   return hash.digest('hex').toUpperCase();
 }
 
-/** A custom resource has a short word for its schema, which may be large. */
+/** A custom resource has a short key for its schema, which may be large. */
 function keyOf(definition: ResourceDefinition): string {
   const present = known.get(definition);
   if (present !== undefined) return present;

@@ -9,7 +9,7 @@ type Words = Record<string, unknown>;
 
 export interface PublishedForm {
   readonly version: 'v2' | 'v3';
-  /** What apiVersion, kind and metadata of an embedded object are. */
+  /** Schemas of apiVersion, kind and metadata of an embedded object. */
   readonly embedded: Json;
 }
 
@@ -17,7 +17,7 @@ const always: ReadonlySet<string> = new Set([
   ...['minimum', 'maximum', 'multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties'],
   ...['maxProperties', 'externalDocs'],
 ]);
-/** Go leaves these out of a document when they are empty. */
+/** Keywords that Go leaves out of a document when they are empty. */
 const unlessEmpty: ReadonlySet<string> = new Set([
   ...['type', 'title', 'description', 'format', 'pattern', 'required', 'x-kubernetes-list-map-keys'],
   ...['x-kubernetes-list-type', 'x-kubernetes-map-type', 'x-kubernetes-validations'],
@@ -30,7 +30,7 @@ const choices = ['allOf', 'anyOf', 'oneOf'] as const;
 const keepsUnknown = 'x-kubernetes-preserve-unknown-fields';
 const intOrString = [{ type: 'integer' }, { type: 'string' }] as const;
 
-/** The schema of one place, with all below it. */
+/** Returns the schema of one place with everything below it. */
 export function* customSchema(schema: Json, form: PublishedForm): SlicedWork<Words> {
   const isOpen = form.version === 'v2' && (schema.nullable === true || schema[keepsUnknown] === true);
   const words = ownWords(schema);
@@ -48,7 +48,7 @@ export function* customSchema(schema: Json, form: PublishedForm): SlicedWork<Wor
   return words;
 }
 
-/** Words that speak of the place itself. */
+/** Returns the keywords of the place itself. */
 function ownWords(schema: Json): Words {
   const words: Words = {};
   for (const [word, value] of Object.entries(schema)) {
@@ -85,7 +85,7 @@ function* addChoices(words: Words, schema: Json, form: PublishedForm): SlicedWor
   if (isJsonObject(schema.not)) words.not = yield* nestedSchema(schema.not, form);
 }
 
-/** A schema within a choice: has no members of its own to fill in, and nothing is unfolded. */
+/** Converts a schema within a choice, whose members are not added and not unfolded. */
 function* nestedSchema(schema: Json, form: PublishedForm): SlicedWork<Words> {
   const words = ownWords(schema);
   yield* addChoices(words, schema, form);
@@ -100,7 +100,7 @@ function* nestedSchema(schema: Json, form: PublishedForm): SlicedWork<Words> {
   return words;
 }
 
-/** Spells out what x-kubernetes-int-or-string means, unless the definition does so itself. */
+/** Adds the meaning of x-kubernetes-int-or-string, unless the definition has it. */
 function unfolded(schema: Json): Json {
   if (schema['x-kubernetes-int-or-string'] !== true || saysIntOrString(schema)) return schema;
   if (!Array.isArray(schema.anyOf) || schema.anyOf.length === 0) return { ...schema, anyOf: intOrString };
@@ -119,9 +119,9 @@ function isIntOrString(choice: unknown): boolean {
   );
 }
 
-/** kubectl takes the members that it is told of for all there are: of what is open it is told none, and no type. */
+/** kubectl would take the listed members for all members, so an open schema lists none and has no type. */
 function openWords(words: Words, schema: Json): void {
-  // Documents of v2 are published without any defaults.
+  // Documents of v2 have no defaults.
   delete words.default;
   delete words.nullable;
   const isUntyped =
@@ -132,7 +132,7 @@ function openWords(words: Words, schema: Json): void {
   if (words.required !== undefined) openRequired(words, schema);
 }
 
-/** What may be null may be left out, for v2. */
+/** In v2 a nullable member may be omitted. */
 function openRequired(words: Words, { additionalProperties, properties }: Json): void {
   const isNullable = (schema: unknown): boolean => isJsonObject(schema) && schema.nullable === true;
   const members = words.properties === undefined || !isJsonObject(properties) ? {} : properties;

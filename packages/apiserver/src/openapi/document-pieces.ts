@@ -1,10 +1,10 @@
-// Makes the bytes of a large document in pieces, at least one for each path and schema, in slices that give others their
+// Makes the bytes of a large document in pieces, at least one per path and schema, in slices so that other work gets a
 // turn. Used by openapi-documents.ts and swagger-documents.ts.
 import type { SlicedWork } from '@kapstan/api/internal';
 
 type Entry = readonly [name: string, value: Readonly<Record<string, unknown>>];
 
-/** All pieces, with a yield after each entry. */
+/** Returns all pieces, with a yield after each entry. */
 export function* piecesOf(
   entries: readonly Entry[],
   make: (entry: Entry) => SlicedWork<Uint8Array[]>,
@@ -17,7 +17,7 @@ export function* piecesOf(
   return pieces;
 }
 
-/** The entries as members of a JSON object, without its braces. */
+/** Yields the entries as members of a JSON object, without its braces. */
 export function* jsonMembers(
   entries: readonly Entry[],
   textOf: (value: Entry[1], name: string) => SlicedWork<string>,
@@ -33,7 +33,7 @@ export function* jsonMembers(
 /** Bytes that one step copies. */
 const copiedBytes = 256 * 1024;
 
-/** All pieces in one buffer. */
+/** Joins all pieces in one buffer. */
 export function* joinPieces(making: SlicedWork<readonly Uint8Array[]>): SlicedWork<Uint8Array> {
   const pieces = yield* making;
   const joined = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));

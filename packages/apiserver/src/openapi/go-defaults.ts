@@ -13,7 +13,7 @@ const zeros: ReadonlyMap<unknown, unknown> = new Map<unknown, unknown>([
   ['boolean', false],
 ]);
 
-/** Types that have any members, and write themselves. */
+/** Types that may have any members and encode themselves. */
 const writtenByThemselves: ReadonlySet<string> = new Set(['machinery/runtime.RawExtension', 'meta/v1.FieldsV1']);
 
 export class GoDefaults {
@@ -23,7 +23,7 @@ export class GoDefaults {
     this.#types = types;
   }
 
-  /** Undefined for none. `schema`: of the member. */
+  /** Returns the default of a member with that schema; undefined for none. */
   ofMember(definition: string, name: string, schema: Json): unknown {
     const message = this.#messageOf(definition);
     if (message === undefined) return this.#isRequired(definition, name) ? this.ofElement(schema) : undefined;
@@ -35,13 +35,13 @@ export class GoDefaults {
     return field.omitsAbsent || field.omitsZero || schema.format === 'byte' ? undefined : zeros.get(schema.type);
   }
 
-  /** Of the elements of a list or map. */
+  /** Returns the default of the elements of a list or map. */
   ofElement(schema: Json): unknown {
     if (schema.$ref !== undefined) return this.#isStruct(schema.$ref as string) ? {} : undefined;
     return schema.format === 'byte' ? undefined : zeros.get(schema.type);
   }
 
-  /** Types that write themselves, as times and quantities do, have no zero value in JSON. */
+  /** Types that encode themselves, such as times and quantities, have no zero value in JSON. */
   #isStruct(definition: string): boolean {
     const raw = writtenByThemselves.has(definition) ? undefined : this.#types.rawSchema(definition);
     return raw !== undefined && (raw.properties !== undefined || raw.type === 'object');
@@ -64,12 +64,12 @@ export class GoDefaults {
 }
 
 interface OwnedField {
-  /** Definition that has the field as its own. */
+  /** The definition to which the field itself belongs. */
   readonly owner?: string;
   readonly field?: MessageField;
 }
 
-/** Looks into embedded messages, whose members stand in the JSON of their parent. */
+/** Also searches embedded messages, whose members are in the JSON of their parent. */
 function fieldNamed(message: Message | undefined, name: string): OwnedField {
   const place = message?.places.get(name);
   const field = place === undefined ? undefined : message?.fields[place];

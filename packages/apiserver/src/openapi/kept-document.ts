@@ -1,8 +1,8 @@
-// KeptDocument makes one document in the forms that are requested. It keeps small ones for good and large ones only while
-// somebody uses them: a server with a thousand definitions has documents of 70 MB that are hardly ever read. Used by
+// KeptDocument makes one document in the requested forms. It keeps a small one for good and a large one only while it
+// is in use: a server with a thousand definitions has documents of 70 MB that are rarely read. Used by
 // openapi-documents.ts and swagger-documents.ts.
 
-/** Documents of at most so many bytes are kept. */
+/** Largest document that is kept, in bytes. */
 const keptBytes = 4 * 1024 * 1024;
 
 export class KeptDocument<Form extends string> {
@@ -15,7 +15,7 @@ export class KeptDocument<Form extends string> {
     this.#make = make;
   }
 
-  /** Several who ask at once get the same bytes. */
+  /** Simultaneous requests get the same bytes. */
   async bytes(form: Form): Promise<Uint8Array> {
     const present = this.#small.get(form) ?? this.#large.get(form)?.deref();
     if (present !== undefined) return present;

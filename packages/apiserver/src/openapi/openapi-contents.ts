@@ -9,7 +9,7 @@ import { describePage, groupVersionPage, type RootPage } from './root-paths.ts';
 
 export interface Contents {
   readonly paths: readonly (readonly [string, Json])[];
-  /** Those of `paths` that belong to custom resources. */
+  /** The members of `paths` that belong to custom resources. */
   readonly customPaths: ReadonlySet<string>;
   readonly schemas: readonly (readonly [string, Json])[];
 }
@@ -17,7 +17,7 @@ export interface Contents {
 export interface ContentsOf {
   readonly definitions: readonly ResourceDefinition[];
   readonly pages: Iterable<RootPage>;
-  /** Empty. */
+  /** Initially empty. */
   readonly schemas: ComponentSchemas;
 }
 
@@ -38,7 +38,7 @@ export function* describeContents({ definitions, pages, schemas }: ContentsOf): 
   return { paths, customPaths, schemas: Object.entries(schemas.all()) as [string, Json][] };
 }
 
-/** Of what is not custom: that is where the server tells of its list of resources. */
+/** Returns the group versions with built-in resources, for which the server documents its list of resources. */
 function groupVersions(definitions: readonly ResourceDefinition[]): readonly GroupVersion[] {
   const found = new Map<string, GroupVersion>();
   for (const { group, version, isCustom } of definitions) {
@@ -47,9 +47,9 @@ function groupVersions(definitions: readonly ResourceDefinition[]): readonly Gro
   return [...found.values()];
 }
 
-/** Adds what a resource's kinds refer to; gives its paths. */
+/** Adds the schemas of a resource's kinds and returns its paths. */
 function* describeResource(definition: ResourceDefinition, schemas: ComponentSchemas): SlicedWork<Readonly<Json>> {
-  // A parent that is there for its subresources alone has no kind that anyone could send.
+  // A parent that exists only for its subresources has no kind that anyone could send.
   const { kind, list } =
     definition.verbs.length === 0 ? { kind: '', list: '' } : yield* schemas.addResource(definition);
   return resourcePaths(definition, {

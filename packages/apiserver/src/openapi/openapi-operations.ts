@@ -17,14 +17,14 @@ export interface Action {
   readonly action: string;
 }
 
-/** References to the types that operations speak of. */
+/** References to the types that operations use. */
 export interface TypeNames {
   /** The kind of the resource, and of its lists. */
   readonly kind: Json;
   readonly list: Json;
-  /** A type by the name of its definition. */
+  /** Returns a reference to a type by the name of its definition. */
   refTo(definition: string): Json;
-  /** The kind of a subresource; undefined when it has no definition. */
+  /** Returns a reference to the kind of a subresource; undefined when it has no definition. */
   refToKind(kind: GroupVersionKind): Json | undefined;
 }
 
@@ -34,9 +34,9 @@ export interface DescribedPlace {
   readonly kind: GroupVersionKind;
   readonly subresource: AnySubresource | undefined;
   readonly forAllNamespaces: boolean;
-  /** The rest of the path belongs to the request. */
+  /** True when the rest of the path belongs to the request. */
   readonly withPath: boolean;
-  /** What a read of it takes beside the parameters of every read. */
+  /** Options of its reads, besides the parameters of every read. */
   readonly queryOptions: QueryOptionTypes;
 }
 
@@ -78,7 +78,7 @@ export function describeOperation(place: DescribedPlace, action: Action): Json {
   };
 }
 
-/** The action where its verb does not tell it: a watch of one object, or of many. */
+/** Returns the action if its verb does not say it: a watch of one object or of many. */
 function wordOf({ verb, action }: Action): string {
   return verb === 'watch' ? action : verb;
 }
@@ -131,7 +131,7 @@ function answered(place: DescribedPlace, action: string): Json {
     case 'deletecollection':
       return names.refTo('meta/v1.Status');
     case 'delete':
-      // A namespace is answered too, but Kubernetes does not tell of it.
+      // A namespace is also answered, but Kubernetes does not document it.
       return definition.returnsDeletedObject === true && definition.isOwnNamespace !== true
         ? names.kind
         : names.refTo('meta/v1.Status');
@@ -140,7 +140,7 @@ function answered(place: DescribedPlace, action: string): Json {
   }
 }
 
-/** The object that is sent and answered. */
+/** Returns the schema of the object in request and answer. */
 function objectOf({ definition, names, kind, subresource }: DescribedPlace): Json {
   if (subresource?.type !== 'object') return names.kind;
   return names.refToKind(kind) ?? (kind.kind === definition.kind ? names.kind : {});
@@ -150,14 +150,16 @@ function contentOf(types: readonly string[], schema: Json): Json {
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
-/** An empty list is left out: Go reads and writes a document without it, and would not find it the same again. */
+/**
+ * Leaves out an empty list, because Go drops it when it reads and writes a document, which must survive that unchanged.
+ */
 function unlessEmpty(word: string, list: readonly unknown[]): Json {
   return list.length === 0 ? {} : { [word]: list };
 }
 
 function queryParameters({ definition, queryOptions }: DescribedPlace, { action }: Action): readonly Json[] {
   const isCustom = definition.isCustom === true;
-  // Custom resources take what a list takes, and are read at a version.
+  // Custom resources take the parameters of a list, and are read at a version.
   const from = isCustom && action === 'deletecollection' ? 'list' : action;
   const facts = metaFacts().queryParameters[from] ?? {};
   const types = isCustom && action === 'get' ? { ...facts, resourceVersion: 'string' } : facts;
@@ -169,7 +171,7 @@ function queryParameters({ definition, queryOptions }: DescribedPlace, { action 
   return [...own, ...more];
 }
 
-/** Go tells of a list as of one of its elements, and not of times. */
+/** Go documents a list like one of its elements, and times not at all. */
 const optionTypes: Readonly<Record<QueryOptionTypes[string], Json | undefined>> = {
   string: { type: 'string' },
   boolean: { type: 'boolean' },
@@ -181,7 +183,7 @@ const optionTypes: Readonly<Record<QueryOptionTypes[string], Json | undefined>> 
 
 const known = new Map<string, Json>();
 
-/** The same object for the same parameter: thousands of operations have it. */
+/** Returns the same object for the same parameter, because thousands of operations have it. */
 function queryParameter(action: string, name: string, type: Json): Json {
   const description = textOf(name, action);
   const key = JSON.stringify([name, type, description]);
@@ -208,7 +210,7 @@ export function pathParameter(name: string, kind: string): Json {
   };
 }
 
-/** What all operations of a path take is told once, for the path. */
+/** Parameters of all operations of a path are listed once, at the path. */
 export function withSharedParameters(operations: Readonly<Record<string, Json>>, parameters: readonly Json[]): Json {
   const lists = Object.values(operations).map((operation) => (operation.parameters ?? []) as readonly Json[]);
   const [first = [], ...rest] = lists;

@@ -11,17 +11,17 @@ interface Page {
   readonly operationId: string;
   readonly description: string;
   readonly types: readonly string[];
-  /** Definition of what it answers; undefined for text. */
+  /** Definition of the answer; undefined for text. */
   readonly definition?: string;
 }
 
-/** A document of its own: its path in the index → the path it tells of. */
+/** A page with a document of its own, by its path in the index. */
 export interface RootPage {
   readonly path: string;
   readonly page: Page;
 }
 
-/** Pages of groups are told only for groups that are not made of custom resources. */
+/** Group pages are documented only for groups that are not made of custom resources. */
 export function rootPages(groups: readonly string[]): ReadonlyMap<string, RootPage> {
   const pages = new Map<string, RootPage>();
   const add = (key: string, page: Page): void => void pages.set(key, { path: `/${key}/`, page });
@@ -71,7 +71,7 @@ function groupPage(group: string): Page {
   return { tag, operationId: `get${name}APIGroup`, description, types, definition: 'meta/v1.APIGroup' };
 }
 
-/** The list of resources of a group version that is not made of custom resources. */
+/** Returns the list of resources of a group version that is not made of custom resources. */
 export function groupVersionPage(of: GroupVersion): RootPage {
   const tag = operationTag(of);
   const name = tag

@@ -4,7 +4,7 @@ import { isJsonObject } from '@kapstan/api/internal';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Never shared: old versions of kubectl look for them at the operation itself. */
+/** Parameters that are never shared, because old versions of kubectl look for them at the operation itself. */
 const alwaysTold: ReadonlySet<unknown> = new Set(['name', 'fieldValidation', 'dryRun']);
 const prime = 0x100000001b3n;
 const offset = 0xcbf29ce484222325n;
@@ -13,7 +13,7 @@ export class SharedParameters {
   readonly #references = new Map<string, Json>();
   readonly #parameters = new Map<string, Json>();
 
-  /** The parameter itself when it is not one to share. */
+  /** Returns a reference, or the parameter itself when it is not shared. */
   refTo(parameter: Json): Json {
     if (!isShareable(parameter)) return parameter;
     const text = JSON.stringify(parameter);
@@ -26,7 +26,7 @@ export class SharedParameters {
     return reference;
   }
 
-  /** All that a reference was given to, sorted by name. */
+  /** Returns all referenced parameters, sorted by name. */
   all(): readonly (readonly [string, Json])[] {
     return [...this.#parameters].sort(([a], [b]) => (a < b ? -1 : 1));
   }
@@ -38,7 +38,7 @@ function isShareable({ name, in: place, schema }: Json): boolean {
   return typeof reference === 'string' && reference.startsWith('#/definitions/io.k8s.apimachinery');
 }
 
-/** Eight letters. Source: hash/fnv New64. */
+/** Returns eight letters. Source: hash/fnv New64. */
 function hashOf(text: string): string {
   let hash = offset;
   for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, hash * prime) ^ BigInt(byte);

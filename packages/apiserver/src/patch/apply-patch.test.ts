@@ -93,7 +93,7 @@ describe('JSON patch', () => {
   it('reads ~1 and ~0 in a path', () => {
     const { object } = patch('json', configMap(), [{ op: 'replace', path: '/metadata/annotations/x~1y', value: 'S' }]);
     expect(object?.metadata?.annotations).toEqual({ 'x/y': 'S' });
-    // "~01" is "~1" and no slash.
+    // "~01" means "~1" and not a slash.
     const add = [{ op: 'add', path: '/data/a~01b', value: '2' }];
     expect(patch('json', configMap(), add).object?.data).toEqual({ a: '1', 'a~1b': '2' });
   });

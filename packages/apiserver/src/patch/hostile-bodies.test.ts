@@ -1,4 +1,4 @@
-// Bodies that fit no kind: whatever arrives, the answer is an object or a Status, never a crash.
+// Bodies that fit no kind: the answer is always an object or a Status, and never a crash.
 
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { runWhole } from '@kapstan/api/internal';
@@ -73,7 +73,7 @@ const json = fc.letrec<{ value: unknown }>((tie) => ({
     fc.dictionary(fc.constantFrom(...names), tie('value'), { noNullPrototype: true, maxKeys: 4 }),
   ),
 })).value;
-/** Right down to some place, then anything. */
+/** Correct down to some place, and random below it. */
 const nearly = fc
   .tuple(
     fc.constantFrom(

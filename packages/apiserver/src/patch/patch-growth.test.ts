@@ -1,5 +1,5 @@
-// What a patch costs as its lists grow, as a ratio of CPU times with room for a busy machine: what was quadratic took sixteen times
-// as long for four times the items.
+// The cost of a patch as its lists grow, as a ratio of CPU times with room for a busy machine: quadratic code took
+// sixteen times as long for four times the items.
 
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Lists and maps that Go has names for, in the words of its decoders, as recorded from a kube-apiserver 1.36.
+// Lists and maps with names in Go, with the errors of its decoders, as recorded from a kube-apiserver 1.36.
 
 import { isStatusError } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// What JSON values become in Go: zero values, plain numbers, and the converter's words for a wrong type. Part of typed-decoder.ts.
+// Go's view of JSON values: zero values, plain numbers, and the converter's texts for a wrong type. Part of
+// typed-decoder.ts.
 import { ExactNumber } from '@kapstan/api';
 import { goKindName, goTypeName, jsonKind } from './go-types.ts';
 import type { SchemaNode } from './schema-node.ts';

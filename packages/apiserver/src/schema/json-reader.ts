@@ -38,7 +38,7 @@ export function readJson(sent: string): JsonDocument {
   }
 }
 
-/** Longer texts are read in slices: JSON.parse of so many bytes of small objects takes a millisecond. */
+/** Longer texts are read in slices: JSON.parse of small objects takes a millisecond for this many bytes. */
 const sliceChars = 64 * 1024;
 
 /** True when {@link readJson} finishes a text within a slice. */

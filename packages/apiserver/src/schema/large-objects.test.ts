@@ -1,4 +1,4 @@
-// What is read, decoded and brought into form in slices comes out as it does at once.
+// Reading, decoding and normalizing in slices gives the same result as at once.
 
 import { deepCopy } from '@kapstan/api';
 import { runWhole, type SlicedWork } from '@kapstan/api/internal';

@@ -21,7 +21,7 @@ export function metaFacts(): MetaFacts {
   return known;
 }
 
-/** What Kubernetes says of the types and query parameters here. */
+/** Kubernetes' descriptions of these types and query parameters. */
 interface MetaDescriptions {
   readonly definitions: Readonly<Record<string, TypeDescription>>;
   /** Query parameter → what it does. */

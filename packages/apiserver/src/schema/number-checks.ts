@@ -41,7 +41,7 @@ function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: st
   return (value, path) => {
     const text = String(value);
     const isInteger = value instanceof ExactNumber ? /^-?\d+$/.test(text) : Number.isInteger(value);
-    // No format has numbers of so many digits, and reading millions of them would take seconds.
+    // No format has numbers with as many digits, and reading millions of them would take seconds.
     if (isInteger && text.length <= maxIntegerLength) {
       const integer = BigInt(text.includes('e') ? Number(value) : text);
       const [low, high] = range ?? [-(2n ** 63n), 2n ** 64n];

@@ -82,7 +82,7 @@ describe('nulls', () => {
   });
 });
 
-/** Schemas and values of a few names, so that they meet. */
+/** Schemas and values use few names, so that they match often. */
 const name = fc.constantFrom('a', 'b', '__proto__');
 const schemas = fc.letrec<{ schema: JsonSchema }>((tie) => ({
   schema: fc.oneof(

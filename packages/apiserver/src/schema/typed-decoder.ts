@@ -367,7 +367,7 @@ class TypedDecoder {
   }
 }
 
-/** An object counts as so many items of a slice. */
+/** Number of items of a slice that one object counts as. */
 const nodesOfItem = 8;
 const anything: SchemaNode = {};
 

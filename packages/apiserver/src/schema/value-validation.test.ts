@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonSchema } from './structural-schema.ts';
 import { compileValidator } from './value-validation.ts';
 
-/** Errors as "[type] field: message", for a value at spec.x. */
+/** Returns errors as "[type] field: message", for a value at spec.x. */
 function check(schema: JsonSchema, value: unknown): string[] {
   return compileValidator(schema)(value, 'spec.x').map(
     (error) => `${error.type} ${error.field}: ${fieldErrorBody(error)}`,

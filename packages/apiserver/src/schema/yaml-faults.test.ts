@@ -1,4 +1,4 @@
-// Faults of YAML in the words of a kube-apiserver 1.36, which were recorded.
+// Faults of YAML with the recorded texts of a kube-apiserver 1.36.
 import { describe, expect, it } from 'vitest';
 import { readYaml } from './yaml-reader.ts';
 

@@ -1,5 +1,5 @@
-// What a webhook's refusal means, in the words of the Go client library, which calls webhooks in a kube-apiserver.
-// Used by webhook-pool.ts. Source: client-go rest transformResponse, apimachinery NewGenericServerResponse.
+// Describes a webhook's refusal in the words of the Go client library, with which kube-apiserver calls webhooks. Used
+// by webhook-pool.ts. Source: client-go rest transformResponse, apimachinery NewGenericServerResponse.
 import { parseJson } from '@kapstan/api';
 import { goQuote } from '@kapstan/api/internal';
 
@@ -37,14 +37,14 @@ export function refusalText(refusal: Refusal): string {
   return `the server responded with the status code ${code} but did not return more information`;
 }
 
-/** Message of a body that is a Status. */
+/** Returns the message of a body that is a Status. */
 function statusMessage(body: string): string | undefined {
   if (!body.trimStart().startsWith('{')) return undefined;
   let value: { readonly kind?: unknown; readonly status?: unknown; readonly message?: unknown };
   try {
     value = parseJson(body) as typeof value;
   } catch (error) {
-    // Probably the page of a proxy: the code alone tells what happened.
+    // This is probably a proxy's page, so only the code tells what happened.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -1,6 +1,6 @@
-// WebhookPool calls webhooks over HTTPS: conversion webhooks of definitions, admission webhooks. It keeps connections, bounds
-// them per webhook, and bounds time and bytes of each call, so that one webhook that hangs costs nobody else anything.
-// Source: apiserver util/webhook ClientManager, client-go rest.Request.
+// WebhookPool calls webhooks over HTTPS: conversion webhooks of definitions, admission webhooks. It keeps connections
+// and limits them per webhook, and limits time and bytes of each call, so that a webhook that hangs affects nobody
+// else. Source: apiserver util/webhook ClientManager, client-go rest.Request.
 
 import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
@@ -15,21 +15,21 @@ export interface WebhookPoolOptions {
   readonly resolveService?: ResolveService;
   /** Most connections to one webhook; further calls wait for one. Default 32. */
   readonly maxConnections?: number;
-  /** Most calls of one webhook that are under way or wait; further ones fail at once. Default 1 024. */
+  /** Most calls of one webhook that run or wait; further ones fail at once. Default 1 024. */
   readonly maxCalls?: number;
   readonly clock?: Clock;
 }
 
 export interface WebhookCall {
   readonly body: Uint8Array;
-  /** From the call to the last byte of the answer. */
+  /** Time from the call to the last byte of the answer. */
   readonly timeoutSeconds: number;
-  /** Longer answers fail. */
+  /** Most bytes of an answer; longer ones fail. */
   readonly maxAnswerBytes: number;
   readonly signal?: CallSignal | undefined;
 }
 
-/** A call that got no usable answer. Its message is what kube-apiserver says after "failed: ". */
+/** A call without a usable answer. Its message is kube-apiserver's text after "failed: ". */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
   /** 'refused': the webhook answered with an error code; 'unreachable': no answer; 'timeout': none in time. */
@@ -50,7 +50,7 @@ export class WebhookPool {
   readonly #resolveService: ResolveService | undefined;
   readonly #maxCalls: number;
   readonly #agent: Agent;
-  /** Calls under way, by webhook. Webhooks without any are absent. */
+  /** Number of calls under way by webhook. Webhooks without any are absent. */
   readonly #calls = new Map<string, number>();
 
   constructor(options: WebhookPoolOptions = {}) {
@@ -91,7 +91,7 @@ export class WebhookPool {
     this.#agent.destroy();
   }
 
-  /** The time runs while a Service is looked up and while a connection is waited for, too. */
+  /** The time includes looking up a Service and waiting for a connection. */
   async #limited(target: WebhookTarget, address: WebhookAddress, call: WebhookCall): Promise<Buffer> {
     const stop = new AbortController();
     const { signal } = call;
@@ -138,7 +138,7 @@ export class WebhookPool {
     };
     const answer = await send(options, call.body).catch((error: unknown) => {
       const failure = error as NodeJS.ErrnoException;
-      // A certificate is for the name of the Service, wherever that is.
+      // A certificate is for the name of the Service, whatever its address.
       const isName = failure.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && address.servername !== '';
       throw dialError(failure, { host: isName ? address.servername : hostname, port });
     });
@@ -178,7 +178,7 @@ function failedPost({ url }: WebhookAddress, why: string): string {
   return `Post ${goQuote(url)}: ${why}`;
 }
 
-/** Tries again where the webhook closed an idle connection just when it was used. */
+/** Tries again if the webhook closed an idle connection just as it was used. */
 async function send(options: RequestOptions, body: Uint8Array): Promise<IncomingMessage> {
   for (;;) {
     const outcome = await sendOnce(options, body);

@@ -1,5 +1,5 @@
-// WebhookTarget: where a webhook listens, as a clientConfig says it. Called through webhook-pool.ts.
-// Source: apiserver util/webhook ClientConfig.
+// WebhookTarget: where a webhook listens, as in a clientConfig. Called through webhook-pool.ts. Source: apiserver
+// util/webhook ClientConfig.
 
 /** A Service in the cluster, reached through the port {@link ResolveService}. */
 export interface WebhookService {
@@ -19,12 +19,12 @@ export interface WebhookTarget {
   readonly caBundle?: string;
 }
 
-/** Address behind a Service. Rejects when there is none. */
+/** Returns the address behind a Service. Rejects when there is none. */
 export type ResolveService = (service: WebhookService) => Promise<{ readonly host: string; readonly port: number }>;
 
 /** A target as requests need it. */
 export interface WebhookAddress {
-  /** What errors show: the URL with its query. */
+  /** The URL with its query, as errors show it. */
   readonly url: string;
   readonly hostname: string;
   readonly port: number;
@@ -47,7 +47,7 @@ export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): W
   const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const host = service === undefined ? url.host : `${serverNameOf(service)}:${service.port}`;
   return {
-    // An URL leaves out the port 443, which Kubernetes names for a Service.
+    // `URL` drops port 443, which Kubernetes shows for a Service.
     url: `https://${host}${url.pathname}${url.search}`,
     hostname,
     port: url.port === '' ? 443 : Number(url.port),

@@ -1,4 +1,4 @@
-// CheckContext: what the parts of the checker need of it.
+// CheckContext: the parts of the checker as its steps use them.
 import type { Environment } from '../environment.ts';
 import type { Expr } from '../syntax/expr.ts';
 import type { TypeMapping } from '../types/assignability.ts';
@@ -10,7 +10,7 @@ export interface CheckContext {
   check(expr: Expr): void;
   typeOf(expr: Expr): CelType;
   setType(expr: Expr, type: CelType): void;
-  /** The type inside of an optional, or the type itself after an error that it is none. */
+  /** Returns the type inside an optional; for another type, the type itself after reporting an error. */
   unwrapOptional(expr: Expr): CelType;
   newTypeVariable(): CelType;
   report(place: { readonly offset: number }, message: string): void;

@@ -1,4 +1,5 @@
-// Checker: gives every expression its type, and every name and call what it refers to. Types are written into the tree.
+// Checker gives every expression its type, and every name and call the declaration that it refers to. It writes both
+// into the tree.
 import type { Environment } from '../environment.ts';
 import {
   becomeIdent,
@@ -35,7 +36,7 @@ import { type Resolution, resolveOverloads } from './overload-resolution.ts';
 import { Scope } from './scope.ts';
 import { checkStruct } from './struct-check.ts';
 
-/** Checks an expression. What it wrote into the tree means something only when there are no issues. */
+/** Checks an expression. The tree is valid only when there are no issues. */
 export function checkExpression(expr: Expr, environment: Environment, issues: Issues): void {
   const checker = new Checker(environment, issues);
   checker.check(expr);
@@ -55,7 +56,7 @@ class Checker implements CheckContext {
     this.#issues = issues;
   }
 
-  /** Replaces the type parameters that were found on the way; those that stand for nothing become `dyn`. */
+  /** Replaces the type parameters by the types found; those without one become `dyn`. */
   finish(): void {
     for (const expr of this.#typed) expr.type = this.mapping.substitute(expr.type ?? dynType, true);
   }
@@ -109,7 +110,7 @@ class Checker implements CheckContext {
     return typeParam(`_var${this.#typeVariables++}`);
   }
 
-  /** The type inside of an optional, or the type itself after an error that it is none. */
+  /** Returns the type inside an optional; for another type, the type itself after reporting an error. */
   unwrapOptional(expr: Expr): CelType {
     const type = this.typeOf(expr);
     if (isOptional(type)) return type.first;
@@ -261,7 +262,7 @@ class Checker implements CheckContext {
     this.setType(expr, mapType(keyType ?? this.newTypeVariable(), valueType ?? this.newTypeVariable()));
   }
 
-  /** The type of a literal's elements so far and one more: `dyn` when they have none in common. */
+  /** Returns the type of a literal's elements so far and one more: `dyn` when they have none in common. */
   #joined(before: CelType | undefined, next: CelType): CelType {
     if (before === undefined) return next;
     return this.mapping.isAssignable(before, next) ? mostGeneral(before, next) : dynType;

@@ -77,7 +77,7 @@ function checkKind(arg: Expr, kinds: readonly TypeKind[], text: (type: string) =
   return isOneOf(arg, kinds) ? '' : new FormatFailure(text(typeOf(arg).name), arg);
 }
 
-/** The argument, or the innermost member of a literal, that has no text. */
+/** Returns the argument, or the innermost member of a literal, that cannot be written as text. */
 function firstUnprintable(expr: Expr): Expr | undefined {
   if (!isOneOf(expr, printable)) return expr;
   const members = expr.kind === 'list' ? expr.elements : [];

@@ -1,4 +1,5 @@
-// Which overloads of a function a call may mean: all whose parameters its arguments could be. Several match when types are unknown.
+// Finds the overloads that a call may mean: all whose parameters accept its arguments. Several match when types are
+// unknown.
 import { TypeMapping } from '../types/assignability.ts';
 import { type CelType, dynType, isDyn, isExactType } from '../types/cel-type.ts';
 import type { FunctionDeclaration, Overload } from '../types/function-declaration.ts';
@@ -15,7 +16,7 @@ interface Candidate {
   readonly isMember: boolean;
 }
 
-/** The overloads that match and the type of their result; undefined when none does. */
+/** Returns the overloads that match and the type of their result; undefined when none does. */
 export function resolveOverloads(
   checker: CheckContext,
   { declaration, types, isMember }: Candidate,
@@ -35,7 +36,7 @@ export function resolveOverloads(
   return type === undefined ? undefined : { type, overloads };
 }
 
-/** The overload with type variables of its own for its type parameters. */
+/** Returns the overload with fresh type variables for its type parameters. */
 function instantiate(
   checker: CheckContext,
   { params, result, typeParams }: Overload,

@@ -1,9 +1,9 @@
-// Names of an expression that is not checked: namespaced functions, dotted variables and types. Everything else is found out when
-// it is evaluated.
+// Resolves names of an expression that is not checked: namespaced functions, dotted variables and types. Everything
+// else is found when the expression is evaluated.
 import type { Environment } from '../environment.ts';
 import { becomeIdent, type CallExpr, childrenOf, type Expr, qualifiedNameOf } from '../syntax/expr.ts';
 
-/** Resolves what can be resolved without types. `locals` are the variables of the macros around. */
+/** Resolves what can be resolved without types. `locals` are the variables of the surrounding macros. */
 export function resolveNames(expr: Expr, environment: Environment, locals: readonly string[] = []): void {
   if (expr.kind === 'comprehension') return resolveComprehension(expr, environment, locals);
   const name = expr.kind === 'ident' || expr.kind === 'select' ? qualifiedNameOf(expr) : undefined;

@@ -9,7 +9,10 @@ import { convertValue } from '../values/conversion.ts';
 import { isFailure } from '../values/failure.ts';
 import { validateFormat } from './format-validator.ts';
 
-/** Reports literals that are wrong whatever the variables are. The expression has been checked without issues. */
+/**
+ * Reports literals that are wrong for all values of the variables. The expression must have been checked without
+ * issues.
+ */
 export function validateLiterals(expr: Expr, environment: Environment, issues: Issues): void {
   const hasFormat = environment.function('format') !== undefined;
   visit(expr, false, { ...environment.validation, hasFormat, issues });

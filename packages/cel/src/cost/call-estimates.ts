@@ -12,7 +12,10 @@ import { estimateListCall } from './list-estimates.ts';
 import { add, exactly, multiply, one, type Range, scale, smaller, unknownSize } from './range.ts';
 import { joinEstimate, replaceEstimate, splitEstimate } from './text-estimates.ts';
 
-/** The cost of a call without that of its operands; undefined for calls that cost 1, or that the coster knows itself. */
+/**
+ * Returns the cost of a call without that of its operands; undefined for calls that cost 1, or that the caller itself
+ * handles.
+ */
 export function estimateCall(call: EstimatedCall): CallEstimate | undefined {
   return estimateListCall(call) ?? byName.get(call.name)?.(call) ?? byOverload.get(call.overload)?.(call);
 }
@@ -26,13 +29,13 @@ const constant =
 const traversal = (call: EstimatedCall, node: CostNode, factor = 1): Range =>
   scale(call.sizeOf(node), factor * stringFactor);
 
-/** Cost of looking at the first argument once. */
+/** Cost of reading the first argument once. */
 const traverseArg: Estimate = (call) => {
   const [arg] = call.args;
   return arg && { cost: traversal(call, arg) };
 };
 
-/** As {@link traverseArg}, with a result of the same size. */
+/** Like {@link traverseArg}, with a result of the same size. */
 const traverseOneArg: Estimate = (call) => {
   const [arg] = call.args;
   return call.args.length === 1 && arg ? { cost: traversal(call, arg), resultSize: call.sizeOf(arg) } : undefined;
@@ -89,7 +92,7 @@ const containsCidr: Estimate = (call) => {
 
 const parseCost = (call: EstimatedCall, arg: CostNode): Range => scale(call.sizeOf(arg), stringFactor);
 
-/** Longest pattern among the named formats, as the estimate takes it. */
+/** Longest pattern of the named formats, as the estimate assumes. */
 const formatPatternSize = 128;
 
 const validate: Estimate = (call) => {
@@ -102,7 +105,7 @@ const selector: Estimate = (call) => {
   return call.args.length === 1 && arg ? { cost: selectorCost(call.sizeOf(arg)) } : undefined;
 };
 
-/** Cost of parsing a selector of a length: two characters make a requirement at most. */
+/** Returns the cost of parsing a selector of a length: each requirement needs at least two characters. */
 function selectorCost(length: Range): Range {
   const requirements = scale(scale(length, 0.5), 50);
   return add(add(exactly(10), scale(length, stringFactor)), requirements);
@@ -171,7 +174,7 @@ const compare: Estimate = (call) => {
   return { cost: scale({ min: max > 0n ? 1n : 0n, max }, stringFactor) };
 };
 
-/** The language itself asks nobody but the expression for sizes. */
+/** Functions of the language take sizes from the expression only. */
 function sizeOrUnknown(node: CostNode): Range {
   return node.size ?? unknownSize;
 }
@@ -197,7 +200,7 @@ function comparisonOverloads(): string {
   return [...ordered, 'equals', 'not_equals'].join(' ');
 }
 
-/** Every character may take four bytes. */
+/** A character may take four bytes. */
 function bytesEstimate({ min, max }: Range): CallEstimate {
   return { cost: scale({ min, max }, stringFactor), resultSize: { min, max: wrapped(max * 4n) } };
 }
@@ -210,7 +213,7 @@ function quoteEstimate({ min, max }: Range): CallEstimate {
   return { cost: scale({ min, max }, stringFactor), resultSize: { min: min + 2n, max: wrapped(max * 2n + 2n) } };
 }
 
-/** These few sizes are computed without saturation in Go. */
+/** Go computes these few sizes without saturation. */
 function wrapped(value: bigint): bigint {
   return BigInt.asUintN(64, value);
 }

@@ -1,4 +1,4 @@
-// The static estimate: what an expression costs at least and at most, from its text and the bounds of its variables.
+// The static estimate: the lowest and highest cost of an expression, from its text and the limits of its variables.
 import type { CallExpr, ComprehensionExpr, Expr, ListExpr, MapExpr, SelectExpr } from '../syntax/expr.ts';
 import { type CelType, dynType, isOptional, type TypeKind } from '../types/cel-type.ts';
 import { sizeOf } from '../values/sizes.ts';
@@ -15,7 +15,7 @@ import {
 import { CostScope, type EntrySize, type LocalVariable } from './cost-scope.ts';
 import { add, exactly, largest, multiply, one, type Range, scale, union, unknownSize, zero } from './range.ts';
 
-/** The cost of a checked expression. */
+/** Returns the cost of a checked expression. */
 export function estimateCost(expr: Expr, sizes: SizeEstimator): Range {
   return new Coster(sizes).cost(expr);
 }
@@ -94,7 +94,7 @@ class Coster {
     return this.#entrySize(container)?.value;
   }
 
-  /** `dyn` only turns type checks off, so its result is the size of its argument. */
+  /** `dyn` only disables type checks, so its result has the size of its argument. */
   #costDyn(expr: CallExpr): Range {
     const arg = expr.args[0] as Expr;
     const cost = add(one, this.cost(arg));
@@ -287,7 +287,7 @@ function typeOf(expr: Expr): CelType {
   return expr.type ?? dynType;
 }
 
-/** A loop over nothing, which only gives a value a name. */
+/** True for a loop over nothing, which only gives a value a name. */
 function isBinding({ range, condition, accumulator }: ComprehensionExpr): boolean {
   const isEmpty = range.kind === 'list' && range.elements.length === 0;
   return isEmpty && condition.kind === 'literal' && condition.value === false && accumulator !== '__result__';
@@ -299,7 +299,7 @@ function literalSize(expr: Expr): Range | undefined {
   return expr.kind === 'literal' ? exactly(sizeOf(expr.value) ?? 1) : undefined;
 }
 
-/** Whether all values of the type have one size. */
+/** True when all values of the type have the same size. */
 function isScalar(type: CelType): boolean {
   if (isOptional(type)) return isScalar(type.first);
   return ['bool', 'double', 'duration', 'int', 'timestamp', 'uint'].includes(type.kind);

@@ -1,27 +1,30 @@
-// CostNode: what the estimate of a call's cost knows of an operand.
+// CostNode: an operand as the estimate of a call's cost sees it.
 import type { Expr } from '../syntax/expr.ts';
 import type { CelType } from '../types/cel-type.ts';
 import type { Range } from './range.ts';
 
 export interface CostNode {
   /**
-   * Where the value comes from: a variable, then names of fields, `@items`, `@keys`, `@values`. Undefined for values that
+   * Origin of the value: a variable, then names of fields, `@items`, `@keys`, `@values`. Undefined for values that
    * expressions compute.
    */
   readonly path: readonly string[] | undefined;
   readonly type: CelType;
   /** Undefined for the elements of an operand. */
   readonly expr: Expr | undefined;
-  /** The size as far as the expression itself tells it. */
+  /** The size, if the expression itself shows it. */
   readonly size: Range | undefined;
 }
 
-/** Bounds of sizes that the expression does not tell: of variables and what is in them. Undefined where it knows none. */
+/**
+ * Returns limits of sizes that the expression does not show, of variables and their contents. Undefined for unknown
+ * ones.
+ */
 export type SizeEstimator = (node: Pick<CostNode, 'path' | 'type'>) => Range | undefined;
 
 export interface CallEstimate {
   readonly cost: Range;
-  /** Undefined when nothing is known of the result's size. */
+  /** Undefined when the result's size is unknown. */
   readonly resultSize?: Range | undefined;
 }
 
@@ -31,20 +34,20 @@ export interface EstimatedCall {
   readonly overload: string;
   readonly target: CostNode | undefined;
   readonly args: readonly CostNode[];
-  /** The size of an operand, or the range of all sizes. */
+  /** Returns the size of an operand, or the range of all sizes. */
   sizeOf(node: CostNode): Range;
 }
 
-/** Costs that both the estimate and evaluation count by. */
+/** Costs used by both the estimate and evaluation. */
 export const listCost = 10;
 export const mapCost = 30;
 export const structCost = 40;
-/** Cost of a code point that is looked at. */
+/** Cost per code point read. */
 export const stringFactor = 0.1;
-/** Cost of a character of a pattern. */
+/** Cost per character of a pattern. */
 export const patternFactor = 0.25;
 
-/** The elements of a list, as an operand; undefined for what is no list. */
+/** Returns the elements of a list as an operand; undefined for another type. */
 export function elementOf(list: CostNode): CostNode | undefined {
   const [type] = list.type.parameters;
   if (type === undefined) return undefined;

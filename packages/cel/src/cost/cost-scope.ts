@@ -1,4 +1,4 @@
-// CostScope: what the estimate knows of the variables that macros declare.
+// CostScope: what the estimate knows about the variables of macros.
 import type { TypeKind } from '../types/cel-type.ts';
 import type { Range } from './range.ts';
 

@@ -1,4 +1,4 @@
-// Estimates of the functions on lists and sets that came with versions of their own, by overload.
+// Estimates by overload for the functions on lists and sets whose libraries have versions.
 import { type CallEstimate, type CostNode, type EstimatedCall, listCost } from './cost-node.ts';
 import { add, exactly, largest, multiply, one, type Range, scale } from './range.ts';
 
@@ -54,12 +54,12 @@ function square(size: Range): Range {
   return multiply(size, size);
 }
 
-/** A call that makes a list of a size. */
+/** Estimates a call that makes a list of a size. */
 function allocating(factor: number, size: Range): CallEstimate {
   return { cost: add(add(scale(size, factor), one), exactly(listCost)), resultSize: size };
 }
 
-/** The value of an int literal, 0 for a negative one; anything else counts as `otherwise`. */
+/** Returns the value of an int literal, 0 for a negative one; anything else counts as `otherwise`. */
 function literalInt({ expr }: CostNode, otherwise: bigint): bigint {
   if (expr?.kind !== 'literal') return otherwise;
   if (typeof expr.value !== 'number' && typeof expr.value !== 'bigint') return otherwise;

@@ -1,5 +1,5 @@
-// Range: an estimated size or cost, from the least to the most. Numbers are unsigned integers of 64 bits; sums and products that
-// do not fit stay at the largest.
+// Range: an estimated size or cost, from the lowest to the highest. Numbers are unsigned 64-bit integers; sums and
+// products that do not fit stay at the largest.
 
 export interface Range {
   readonly min: bigint;
@@ -11,7 +11,7 @@ const tooLarge = 2 ** 64;
 
 export const zero: Range = { min: 0n, max: 0n };
 export const one: Range = { min: 1n, max: 1n };
-/** A size that nobody knows. */
+/** A size about which nothing is known. */
 export const unknownSize: Range = { min: 0n, max: largest };
 
 export function exactly(value: bigint | number): Range {
@@ -31,7 +31,7 @@ export function multiply(a: Range, b: Range): Range {
   return { min: saturated(a.min * b.min), max: saturated(a.max * b.max) };
 }
 
-/** Rounds up. The product is one of doubles, as in Go, so large sizes lose digits. */
+/** Rounds up. As in Go the product is computed in doubles, so large sizes lose digits. */
 export function scale(range: Range, factor: number): Range {
   return { min: scaleOne(range.min, factor), max: scaleOne(range.max, factor) };
 }
@@ -41,7 +41,7 @@ function scaleOne(value: bigint, factor: number): bigint {
   return product >= tooLarge ? largest : BigInt(product);
 }
 
-/** The smallest range that holds both. */
+/** Returns the smallest range that contains both. */
 export function union(a: Range, b: Range): Range {
   return { min: smaller(a.min, b.min), max: largerOf(a.max, b.max) };
 }

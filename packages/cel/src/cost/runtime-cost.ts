@@ -1,4 +1,4 @@
-// What calls cost when they are evaluated. The order of the questions is cel-go's: functions on lists and sets by overload, then
+// The costs of calls when they are evaluated. As in cel-go, functions on lists and sets are looked up by overload, then
 // Kubernetes' libraries by function name, then the language by overload; everything else costs 1.
 import { isList, listAt, listItems, listSize } from '../values/cel-list.ts';
 import { type AnyMap, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
@@ -10,10 +10,10 @@ import { costSize, utf8Length } from '../values/sizes.ts';
 import { kindOf } from '../values/value.ts';
 import { listCost, patternFactor, stringFactor } from './cost-node.ts';
 
-/** The cost of one call, from its operands (the target first) and its result. Either may be an error. */
+/** Returns the cost of one call from its operands (the target first) and its result. Each may be an error. */
 export type CallCost = (args: readonly unknown[], result: unknown) => number;
 
-/** How calls of a function cost. `overload` is empty when several may be meant. A number for a fixed cost. */
+/** Returns the cost of calls of a function: a number if it is fixed. `overload` is empty when several are possible. */
 export function runtimeCost(name: string, overload: string): CallCost | number {
   if (name === 'containsIP') return containsIp(overload);
   if (name === 'containsCIDR') return containsCidr(overload);
@@ -34,7 +34,7 @@ const matching: CallCost = ([text, pattern]) => {
   return textCost * Math.ceil(costSize(pattern) * patternFactor);
 };
 
-/** Cost of walking through a value and all that it holds. */
+/** Returns the cost of walking through a value and everything in it. */
 function walk(value: unknown): number {
   if (typeof value === 'string') return Math.floor(utf8Length(value) * stringFactor);
   if (value instanceof Uint8Array) return Math.floor(value.length * stringFactor);
@@ -43,7 +43,7 @@ function walk(value: unknown): number {
   return mapKeys(value).reduce<number>((sum, key) => sum + walk(key) + walk(mapFind(value as AnyMap, key)), 0);
 }
 
-/** A list of requirements: parsing it, and two characters make one requirement at most. */
+/** Counts parsing a list of requirements, each of which needs at least two characters. */
 const selector: CallCost = (args) => {
   const length = costSize(args[1]);
   return listCost + Math.ceil(length * stringFactor) + Math.ceil(Math.ceil(length * 0.5) * 50);
@@ -59,7 +59,7 @@ const containsCidr =
   (args) =>
     containsIp(overload)(args, undefined) + traverse(args[0]) + 1;
 
-/** Formats know how long their patterns are at most. */
+/** Formats know the length of their longest pattern. */
 interface SizedPattern {
   readonly maxPatternSize: number;
 }
@@ -122,7 +122,7 @@ const costsByOverload: ReadonlyMap<string, NamedCost> = new Map<string, NamedCos
   ['contains_string', ([text, part]) => traverse(text) * traverse(part)],
 ]);
 
-/** A list of some size is made. */
+/** Counts making a list of some size. */
 function allocating(factor: number, size: number): number {
   return Math.trunc(size * factor) + 1 + listCost;
 }
@@ -147,7 +147,7 @@ const listCostsByOverload: ReadonlyMap<string, CallCost> = new Map<string, CallC
   ['list_sets_equivalent_list', setCost(2)],
 ]);
 
-/** Every element against every other one. Go's counter ends the evaluation when there is no list. */
+/** Compares every element with every other. Go's counter ends the evaluation when there is no list. */
 function selfCompare(list: unknown): number {
   if (!isList(list)) {
     const lacks = `is not traits.Lister: missing method ${missingMethod(list)}`;
@@ -169,7 +169,7 @@ function flattenCost([list, depth]: readonly unknown[]): number {
   return allocating(Number(depth as Int), costSize(list));
 }
 
-/** The first method of lists that a value lacks in Go. */
+/** Returns the first method of lists that the value's Go type lacks. */
 function missingMethod(value: unknown): string {
   const hasAdd = ['bytes', 'double', 'duration', 'int', 'string', 'timestamp', 'uint'].includes(kindOf(value));
   return hasAdd ? 'Contains' : 'Add';

@@ -14,7 +14,7 @@ export function replaceEstimate(call: EstimatedCall): CallEstimate | undefined {
   return { cost: scale(size, twice), resultSize };
 }
 
-/** The longest and the shortest text that replacing can make. */
+/** Returns the sizes of the shortest and longest result of replacing. */
 function replacedSize(size: Range, before: Range, after: Range): Range {
   let count = zero;
   let kept = zero;
@@ -31,12 +31,12 @@ function replacedSize(size: Range, before: Range, after: Range): Range {
   return add(multiply(count, after), kept);
 }
 
-/** The empty text is found around every character. */
+/** The empty text occurs around every character. */
 function aroundAll(size: bigint): bigint {
   return size < largest ? size + 1n : size;
 }
 
-/** Rounded up, in doubles as in Go. */
+/** Rounds up, in doubles as in Go. */
 function ratio(size: bigint, divisor: bigint): bigint {
   const quotient = Math.ceil(Number(size) / Number(divisor));
   return quotient >= 2 ** 64 ? 2n ** 63n : BigInt(quotient);

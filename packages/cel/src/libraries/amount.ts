@@ -1,5 +1,5 @@
-// Amount: a quantity as apimachinery holds it: digits with a scale, in 64 bits or as a decimal of any size. Which of the two it is
-// decides whether it counts as an integer: 1.5Gi does not, though it is a whole number.
+// Amount: a quantity as apimachinery represents it: digits with a scale, in 64 bits or as a decimal of any size. The
+// representation decides whether it counts as an integer: 1.5Gi does not, although it is a whole number.
 import { int64Range } from '../values/integers.ts';
 
 /** `value · 10^scale` */
@@ -33,12 +33,12 @@ const binaryShifts: ReadonlyMap<string, number> = new Map([
   ['Ei', 60],
 ]);
 
-/** Most digits that are held in 64 bits. */
+/** Most digits kept in 64 bits. */
 const maxDigits = 18;
 const smallestScale = -9;
 const maxBinary = 2n ** 63n - 1n;
 
-/** The amount of a text that is a quantity. */
+/** Returns the amount of a text that is a quantity. */
 export function readAmount(text: string): Amount {
   const [, sign = '', whole = '', fraction = '', suffix = '', exponent = ''] = form.exec(text) ?? [];
   const digits = whole.replace(/^0+(?=\d)/, '');
@@ -63,7 +63,7 @@ function binary(digits: string, fraction: string, shift: number): Amount {
   return rounded({ value, scale: -fraction.length, isDecimal });
 }
 
-/** What is finer than a billionth is rounded away from zero. */
+/** Digits below a billionth are rounded away from zero. */
 function rounded(amount: Amount): Amount {
   const excess = smallestScale - amount.scale;
   if (excess <= 0) return amount;
@@ -74,14 +74,14 @@ function rounded(amount: Amount): Amount {
 }
 
 export function negative(amount: Amount): Amount {
-  // The smallest integer of 64 bits has no negation there.
+  // In Go the smallest 64-bit integer has no negation.
   return { ...amount, value: amount.isDecimal ? -amount.value : BigInt.asIntN(64, -amount.value) };
 }
 
-/** Scales that differ by more are of amounts that no quantity of Kubernetes has. */
+/** Scales differ by more only in amounts that no quantity of Kubernetes has. */
 const maxShift = 4_000;
 
-/** The sum, which is a decimal when its digits do not fit. */
+/** Returns the sum, which is a decimal when its digits do not fit. */
 export function addAmounts(left: Amount, right: Amount): Amount {
   const isDecimal = left.isDecimal || right.isDecimal;
   if (!isDecimal && right.value === 0n) return left;
@@ -96,7 +96,7 @@ function rescaled({ value, scale }: Amount, to: number): bigint {
   return value * 10n ** BigInt(Math.min(scale - to, maxShift));
 }
 
-/** The amount as an integer of 64 bits, or undefined when it is held with decimals or does not fit. */
+/** Returns the amount as a 64-bit integer, or undefined when it is a decimal or does not fit. */
 export function integerOf(amount: Amount): bigint | undefined {
   if (amount.isDecimal || amount.scale < 0) return undefined;
   if (amount.value === 0n) return 0n;
@@ -104,7 +104,7 @@ export function integerOf(amount: Amount): bigint | undefined {
   return whole !== undefined && int64Range.has(whole) ? whole : undefined;
 }
 
-/** The double that Go computes, which need not be the nearest one. */
+/** Returns the double that Go computes, which need not be the nearest one. */
 export function approximate({ value, scale }: Amount): number {
   return scale === 0 ? Number(value) : Number(value) * Number(`1e${scale}`);
 }

@@ -6,10 +6,10 @@ import { type FunctionDeclaration, memberOverload, oneOverload } from '../types/
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, overloadFailure } from '../values/failure.ts';
 
-/** What is asked: a path, or a resource. */
+/** The question: a path, or a resource. */
 export interface AuthorizationRequest {
   readonly verb: string;
-  /** Path of a request that is about no resource. */
+  /** Path of a request outside the resources. */
   readonly path?: string;
   readonly apiGroup?: string;
   readonly resource?: string;
@@ -19,23 +19,25 @@ export interface AuthorizationRequest {
   /** As written in the expression; empty for none. */
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
-  /** The service account that is asked about instead of the user. */
+  /** The service account to ask about instead of the user. */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
 export interface AuthorizationDecision {
   readonly isAllowed: boolean;
   readonly reason: string;
-  /** Why there is no decision. */
+  /** The reason why there is no decision. */
   readonly error?: string;
 }
 
-/** The port to the server's authorizer, for one user. A promise is waited for by evaluations that are not synchronous. */
+/**
+ * The port to the server's authorizer for one user. It may return a promise, for which asynchronous evaluations wait.
+ */
 export interface Authorizer {
   authorize(request: AuthorizationRequest): AuthorizationDecision | Promise<AuthorizationDecision>;
 }
 
-/** Thrown when a decision is not there yet. The evaluation is done again when it is. */
+/** Thrown when a decision is not there yet. The evaluation is repeated once it is. */
 export class DecisionPending extends Error {
   readonly decided: Promise<unknown>;
 
@@ -62,7 +64,7 @@ abstract class AuthorizerObject extends CelObject {
 
 type Asked = Omit<AuthorizationRequest, 'verb'>;
 
-/** The variable `authorizer`. Decisions are asked for once, however often an expression asks. */
+/** The variable `authorizer`. Each decision is requested once, however often an expression asks for it. */
 export class CelAuthorizer extends AuthorizerObject {
   readonly type: CelType = structType(authorizerName);
   readonly #port: Authorizer;
@@ -133,7 +135,7 @@ class CelGroupCheck extends AuthorizerObject {
   }
 }
 
-/** A resource to ask about; also the variable `authorizer.requestResource`. */
+/** A resource to ask about, also the variable `authorizer.requestResource`. */
 export class CelResourceCheck extends AuthorizerObject {
   readonly type: CelType = structType(resourceName);
   readonly authorizer: CelAuthorizer;
@@ -237,7 +239,7 @@ export const authorizerLibrary: Library = {
   ],
 };
 
-/** Selectors came later than the other functions. */
+/** Selectors were added later than the other functions. */
 export const authorizerSelectorsLibrary: Library = {
   name: 'kubernetes.authzSelectors',
   functions: [selecting('fieldSelector'), selecting('labelSelector')],

@@ -41,7 +41,7 @@ export class CelCidr extends CelObject {
     return this.asString();
   }
 
-  /** Whether the first bits of an address are those of this prefix. */
+  /** True when the first bits of an address are those of this prefix. */
   holds(address: IpAddress, bits: number = this.bits): boolean {
     const own = this.address.bytes;
     if (own.length !== address.bytes.length) return false;
@@ -57,7 +57,7 @@ export class CelCidr extends CelObject {
   }
 }
 
-/** A mask of so many leading bits of a byte. */
+/** Returns a byte with as many leading bits set. */
 function byteMask(bits: number): number {
   return bits >= 8 ? 0xff : bits <= 0 ? 0 : (0xff << (8 - bits)) & 0xff;
 }
@@ -94,7 +94,7 @@ function tryParse(text: string): IpAddress | IpError {
   }
 }
 
-/** A text that is no address is no argument for it. */
+/** Returns the error of a missing overload for a text that is no address. */
 function containsIp(cidr: CelCidr, ip: CelIp | CelFailure): unknown {
   return ip instanceof CelIp ? cidr.holds(ip.address) : noSuchOverload;
 }

@@ -48,7 +48,7 @@ function flatten(list: AnyList, depth: Int = 1): unknown {
   return items;
 }
 
-/** Each element costs one unit, so a list longer than this is over every budget. Go would fill the memory first. */
+/** Longest range. Each element costs one unit, so a longer one exceeds every budget; Go would fill the memory first. */
 const maxRange = 20_000_000;
 
 function range(count: Int): unknown {

@@ -1,4 +1,4 @@
-// The clauses of format strings (`%s`, `%.2f`), found in a text. What a clause does with its argument is up to the handler: the
+// Finds the clauses of format strings (`%s`, `%.2f`). A handler decides what a clause does with its argument: the
 // library formats, the validator checks types.
 import { CelFailure } from '../values/failure.ts';
 
@@ -6,13 +6,13 @@ type FormatVerb = 'b' | 'd' | 'e' | 'f' | 'o' | 's' | 'x' | 'X';
 
 export interface FormatClause {
   readonly verb: FormatVerb;
-  /** Undefined when none is written. */
+  /** Undefined when not given. */
   readonly precision: number | undefined;
   /** Index of the argument. */
   readonly index: number;
 }
 
-/** A failure with the position of the argument that caused it, where one did. */
+/** A failure with the position of the argument that caused it, if one did. */
 export class FormatFailure extends CelFailure {
   readonly place: unknown;
 
@@ -24,18 +24,18 @@ export class FormatFailure extends CelFailure {
 
 export interface FormatHandler {
   readonly argCount: number;
-  /** Whether a clause without argument is an error before its form is looked at. */
+  /** Whether a missing argument is an error before the clause's form is checked. */
   readonly checksArgFirst: boolean;
-  /** Told of each argument that a clause asks for. */
+  /** Called for each argument that a clause uses. */
   onArg?(): void;
   format(clause: FormatClause): string | FormatFailure;
 }
 
 const verbs = new Set(['b', 'd', 'e', 'f', 'o', 's', 'x', 'X']);
-/** More digits than a double has are zeros; the bound keeps one clause from filling the memory. */
+/** Digits beyond those of a double are zeros; the limit keeps one clause from filling the memory. */
 const maxPrecision = 100_000;
 
-/** The text with every clause replaced by what the handler makes of it. */
+/** Returns the text with every clause replaced by the handler's result. */
 export function formatClauses(text: string, handler: FormatHandler): string | FormatFailure {
   let result = '';
   let index = 0;
@@ -109,7 +109,7 @@ function readPrecision(text: string, from: number): { value: number | undefined;
     : { value, end };
 }
 
-/** Go looks at bytes, so a letter beyond ASCII is shown by the first byte of its UTF-8 form. */
+/** Go looks at bytes, so a character beyond ASCII is shown as the first byte of its UTF-8 form. */
 function firstByte(char: string): number {
   const code = char.charCodeAt(0);
   if (!(code >= 0x80)) return code;

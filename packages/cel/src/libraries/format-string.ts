@@ -1,4 +1,4 @@
-// The function `format`: texts from values. Numbers are written as an American reader expects them: 1,234.50.
+// The function `format` makes texts from values. Numbers have American separators: 1,234.50.
 import { goQuote } from '@kapstan/api/internal';
 import { stringType } from '../types/cel-type.ts';
 import { type AnyList, listAt, listItems, listSize } from '../values/cel-list.ts';
@@ -17,7 +17,7 @@ const defaultPrecision = 6;
 const precisionSize = 256;
 const encoder = new TextEncoder();
 
-/** The text with its clauses replaced by the values of the list, or the error. */
+/** Returns the text with its clauses replaced by the values of the list, or the error. */
 export function formatString(text: string, args: AnyList): string | CelFailure {
   return formatClauses(text, {
     argCount: listSize(args),
@@ -114,7 +114,7 @@ function formatDouble(value: unknown, text: (type: string) => string, format: (d
   return format(named ?? numberOfDouble(value));
 }
 
-/** Digits in groups of three before the point. */
+/** Returns digits with groups of three before the point. */
 function localFixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return localInfinity(value);
   const [whole = '', fraction] = formatFixed(value, precision).split('.');
@@ -124,7 +124,7 @@ function localFixed(value: number, precision: number): string {
 
 const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** Always six digits after the point: Go takes the precision of this clause for a width. */
+/** Always six digits after the point, because Go takes the precision of this clause for a width. */
 function localScientific(value: number): string {
   if (!Number.isFinite(value)) return localInfinity(value);
   const [mantissa = '', exponent = ''] = formatScientific(value, defaultPrecision).split('e');
@@ -140,7 +140,7 @@ function localInfinity(value: number): string {
   return value > 0 ? '∞' : '-∞';
 }
 
-/** An element of a list, or the value of a map's entry. */
+/** Formats an element of a list, or the value of a map's entry. */
 function formatMember(value: unknown): Formatted {
   const kind = kindOf(value);
   switch (kind) {

@@ -1,4 +1,4 @@
-// What a clause may be used on, and the messages of clauses that are used on something else.
+// The types that each clause accepts, and the messages for other types.
 
 export const notBinary = (type: string): string =>
   `only integers and bools can be formatted as binary, was given ${type}`;

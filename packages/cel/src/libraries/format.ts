@@ -13,9 +13,9 @@ const formatType = structType('kubernetes.NamedFormat');
 
 interface FormatParts {
   readonly name: string;
-  /** Length of the longest pattern that checks it; costs go by it. */
+  /** Length of its longest pattern, which decides the cost. */
   readonly maxPatternSize: number;
-  /** What is wrong with a text; nothing when it is valid. */
+  /** Returns what is wrong with a text; nothing when it is valid. */
   readonly errorsOf: (text: string) => readonly string[];
 }
 
@@ -51,7 +51,7 @@ function dns1035LabelErrors(text: string): string[] {
   return dns1035.test(text) ? errors : [...errors, dns1035Message];
 }
 
-/** The start of a generated name may end with a dash. */
+/** The prefix of a generated name may end with a dash. */
 function prefixOf(text: string): string {
   return text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text;
 }

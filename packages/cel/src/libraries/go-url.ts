@@ -1,4 +1,4 @@
-// URLs as Go's net/url reads them: what it accepts, how it splits them, and the words of its errors.
+// Parses URLs as Go's net/url does: what it accepts, how it splits them, and the texts of its errors.
 import { goQuote } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
 
@@ -8,9 +8,9 @@ export interface GoUrl {
   /** User information as written, without the @. */
   readonly user: string | undefined;
   readonly host: string;
-  /** Unescaped. */
+  /** The unescaped path. */
   readonly path: string;
-  /** The path as written, where that is not its default form. */
+  /** The path as written, if that is not its default form. */
   readonly rawPath: string;
   readonly omitHost: boolean;
   readonly forceQuery: boolean;
@@ -35,7 +35,7 @@ const emptyUrl: GoUrl = {
   rawFragment: '',
 };
 
-/** Reads a URL that must be absolute or a path, as url() wants it. A fragment is taken off afterwards. */
+/** Parses a URL that must be absolute or a path, as url() requires. The fragment is cut off afterwards. */
 export function parseRequestUri(text: string): GoUrl | CelFailure {
   return tryParse(text, () => {
     parse(text, true);
@@ -47,7 +47,7 @@ export function parseRequestUri(text: string): GoUrl | CelFailure {
   });
 }
 
-/** Whether url() would accept the text. */
+/** True when url() would accept the text. */
 export function isRequestUri(text: string): boolean {
   return !(tryParse(text, () => parse(text, true)) instanceof CelFailure);
 }
@@ -155,7 +155,7 @@ type Part = 'path' | 'host' | 'zone' | 'user' | 'query' | 'fragment';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Takes %xx apart. Throws for what is no such escape, and for characters that a host cannot have. */
+/** Decodes %xx. Throws for a malformed escape, and for characters that a host cannot have. */
 function decodePart(text: string, part: Part): string {
   for (const match of text.matchAll(/%.{0,2}/gsu)) {
     const [whole] = match;
@@ -208,7 +208,7 @@ function percentEncode(char: string): string {
   return Array.from(encoder.encode(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** The path with escapes, as it was written where that is a valid form of it. */
+/** Returns the path with escapes, as it was written if that is a valid form of it. */
 export function escapedPath({ path, rawPath }: GoUrl): string {
   const isValid = rawPath !== '' && /^(?:[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]]|%[0-9a-fA-F]{2})*$/.test(rawPath);
   if (isValid) return rawPath;
@@ -233,7 +233,7 @@ function splitHostPort(hostPort: string): [host: string, port: string] {
   return [bare, hasPort ? hostPort.slice(colon + 1) : ''];
 }
 
-/** Values by name. Parts with a semicolon or a bad escape are left out. */
+/** Returns values by name. Parts with a semicolon or a bad escape are left out. */
 export function queryValues({ rawQuery }: GoUrl): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of rawQuery.split('&')) {
@@ -257,7 +257,7 @@ function unescapedPair(name: string, value: string): [string, string] | undefine
   }
 }
 
-/** The URL as one text, in Go's form. */
+/** Returns the URL as text in Go's form. */
 export function formatUrl(url: GoUrl): string {
   const scheme = url.scheme === '' ? '' : `${url.scheme}:`;
   if (url.opaque !== '') return `${scheme}${url.opaque}${formatTail(url)}`;

@@ -1,4 +1,4 @@
-// IP addresses as Go's net/netip reads and writes them.
+// Parses and formats IP addresses as Go's net/netip does.
 import { goQuote } from '@kapstan/api/internal';
 
 export interface IpAddress {
@@ -69,7 +69,7 @@ class Ipv6Reader {
   readonly #whole: string;
   #text: string;
   readonly #bytes: number[] = [];
-  /** Where `::` stands; undefined before it is found. */
+  /** Position of `::`; undefined before it is found. */
   #gap: number | undefined;
 
   constructor(whole: string, text: string) {
@@ -90,7 +90,7 @@ class Ipv6Reader {
     return this.#filled();
   }
 
-  /** Reads one field with the colon after it; false at the end. */
+  /** Reads one field with the colon after it; returns false at the end. */
   #field(): boolean {
     const digits = /^[0-9a-fA-F]*/.exec(this.#text)?.[0] ?? '';
     const tooLong = digits.replace(/^(.{5}).*/, '$1');
@@ -145,14 +145,14 @@ export function isIpv4({ bytes }: IpAddress): boolean {
   return bytes.length === 4;
 }
 
-/** Whether it is an IPv4 address in IPv6 clothes: ::ffff:1.2.3.4. */
+/** True for an IPv4 address mapped into IPv6: ::ffff:1.2.3.4. */
 export function isMapped({ bytes }: IpAddress): boolean {
   return (
     bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff
   );
 }
 
-/** The canonical text. */
+/** Returns the canonical text. */
 export function formatIp(address: IpAddress): string {
   const { bytes, zone } = address;
   if (bytes.length === 4) return bytes.join('.');
@@ -165,7 +165,7 @@ export function formatIp(address: IpAddress): string {
   return `${hex(fields.slice(0, start))}::${hex(fields.slice(end))}${suffix}`;
 }
 
-/** The first of the longest runs of zeros. */
+/** Returns the first of the longest runs of zeros. */
 function longestZeros(fields: readonly number[]): [start: number, end: number] {
   let best: [number, number] = [0, 0];
   for (let start = 0; start < fields.length; start++) {

@@ -44,7 +44,7 @@ export class CelIp extends CelObject {
   }
 }
 
-/** Reads an address without zone that is not IPv4 in IPv6. */
+/** Parses an address without a zone that is not IPv4 in IPv6. */
 export function readIp(text: string): CelIp | CelFailure {
   const quoted = goQuote(text);
   const address = tryParse(text);

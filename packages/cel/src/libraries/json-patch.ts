@@ -1,4 +1,4 @@
-// The library of mutating policies: keys of JSON pointers.
+// The library of mutating policies: escapes keys for JSON pointers.
 import type { Library } from '../environment.ts';
 import { globalOverload, oneOverload } from '../types/function-declaration.ts';
 

@@ -1,4 +1,4 @@
-// Kubernetes' own functions on lists: order, sums, extremes, positions.
+// Kubernetes' own functions on lists: order, sums, minimum and maximum, positions.
 import type { Library } from '../environment.ts';
 import { type FunctionDeclaration, memberOverload, type Overload, oneOverload } from '../types/function-declaration.ts';
 import { calculate } from '../values/arithmetic.ts';
@@ -21,7 +21,7 @@ function isSorted(list: AnyList): unknown {
   return true;
 }
 
-/** The element that no other one beats. */
+/** Returns the smallest or largest element; `beatenAt` is the comparison that replaces the current one. */
 function extreme(name: string, beatenAt: number): (list: AnyList) => unknown {
   return (list) => {
     let best: unknown;

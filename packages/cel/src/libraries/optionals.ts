@@ -18,7 +18,7 @@ import { sizeOf } from '../values/sizes.ts';
 import type { CelTimestamp } from '../values/timestamp.ts';
 import { kindOf } from '../values/value.ts';
 
-/** Seconds of Go's zero time, the first of January of the year 1. */
+/** Seconds of Go's zero time, which is 1 January of the year 1. */
 const zeroTime = -62_135_596_800;
 
 function isZero(value: unknown): boolean {
@@ -55,7 +55,7 @@ function elementAt(list: AnyList, index: number): CelOptional {
   return listSize(list) === 0 ? CelOptional.none : CelOptional.of(listAt(list, index));
 }
 
-/** The planner evaluates these itself; only their types matter. */
+/** The planner evaluates these functions itself; only their types matter here. */
 function typed(name: string, ...overloads: FunctionDeclaration['overloads']): FunctionDeclaration {
   return { name, overloads };
 }

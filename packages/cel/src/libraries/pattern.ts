@@ -1,12 +1,12 @@
-// Patterns of users, in RE2: linear in the length of the text, whatever the pattern is.
+// Matches users' patterns with RE2, whose time is linear in the length of the text for every pattern.
 import { RE2JS } from 're2js';
 import { CelFailure } from '../values/failure.ts';
 
-/** Definitions repeat few patterns thousands of times. The map is emptied when it is full. */
+/** Compiled patterns. Definitions repeat a few patterns thousands of times. Emptied when full. */
 const known = new Map<string, RE2JS | CelFailure>();
 const maxKnown = 500;
 
-/** The compiled pattern, or an error in the words of Go's regexp package. */
+/** Returns the compiled pattern, or an error with the text of Go's regexp package. */
 export function compilePattern(pattern: string): RE2JS | CelFailure {
   const before = known.get(pattern);
   if (before !== undefined) return before;
@@ -28,13 +28,16 @@ export function matchesPattern(pattern: RE2JS, text: string): boolean {
   return pattern.matcher(text).find();
 }
 
-/** The first match, or the empty text. */
+/** Returns the first match, or the empty text. */
 export function findPattern(pattern: RE2JS, text: string): string {
   const matcher = pattern.matcher(text);
   return matcher.find() ? (matcher.group() ?? '') : '';
 }
 
-/** At most `limit` matches; all when it is negative. An empty match right after another one is left out, as in Go. */
+/**
+ * Returns at most `limit` matches; all when it is negative. An empty match right after another one is left out, as in
+ * Go.
+ */
 export function findAllPattern(pattern: RE2JS, text: string, limit: number): string[] {
   const found: string[] = [];
   const matcher = pattern.matcher(text);

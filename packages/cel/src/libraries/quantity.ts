@@ -22,7 +22,7 @@ export class CelQuantity extends CelObject {
   readonly type: CelType = quantityType;
   readonly quantity: Quantity;
   readonly amount: Amount;
-  /** Whether it was calculated: Go compares such a quantity with others, but not others with it. */
+  /** True when it was computed. Go can compare such a quantity with others, but not others with it. */
   readonly isCalculated: boolean;
 
   constructor(quantity: Quantity, amount: Amount = readAmount(quantity.toString()), isCalculated = false) {
@@ -82,7 +82,7 @@ function sum(left: CelQuantity, right: CelQuantity): CelQuantity {
 }
 
 function difference(left: CelQuantity, right: CelQuantity): CelQuantity {
-  // The smallest integer of 64 bits has no negation in Go, so it is added where the sum fits.
+  // The smallest 64-bit integer has no negation in Go, so it is added if the sum fits.
   const sum = addAmounts(left.amount, negative(right.amount));
   if (right.amount.value === smallest && !sum.isDecimal)
     return new CelQuantity(left.quantity.add(right.quantity), sum, true);

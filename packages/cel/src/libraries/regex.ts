@@ -1,4 +1,4 @@
-// Matches of patterns in texts. Constant patterns are compiled once, see plan/function-plan.ts.
+// Matches patterns in texts. plan/function-plan.ts compiles constant patterns once.
 import type { Library } from '../environment.ts';
 import { memberOverload } from '../types/function-declaration.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';

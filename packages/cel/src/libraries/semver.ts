@@ -16,7 +16,7 @@ const semverType = structType('kubernetes.Semver');
 
 interface Version {
   readonly numbers: readonly [major: bigint, minor: bigint, patch: bigint];
-  /** Numbers and words between dots. */
+  /** The numbers and words between dots. */
   readonly prerelease: readonly (bigint | string)[];
   readonly build: readonly string[];
 }
@@ -112,7 +112,7 @@ function isAlphanumeric(text: string): boolean {
   return /^[0-9A-Za-z-]+$/.test(text);
 }
 
-/** Takes a leading v and zeros off, and adds the numbers that are missing. */
+/** Removes a leading v and leading zeros, and adds missing numbers. */
 function normalized(text: string): string | CelFailure {
   const parts = splitN(text.replace(/^v/, ''), '.', 3).map((part) => {
     if (part.length <= 1) return part;
@@ -141,7 +141,7 @@ function compareVersions(left: Version, right: Version): number {
   return comparePrereleases(left.prerelease, right.prerelease);
 }
 
-/** A release comes after its prereleases; numbers come before words. */
+/** A release comes after its prereleases, and words after numbers. */
 function comparePrereleases(left: Version['prerelease'], right: Version['prerelease']): number {
   if (left.length === 0 || right.length === 0) return Math.sign(right.length - left.length);
   for (const [i, part] of left.entries()) {

@@ -12,7 +12,7 @@ interface TimeFunction {
   readonly name: string;
   readonly id: string;
   readonly field: Field;
-  /** Id and nanoseconds of the unit, where durations have it too. */
+  /** Id and nanoseconds of the unit, if durations have it too. */
   readonly unit?: readonly [id: string, nanos: bigint];
 }
 

@@ -73,7 +73,7 @@ function comparison(mark: string, prefix: string, accepts: (order: number) => bo
   };
 }
 
-/** The planner evaluates these itself; only their types matter. */
+/** The planner evaluates these functions itself; only their types matter here. */
 function planned(name: string, id: string, signature: string): FunctionDeclaration {
   return { name, overloads: [globalOverload(id, signature)], singleton: (value: unknown) => overloadFailure(value) };
 }

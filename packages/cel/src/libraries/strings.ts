@@ -39,7 +39,7 @@ function substring(text: string, start: Int, end?: Int): unknown {
 const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
 const upperAscii = (text: string): string => text.replace(/[a-z]+/g, (part) => part.toUpperCase());
 
-/** White space as Go's unicode.IsSpace has it. */
+/** White space as defined by Go's unicode.IsSpace. */
 const space = '[\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+';
 const spaceAround = new RegExp(`^${space}|${space}$`, 'g');
 
@@ -55,7 +55,7 @@ function replace(text: string, before: string, ...[after, limit = -1]: [after: s
   return before === '' ? replaceAround(parts, after, count) : parts.join(after);
 }
 
-/** The empty text is found before every character and at the end. */
+/** The empty text occurs before every character and at the end. */
 function replaceAround(parts: readonly string[], after: string, count: number): string {
   if (count === 0) return parts.join('');
   const points = parts.flatMap((part) => Array.from(part));
@@ -64,7 +64,7 @@ function replaceAround(parts: readonly string[], after: string, count: number): 
   return found > points.length ? replaced + after : replaced;
 }
 
-/** At most `limit` parts; the last one holds the rest. */
+/** Splits into at most `limit` parts; the last one contains the rest. */
 function splitText(text: string, separator: string, limit: number): string[] {
   const all = separator === '' ? Array.from(text) : text.split(separator);
   if (all.length <= limit) return all;

@@ -2,7 +2,7 @@
 import { goQuote, toDate } from '@kapstan/api/internal';
 import { CelFailure } from '../values/failure.ts';
 
-/** Seconds to add to UTC in a zone at a moment, or the error of a zone that nobody knows. */
+/** Returns the seconds to add to UTC in a zone at a moment, or the error for an unknown zone. */
 export function zoneOffset(zone: string, seconds: number): number | CelFailure {
   const colon = zone.indexOf(':');
   if (colon < 0) return namedOffset(zone, seconds);
@@ -62,7 +62,7 @@ function newFormat(timeZone: string): Intl.DateTimeFormat | undefined {
   }
 }
 
-/** The clock of the zone as seconds since 1970. */
+/** Returns the local time of the zone as seconds since 1970. */
 function localSeconds(format: Intl.DateTimeFormat, seconds: number): number {
   const parts = new Map(format.formatToParts(toDate(seconds * 1000)).map(({ type, value }) => [type, value]));
   const number = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.get(type));

@@ -1,4 +1,4 @@
-// Macros of two variables, and the function by which they fill maps.
+// Macros with two variables, and the function with which they fill maps.
 import type { Library } from '../environment.ts';
 import { GrowingMap } from '../plan/mutable-values.ts';
 import { twoVariableMacros } from '../syntax/two-variable-macros.ts';

@@ -1,4 +1,4 @@
-// The structs of protobuf that every environment knows: `google.protobuf.Int64Value{value: 1}`. Their values are plain values.
+// The protobuf structs of every environment: `google.protobuf.Int64Value{value: 1}`. Their values are plain values.
 import {
   anyListType,
   boolType,

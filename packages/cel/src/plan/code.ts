@@ -1,4 +1,5 @@
-// Code: a plan node as a closure, and as a generator where it holds a loop: only loops take long enough to need pauses.
+// Code: a plan node as a closure and, if it contains a loop, also as a generator: only loops take long enough to need
+// pauses.
 import type { SlicedWork } from '@kapstan/api/internal';
 import type { Frame } from './frame.ts';
 
@@ -7,11 +8,11 @@ export type Run = (frame: Frame) => unknown;
 
 export interface Code {
   readonly run: Run;
-  /** The same in slices; undefined when there is no loop inside. */
+  /** Does the same in slices; undefined when there is no loop inside. */
   readonly slices: ((frame: Frame) => SlicedWork<unknown>) | undefined;
 }
 
-/** Evaluates in slices where that matters. */
+/** Evaluates in slices if there is a loop. */
 export function* runSlices(code: Code, frame: Frame): SlicedWork<unknown> {
   return code.slices === undefined ? code.run(frame) : yield* code.slices(frame);
 }

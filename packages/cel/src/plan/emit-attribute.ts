@@ -15,7 +15,7 @@ import { findQualified, isQualifier, qualify } from './qualifiers.ts';
 
 type Emit = (node: PlanNode) => Code;
 
-/** The value of an attribute as an expression. */
+/** Returns the value of an attribute as an expression. */
 export function emitAttribute(node: AttributeNode, emit: Emit): Code {
   const code = emitResolve(node, emit);
   const cost = finalCost(node);
@@ -51,12 +51,12 @@ export function emitAttribute(node: AttributeNode, emit: Emit): Code {
   };
 }
 
-/** Reading a variable costs 1, a conditional nothing, and a presence test takes 1 off. */
+/** Reading a variable costs 1, a conditional nothing, and a presence test one less. */
 function finalCost({ base, isTest }: AttributeNode): number {
   return (base.kind === 'conditional' ? 0 : 1) - (isTest ? 1 : 0);
 }
 
-/** The value of an attribute as a part of another one, which costs less. */
+/** Returns the value of an attribute as part of another one, which costs less. */
 function emitResolve(node: AttributeNode, emit: Emit): Code {
   if (node.base.kind === 'conditional') return emitConditional(node.base, emit);
   const base = emitBase(node.base, emit);
@@ -70,7 +70,7 @@ function emitResolve(node: AttributeNode, emit: Emit): Code {
   return { run: (frame) => select(frame, read(frame), steps), slices };
 }
 
-/** Selections of fields with constant names from plain objects, which is what most rules do most of the time. */
+/** Selects fields with constant names from plain objects, which is most of the work of most rules. */
 function plainSelections(read: Code['run'], qualifiers: readonly Qualifier[]): Code['run'] {
   const names = qualifiers.map(({ key }) => (key as { value: string }).value);
   const steps = names.map((value) => ({ isPlain: true, isOptional: false, isTest: false, value, key: undefined }));
@@ -125,7 +125,7 @@ function orNull(value: unknown, missing: CelFailure): unknown {
   return value === null ? null : missing;
 }
 
-/** The first read of an accumulator computes its first value. */
+/** The first read of an accumulator computes its initial value. */
 function emitAccumulator(slot: number, start: Code): Code {
   const finish = (frame: Frame, value: unknown): unknown => {
     const first = mutableStart(value);
@@ -170,13 +170,13 @@ function emitConditional(base: Extract<AttributeBase, { kind: 'conditional' }>, 
 }
 
 interface Step {
-  /** Whether it is a field of constant name that has to be there. */
+  /** True for a field with a constant name that must exist. */
   readonly isPlain: boolean;
   readonly isOptional: boolean;
   readonly isTest: boolean;
   /** The key, when it is constant. */
   readonly value: unknown;
-  /** How the key is computed, when it is not. */
+  /** Computes the key when it is not constant. */
   readonly key: Code | undefined;
 }
 
@@ -189,7 +189,7 @@ function emitQualifier({ key, isOptional, isTest }: Qualifier, emit: Emit): Step
   return { isPlain: false, isOptional, isTest, value: undefined, key: code };
 }
 
-/** Applies all selections. Once one is optional, or the start is an optional, so is the result. */
+/** Applies all selections. If one of them, or the start, is optional, so is the result. */
 function select(frame: Frame, start: unknown, steps: readonly Step[]): unknown {
   const selection = startSelection(start);
   for (const step of steps) {
@@ -212,7 +212,7 @@ function* sliceSelections(base: Code, steps: readonly Step[], frame: Frame): Sli
 interface Selection {
   value: unknown;
   isOptional: boolean;
-  /** Whether the value is the result, as the other selections do not count any more. */
+  /** True when the value is the result, and the remaining selections are skipped. */
   isDone: boolean;
 }
 
@@ -223,7 +223,7 @@ function startSelection(start: unknown): Selection {
     : { value: start, isOptional: false, isDone: true };
 }
 
-/** An attribute without selections. */
+/** Reads an attribute without selections. */
 function withPlainOptionals(base: Code): Code {
   const read = base.run;
   const normalize = (value: unknown): unknown =>
@@ -242,8 +242,8 @@ function withPlainOptionals(base: Code): Code {
 }
 
 /**
- * Go goes through native values here: an optional inside of an optional is only its value, a type its name, and values of some
- * libraries are lost.
+ * Go converts to native values here: an optional inside an optional becomes its value, a type its name, and values of
+ * some libraries are lost.
  */
 function unwrapped(value: unknown): unknown {
   if (value instanceof CelOptional) return value.hasValue ? unwrapped(value.value) : null;
@@ -271,7 +271,7 @@ function apply(frame: Frame, selection: Selection, { step, key }: { step: Step; 
   selection.value = value;
 }
 
-/** What is absent costs nothing. */
+/** An absent value costs nothing. */
 function applyIfPresent(frame: Frame, selection: Selection, { isTest, key }: { isTest: boolean; key: unknown }): void {
   const value = findQualified(selection.value, key);
   if (value === undefined) return finish(selection, CelOptional.none);

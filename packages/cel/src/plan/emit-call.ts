@@ -8,7 +8,7 @@ import type { CallNode, PlanNode } from './plan-node.ts';
 
 type Emit = (node: PlanNode) => Code;
 
-/** Spends what a call costs. */
+/** Spends the cost of a call. */
 export function chargeCall(
   frame: Frame,
   cost: CallCost | number,
@@ -81,7 +81,7 @@ function emitBinary(node: CallNode, [left, right]: readonly [Code, Code]): Code 
   };
 }
 
-/** An error among the arguments ends the call; it costs nothing unless it is the last one. */
+/** An error among the arguments ends the call, which costs nothing unless it is the last argument. */
 function emitUntilError({ run: implementation, cost }: CallNode, codes: readonly Code[]): Code {
   const runs = codes.map(({ run }) => run);
   const count = runs.length;

@@ -1,4 +1,4 @@
-// Loops of macros. In slices, a loop pauses each few thousand units of cost.
+// Loops of macros. In slices, a loop pauses every few thousand units of cost.
 import { type AnyList, isList, listItems } from '../values/cel-list.ts';
 import { type AnyMap, CelMapping, isMap, mapFind, mapKeys } from '../values/cel-map.ts';
 import { CelFailure, isFailure } from '../values/failure.ts';
@@ -8,7 +8,7 @@ import { type Frame, unset } from './frame.ts';
 import { finished } from './mutable-values.ts';
 import type { FoldNode, PlanNode } from './plan-node.ts';
 
-/** Cost between two pauses: some hundred microseconds. */
+/** Cost between two pauses, which takes some hundred microseconds. */
 const unitsPerSlice = 5_000;
 
 type Emit = (node: PlanNode) => Code;
@@ -60,7 +60,7 @@ function isTimeToPause(frame: Frame): boolean {
   return true;
 }
 
-/** Elements of a list, keys of a map. */
+/** Returns the elements of a list or the keys of a map. */
 function singles(range: unknown): readonly unknown[] | CelFailure {
   if (isFailure(range)) return range;
   if (isList(range)) return listItems(range as AnyList);
@@ -68,7 +68,7 @@ function singles(range: unknown): readonly unknown[] | CelFailure {
   return new CelFailure(`got '${goTypeName(range)}', expected iterable type`);
 }
 
-/** Indices and elements of a list, keys and values of a map. */
+/** Returns indices and elements of a list, or keys and values of a map. */
 function pairs(range: unknown): readonly (readonly [unknown, unknown])[] | CelFailure {
   if (isFailure(range)) return range;
   if (isList(range)) return listItems(range as AnyList).map((item, index) => [index, item] as const);

@@ -15,7 +15,7 @@ function errorOf(value: unknown): CelFailure {
 
 export function emitLogic(node: LogicNode, emit: Emit): Code {
   const codes = node.terms.map(emit);
-  /** The value that decides, whatever the other terms are. */
+  /** The value that decides the result, whatever the other terms are. */
   const decisive = node.kind === 'or';
   const [first, second] = codes as [Code, Code];
   const runFirst = first.run;
@@ -76,6 +76,6 @@ function compare(isEqual: boolean, a: unknown, b: unknown): unknown {
   if (isFailure(a)) return a;
   if (isFailure(b)) return b;
   const equal = equalValues(a, b);
-  // Values that cannot be compared are not equal, but they are different.
+  // Values that cannot be compared are unequal.
   return isEqual ? equal : equal !== true;
 }

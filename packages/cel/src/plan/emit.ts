@@ -1,4 +1,4 @@
-// Emit: plan nodes to code.
+// Emit turns plan nodes into code.
 
 import { listCost, mapCost, structCost } from '../cost/cost-node.ts';
 import { isFailure } from '../values/failure.ts';
@@ -63,11 +63,14 @@ interface Literal {
   readonly nodes: readonly PlanNode[];
   readonly cost: number;
   build(values: readonly unknown[]): unknown;
-  /** Whether the part at an index has to be an optional. */
+  /** True when the part at an index must be an optional. */
   isOptional(index: number): boolean;
 }
 
-/** A literal ends at the first part that is an error, or no optional where one is wanted. It costs the same then. */
+/**
+ * A literal ends at the first part that is an error, or that is no optional although one is required. Its cost is the
+ * same then.
+ */
 function emitLiteral({ nodes, cost, build, isOptional }: Literal): Code {
   const codes = nodes.map(emit);
   const runs = codes.map(({ run }) => run);

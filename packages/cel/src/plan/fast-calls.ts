@@ -1,4 +1,4 @@
-// Operators on two small ints, which most rules are made of. Undefined where the exact way has to be gone.
+// Operators on two small ints, of which most rules consist. Undefined when the exact computation is needed.
 
 type FastOperator = (left: number, right: number) => number | boolean | undefined;
 

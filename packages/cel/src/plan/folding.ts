@@ -19,7 +19,7 @@ export function foldedMap(node: MapNode): PlanNode {
   return values === undefined ? node : { kind: 'constant', value: buildMap(node, values) };
 }
 
-/** The values of nodes that are all constants, or undefined. */
+/** Returns the values of nodes that are all constants, or undefined. */
 function constantsOf(nodes: readonly PlanNode[]): readonly unknown[] | undefined {
   if (!nodes.every((node): node is ConstantNode => node.kind === 'constant')) return undefined;
   return nodes.map(({ value }) => value);
@@ -27,7 +27,7 @@ function constantsOf(nodes: readonly PlanNode[]): readonly unknown[] | undefined
 
 const primitive: ReadonlySet<string> = new Set(['bool', 'double', 'int', 'string', 'uint']);
 
-/** `x in list` for a constant list: a look into a set, when its elements can be in one. */
+/** Makes `x in list` for a constant list a lookup in a set, if its elements can be in one. */
 export function foldedMembership(arg: PlanNode, list: AnyList): ConstantNode | MembershipNode | undefined {
   if (listSize(list) === 0) return { kind: 'constant', value: false };
   const items = listItems(list);
@@ -49,7 +49,7 @@ function doubleOf(item: unknown): number | undefined {
   return kind === 'double' ? numberOfDouble(item) : undefined;
 }
 
-/** Go cannot look bytes up in a set, which ends the evaluation. */
+/** In Go, looking up bytes in a set ends the evaluation. */
 function isMember(set: CelMap, value: unknown): boolean {
   if (value instanceof Uint8Array) {
     throw new EvaluationStop('internal error: runtime error: hash of unhashable type types.Bytes');

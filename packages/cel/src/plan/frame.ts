@@ -1,29 +1,29 @@
-// Frame: the state of one evaluation: variables and what has been spent.
+// Frame: the state of one evaluation: its variables and the cost so far.
 
 import { EvaluationStop } from '../values/failure.ts';
 
-/** Where an evaluation finds its variables. Undefined for a variable that has no value. */
+/** Where an evaluation finds its variables. Returns undefined for a variable without a value. */
 export interface VariableSource {
   find(name: string): unknown;
 }
 
-/** Ends an attempt to evaluate without pause: it takes so long that it has to be done in slices. */
+/** Ends an attempt to evaluate without pauses, because it takes so long that it must be done in slices. */
 export class GiveUp extends Error {}
 
 const costExceeded = 'operation cancelled: actual cost limit exceeded';
 
-/** A slot that holds no value yet. */
+/** A slot without a value yet. */
 export const unset: unique symbol = Symbol('unset');
 
 export class Frame {
   readonly #variables: VariableSource;
   readonly #budget: number;
-  /** What may be spent before this attempt ends. */
+  /** Cost at which this attempt ends. */
   readonly limit: number;
   cost = 0;
-  /** Values of the variables that macros declare, by the index that the planner gave them. */
+  /** Values of the variables of macros, by the index that the planner gave them. */
   readonly slots: unknown[] = [];
-  /** Cost from which a sliced evaluation makes its next pause. */
+  /** Cost at which a sliced evaluation makes its next pause. */
   pauseAt = 0;
 
   constructor(variables: VariableSource, budget: number, limit: number = budget) {
@@ -36,13 +36,13 @@ export class Frame {
     return this.#variables.find(name);
   }
 
-  /** Spends at once. The whole cost counts, also where it is over the limit. */
+  /** Spends at once. The whole cost counts even if it exceeds the limit. */
   charge(cost: number): void {
     this.cost += cost;
     if (this.cost > this.limit) this.#stop();
   }
 
-  /** Spends several times 1, so an evaluation over the limit ends one above it. */
+  /** Spends 1 several times, so an evaluation over the limit ends one above it. */
   chargeUnits(count: number): void {
     this.cost += count;
     if (this.cost <= this.limit) return;

@@ -1,4 +1,4 @@
-// Calls of functions: which implementation, in which mode, at which cost. Patterns that are constant are compiled here.
+// Plans calls of functions: the implementation, its mode and its cost. Constant patterns are compiled here.
 import { runtimeCost } from '../cost/runtime-cost.ts';
 import type { Environment } from '../environment.ts';
 import { compilePattern, findAllPattern, findPattern, matchesPattern } from '../libraries/pattern.ts';
@@ -75,14 +75,14 @@ function bindingOf(declaration: FunctionDeclaration, id: string): Binding | unde
   return bound.length === 0 ? undefined : { run: dispatching(declaration), mode: 'untilError' };
 }
 
-/** Implementations of two arguments that Go binds as ones of any number. */
+/** Implementations of two arguments that Go binds as variadic ones. */
 const variadicPairs = new Set(['string_format']);
 
 function isVariadic(params: number, id: string): boolean {
   return params > 2 || variadicPairs.has(id);
 }
 
-/** The constant result of a conversion of a constant. */
+/** Returns the constant result of converting a constant. */
 function folded(node: CallNode): PlanNode {
   const frame = new Frame({ find: () => undefined }, Number.POSITIVE_INFINITY);
   const value = emit(node).run(frame);

@@ -1,11 +1,11 @@
-// Values of list, map and struct literals from the values of their parts.
+// Builds list, map and struct literals from the values of their parts.
 import { CelMap } from '../values/cel-map.ts';
 import { CelFailure, EvaluationStop, isFailure } from '../values/failure.ts';
 import { formatValue } from '../values/format-value.ts';
 import { CelOptional } from '../values/optional.ts';
 import type { ListNode, MapNode, StructNode } from './plan-node.ts';
 
-/** Undefined for an optional part that has no value. */
+/** Returns undefined for an optional part without a value. */
 function unwrapped(value: unknown, message: () => string): unknown {
   if (value instanceof CelOptional) return value.value;
   return new CelFailure(`${message()} from non-optional value ${formatValue(value)}`);
@@ -22,7 +22,7 @@ export function buildList({ optionals }: ListNode, values: readonly unknown[]): 
   return items;
 }
 
-/** `values` holds each key, followed by its value. */
+/** `values` has each key followed by its value. */
 export function buildMap({ entries }: MapNode, values: readonly unknown[]): unknown {
   const map = new CelMap();
   for (const [i, { isOptional }] of entries.entries()) {

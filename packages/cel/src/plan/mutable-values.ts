@@ -1,4 +1,4 @@
-// Lists and maps that macros fill: as nobody else can see them until the loop is over, elements are added in place.
+// Lists and maps that macros fill. Nobody else sees them before the loop is over, so elements are added in place.
 import { type AnyList, CelList, listItems, listSize } from '../values/cel-list.ts';
 import { CelMap } from '../values/cel-map.ts';
 
@@ -25,13 +25,13 @@ class GrowingList extends CelList {
 
 export class GrowingMap extends CelMap {}
 
-/** The first value of an accumulator: an empty literal becomes one that grows. */
+/** Returns the initial value of an accumulator: an empty literal becomes one that can grow. */
 export function mutableStart(value: unknown): unknown {
   if (value instanceof CelMap && value.size === 0) return new GrowingMap();
   return Array.isArray(value) && listSize(value) === 0 ? new GrowingList() : value;
 }
 
-/** The result of a loop as everybody may have it. */
+/** Returns the result of a loop as an immutable value. */
 export function finished(value: unknown): unknown {
   return value instanceof GrowingList ? value.toArray() : value;
 }

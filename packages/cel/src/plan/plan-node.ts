@@ -1,5 +1,5 @@
-// PlanNode: an expression as it is evaluated. Which nodes there are decides what evaluation costs, so they are those of cel-go:
-// above all, variables with their selections are one node (an attribute), and the branches of a conditional are resolved, not
+// PlanNode: an expression in the form in which it is evaluated. The nodes decide the cost, so they are those of cel-go:
+// a variable with its selections is one node (an attribute), and the branches of a conditional are resolved instead of
 // evaluated.
 import type { CallCost } from '../cost/runtime-cost.ts';
 import type { CheckedCall } from '../types/function-declaration.ts';
@@ -9,11 +9,11 @@ export interface ConstantNode {
   readonly value: unknown;
 }
 
-/** What an attribute starts from. */
+/** The start of an attribute. */
 export type AttributeBase =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'slot'; readonly slot: number }
-  /** A variable of a macro whose first value is computed when it is first read. */
+  /** A variable of a macro whose initial value is computed at its first read. */
   | { readonly kind: 'accumulator'; readonly slot: number; readonly start: PlanNode }
   | { readonly kind: 'operand'; readonly node: PlanNode }
   | {
@@ -26,7 +26,7 @@ export type AttributeBase =
 export interface Qualifier {
   readonly key: { readonly value: unknown } | { readonly attribute: AttributeNode } | { readonly node: PlanNode };
   readonly isOptional: boolean;
-  /** Whether only its presence is asked for. */
+  /** True when only its presence is asked for. */
   readonly isTest: boolean;
 }
 
@@ -45,8 +45,8 @@ export interface CallNode {
   readonly run: CheckedCall;
   readonly cost: CallCost | number;
   /**
-   * `each`: all arguments are evaluated, also after an error. `untilError`: an error ends the call before the next argument,
-   * and the call costs nothing then. `lenient`: errors are given to the implementation.
+   * `each`: all arguments are evaluated, even after an error. `untilError`: an error ends the call before the next
+   * argument, and the call then costs nothing. `lenient`: errors are passed to the implementation.
    */
   readonly mode: 'each' | 'untilError' | 'lenient';
 }

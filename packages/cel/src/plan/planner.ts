@@ -1,4 +1,4 @@
-// Planner: a checked expression to the nodes that evaluate it. Constant parts are evaluated here, once.
+// Planner turns a checked expression into the nodes that evaluate it. Constant parts are evaluated here, once.
 import type { Environment } from '../environment.ts';
 import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, SelectExpr } from '../syntax/expr.ts';
 import { CelProgramError } from '../syntax/issues.ts';
@@ -16,7 +16,7 @@ export function planExpression(expr: Expr, environment: Environment): PlanNode {
 interface Local {
   readonly name: string;
   readonly slot: number;
-  /** The first value of an accumulator. */
+  /** The initial value of an accumulator. */
   readonly start: PlanNode | undefined;
 }
 
@@ -139,7 +139,7 @@ function attribute(base: AttributeNode['base']): AttributeNode {
   return { kind: 'attribute', base, qualifiers: [], isTest: false };
 }
 
-/** The attribute that selections can be added to: the node itself, or one whose start it is. */
+/** Returns the attribute to which selections can be added: the node itself, or a new one that starts from it. */
 function attributeOf(node: PlanNode): AttributeNode {
   return node.kind === 'attribute' ? node : attribute({ kind: 'operand', node });
 }
@@ -154,7 +154,7 @@ function planIndex(operand: PlanNode, index: PlanNode, isOptional: boolean): Att
   return node;
 }
 
-/** A selection on a conditional is one on both of its branches. */
+/** A selection on a conditional applies to both of its branches. */
 function addQualifier(node: AttributeNode, qualifier: Qualifier): void {
   if (node.base.kind !== 'conditional') node.qualifiers.push(qualifier);
   else for (const branch of node.base.branches) addQualifier(branch, qualifier);

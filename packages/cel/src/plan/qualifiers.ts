@@ -1,4 +1,4 @@
-// Selections: the value of a field, key or index of a value, at run time.
+// Selections at run time: the value of a field, key or index.
 import { type AnyList, isList, listAt, listSize } from '../values/cel-list.ts';
 import { isMap, mapFind } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
@@ -8,12 +8,12 @@ import { type Int, int64Range } from '../values/integers.ts';
 import { type CelUint, numberOfDouble } from '../values/numbers.ts';
 import { kindOf, typeOfValue } from '../values/value.ts';
 
-/** Whether a value can be a key or index at all. */
+/** True when a value can be a key or index at all. */
 export function isQualifier(value: unknown): boolean {
   return ['string', 'int', 'uint', 'bool', 'double'].includes(kindOf(value));
 }
 
-/** The value of a key, or the error why there is none. */
+/** Returns the value of a key, or the error why there is none. */
 export function qualify(container: unknown, key: unknown): unknown {
   const value = findQualified(container, key);
   if (value !== undefined) return value;
@@ -21,7 +21,7 @@ export function qualify(container: unknown, key: unknown): unknown {
   return new CelFailure(`${what}: ${formatValue(key)}`);
 }
 
-/** The value of a key, undefined when there is none, or an error when there can be none. */
+/** Returns the value of a key, undefined when there is none, or an error when there cannot be one. */
 export function findQualified(container: unknown, key: unknown): unknown {
   if (isMap(container)) return mapFind(container, key);
   if (isList(container)) return findIndexed(container, key);

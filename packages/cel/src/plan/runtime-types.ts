@@ -1,4 +1,5 @@
-// Guards: whether arguments have the types of an overload when it is called. Of lists and maps only the first element is looked at.
+// Guards check whether arguments have the types of an overload when it is called. Of lists and maps they check only the
+// first element.
 import type { CelType } from '../types/cel-type.ts';
 import type { CheckedCall, FunctionDeclaration, Overload } from '../types/function-declaration.ts';
 import { type AnyList, listAt, listSize } from '../values/cel-list.ts';
@@ -39,20 +40,20 @@ function matches(overload: Overload, args: readonly unknown[]): boolean {
   return args.length === overload.params.length && overload.params.every((param, i) => hasType(args[i], param));
 }
 
-/** The error of arguments that no overload takes; an argument that is an error comes first. */
+/** Returns the error for arguments that no overload accepts; an argument that is an error comes first. */
 function noSuchOverload(name: string, args: readonly unknown[]): CelFailure {
   const failed = args.find(isFailure);
   return failed ?? new CelFailure(`no such overload: ${name}(${args.map((arg) => typeOfValue(arg).name).join(', ')})`);
 }
 
-/** The implementation of one overload, guarded. */
+/** Returns the implementation of one overload with its guard. */
 export function guarded({ name, skipsTypeGuards }: FunctionDeclaration, overload: Overload): CheckedCall {
   const run = overload.run as CheckedCall;
   if (skipsTypeGuards === true) return run;
   return (...args: unknown[]) => (matches(overload, args) ? run(...args) : noSuchOverload(name, args));
 }
 
-/** Chooses among all overloads by the types at run time, whether they are called on a target or not. */
+/** Chooses among all overloads by the types at run time, whether or not they are called on a target. */
 export function dispatching({ name, overloads, skipsTypeGuards }: FunctionDeclaration): CheckedCall {
   return (...args: unknown[]) => {
     for (const overload of overloads) {

@@ -2,14 +2,14 @@
 import type { CelType } from '../types/cel-type.ts';
 import type { Value } from '../values/value.ts';
 
-/** What the checker found behind a name: a variable or type (`name`), or the overloads that a call may use. */
+/** The declaration of a name: a variable or type (`name`), or the overloads that a call may use. */
 interface Reference {
   readonly name?: string;
   readonly overloads?: readonly string[];
 }
 
 interface ExprBase {
-  /** Where it begins, in UTF-16 units: an operator, dot or bracket for compound expressions. */
+  /** Where it begins, in UTF-16 units: for compound expressions at the operator, dot or bracket. */
   readonly offset: number;
   type?: CelType;
   reference?: Reference;
@@ -29,7 +29,7 @@ export interface SelectExpr extends ExprBase {
   kind: 'select';
   readonly operand: Expr;
   readonly field: string;
-  /** Whether this is `has(operand.field)`. */
+  /** True for `has(operand.field)`. */
   readonly isTest: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface CallExpr extends ExprBase {
 export interface ListExpr extends ExprBase {
   kind: 'list';
   readonly elements: readonly Expr[];
-  /** Indices of the elements that are written `?x`. */
+  /** Indices of the elements written as `?x`. */
   readonly optionals: ReadonlySet<number>;
 }
 
@@ -86,7 +86,7 @@ export interface ComprehensionExpr extends ExprBase {
   readonly result: Expr;
 }
 
-/** Stands where the text has an error; never reaches the checker. */
+/** Replaces a part of the text with an error; never reaches the checker. */
 interface BrokenExpr extends ExprBase {
   kind: 'broken';
 }
@@ -102,7 +102,7 @@ export type Expr =
   | ComprehensionExpr
   | BrokenExpr;
 
-/** The expression as a dotted name (`a.b.c`), or undefined when it is none. */
+/** Returns the expression as a dotted name (`a.b.c`), or undefined when it is none. */
 export function qualifiedNameOf(expr: Expr): string | undefined {
   if (expr.kind === 'ident') return expr.name;
   if (expr.kind !== 'select' || expr.isTest) return undefined;
@@ -117,7 +117,7 @@ export function becomeIdent(expr: Expr, name: string): void {
   ident.name = name;
 }
 
-/** The expressions directly inside of an expression, in the order in which they are written or evaluated. */
+/** Returns the direct subexpressions in the order in which they are written or evaluated. */
 export function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'literal':

@@ -1,4 +1,5 @@
-// Issues: the errors of one expression, collected by parser, checker and validators, and the CelCompileError made of them.
+// Issues: the errors of one expression, collected by parser, checker and validators, and the CelCompileError made from
+// them.
 import { type Location, noLocation, type Source } from './source.ts';
 
 /** An error in the text of an expression. */
@@ -6,12 +7,12 @@ export interface Issue extends Location {
   readonly message: string;
 }
 
-/** Messages beyond this are counted, not shown. */
+/** Further messages are counted but not shown. */
 const maxIssues = 100;
 
-/** Thrown for an expression that does not compile. Its message holds every issue with its place. */
+/** Thrown for an expression that does not compile. Its message lists every issue with its place. */
 export class CelCompileError extends Error {
-  /** In the order of their places. */
+  /** The issues in the order of their places. */
   readonly issues: readonly Issue[];
 
   constructor(message: string, issues: readonly Issue[]) {
@@ -21,7 +22,10 @@ export class CelCompileError extends Error {
   }
 }
 
-/** Thrown when a constant part of an expression, which is evaluated when its program is made, has no value: `int('x')`. */
+/**
+ * Thrown when a constant part of an expression has no value: `int('x')`. Such parts are evaluated when the program is
+ * made.
+ */
 export class CelProgramError extends Error {
   constructor(message: string) {
     super(message);
@@ -47,7 +51,7 @@ export class Issues {
     this.#add(this.#source.locate(offset), message);
   }
 
-  /** Adds an issue of the whole expression: a limit that it exceeds. */
+  /** Adds an issue about the whole expression, which exceeds a limit. */
   addWhole(message: string): void {
     this.#add(noLocation, message);
   }

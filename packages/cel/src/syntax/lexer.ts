@@ -1,5 +1,5 @@
-// Lexer: splits the text of an expression into tokens, always the longest one. A text that is no token is reported and skipped,
-// up to and including the character that ended the attempt, as the grammar's own lexer does.
+// Lexer splits the text of an expression into tokens, always the longest possible. Text that is no token is reported
+// and skipped up to and including the character that ended the attempt, as in the grammar's own lexer.
 import type { Issues } from './issues.ts';
 import type { Token, TokenKind } from './token.ts';
 
@@ -21,10 +21,10 @@ const integer = /0x[0-9a-fA-F]+|\d+/y;
 const stringStart = /([bB]?)([rR]?)("""|'''|"|')/y;
 const escapeForm = /\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y;
 
-/** The part of an escape that the grammar accepts so far, for the text of the error. */
+/** The accepted beginnings of escapes, for the text of the error. */
 const escapePrefixes = [/\\[0-3][0-7]?/y, /\\[xX][0-9a-fA-F]?/y, /\\u[0-9a-fA-F]{0,3}/y, /\\U[0-9a-fA-F]{0,7}/y, /\\/y];
 
-/** Tokens of the text; the last one is of kind `end`. */
+/** Returns the tokens of the text; the last one has the kind `end`. */
 export function tokenize(text: string, issues: Issues): Token[] {
   return new Lexer(text, issues).run();
 }
@@ -82,7 +82,9 @@ class Lexer {
     return marks.has(one) && this.#push(one as TokenKind, 1);
   }
 
-  /** A string or bytes literal. One that has no end may still begin with a shorter literal (`""`) or with a word (`b`). */
+  /**
+   * Reads a string or bytes literal. An unterminated one may still begin with a shorter literal (`""`) or a word (`b`).
+   */
   #string(): boolean {
     stringStart.lastIndex = this.#at;
     const start = stringStart.exec(this.#text);
@@ -117,7 +119,7 @@ class Lexer {
     return { isWhole: false, at: text.length };
   }
 
-  /** How many characters were read before the one that is no part of any token. */
+  /** Returns how many characters were read before the one that fits no token. */
   #badLength(): number {
     const char = this.#text.charAt(this.#at);
     if (char === '`') return lengthAt(/`[A-Za-z0-9_.\-/ ]*/y, this.#text, this.#at);

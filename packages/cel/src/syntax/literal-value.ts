@@ -1,4 +1,4 @@
-// Values of literals, or the errors of those that have none.
+// Returns the values of literals, or the errors of those without one.
 import { CelFailure } from '../values/failure.ts';
 import { int64Range } from '../values/integers.ts';
 import { CelUint } from '../values/numbers.ts';
@@ -6,7 +6,7 @@ import { doubleValue, intValue, type Value } from '../values/value.ts';
 import type { Token } from './token.ts';
 import { unescapeBytes, unescapeString } from './unescape.ts';
 
-/** The value of a token that is a literal, with the sign before it; undefined for any other token. */
+/** Returns the value of a literal token with the sign before it; undefined for any other token. */
 export function literalValue(token: Token, sign: string): Value | undefined {
   switch (token.kind) {
     case 'true':

@@ -1,11 +1,11 @@
-// MacroBuilder: makes the expressions that a macro stands for. All of them begin where the macro's call does.
+// MacroBuilder makes the expressions that a macro expands to. All of them begin where the macro's call does.
 
 import type { Value } from '../values/value.ts';
 import type { ComprehensionExpr, Expr, MapEntry, StructField } from './expr.ts';
 
 const noOptionals: ReadonlySet<number> = new Set();
 
-/** Loop, from the accumulator's start to the result; the variable is the macro's first argument. */
+/** A loop from the accumulator's initial value to the result; its variable is the macro's first argument. */
 export type Fold = Pick<ComprehensionExpr, 'start' | 'condition' | 'step' | 'result'>;
 
 export class MacroBuilder {
@@ -47,12 +47,12 @@ export class MacroBuilder {
     return { kind: 'select', offset: this.#offset, operand, field, isTest: true };
   }
 
-  /** A loop of a macro, whose accumulator has the hidden name. */
+  /** Makes the loop of a macro; the accumulator has the hidden name. */
   fold(loop: Pick<ComprehensionExpr, 'range' | 'variable' | 'variable2'>, fold: Fold): Expr {
     return { kind: 'comprehension', offset: this.#offset, accumulator: '@result', ...loop, ...fold };
   }
 
-  /** Evaluates `result` with `value` under a name: a loop over nothing. */
+  /** Evaluates `result` with `value` under a name, as a loop over nothing. */
   bind(name: string, value: Expr, result: Expr): Expr {
     return {
       kind: 'comprehension',
@@ -68,7 +68,7 @@ export class MacroBuilder {
     };
   }
 
-  /** A second tree of the same expression: the checker writes into trees, so no two places may share one. */
+  /** Copies the tree of an expression: the checker writes into trees, so no two places may share one. */
   copy(expr: Expr): Expr {
     const copyAll = (list: readonly Expr[]): Expr[] => list.map((item) => this.copy(item));
     switch (expr.kind) {

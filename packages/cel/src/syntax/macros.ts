@@ -1,5 +1,6 @@
-// Macros of the language: calls that the parser replaces by comprehensions and presence tests. Their form decides what evaluation
-// costs, so it is that of cel-go. The macros of two variables are in two-variable-macros.ts, those of optionals in optional-macros.ts.
+// Macros of the language: calls that the parser replaces by comprehensions and presence tests. Their form decides the
+// cost, so it is that of cel-go. two-variable-macros.ts has those with two variables, optional-macros.ts those of
+// optionals.
 import type { Expr } from './expr.ts';
 import type { Fold, MacroBuilder } from './macro-builder.ts';
 
@@ -22,7 +23,7 @@ export interface Macro {
   expand(builder: MacroBuilder, call: MacroCall): Expr | MacroError;
 }
 
-/** Accumulators of macros have names that no expression can write. */
+/** No expression can write the names of accumulators. */
 const accumulatorName = '@result';
 /** A name that older expressions may not use as a variable of a macro. */
 const oldAccumulatorName = '__result__';
@@ -35,7 +36,7 @@ export function isMacroError(result: Expr | MacroError): result is MacroError {
   return 'error' in result;
 }
 
-/** Name of the variable that a macro declares, or the error why the argument is none. */
+/** Returns the name of the variable that a macro declares, or the error for another argument. */
 export function macroVariable(arg: Expr | undefined, notAName: string): string | MacroError {
   const offset = arg?.offset ?? 0;
   if (arg?.kind !== 'ident') return { offset, error: notAName };
@@ -87,7 +88,7 @@ export function existsOneFold(builder: MacroBuilder, predicate: Expr): Fold {
   };
 }
 
-/** Appends to a list, or inserts into a map, for those elements that the filter lets through. */
+/** Appends to a list, or inserts into a map, for the elements that the filter accepts. */
 export function collectFold(builder: MacroBuilder, parts: { start: Expr; step: Expr; filter: Expr | undefined }): Fold {
   const { start, step, filter } = parts;
   return {
@@ -110,7 +111,7 @@ function quantifier(name: string, fold: (builder: MacroBuilder, predicate: Expr)
   });
 }
 
-/** The expansion of `map`, which `sortBy` uses too. */
+/** Expands `map`; `sortBy` uses it too. */
 export function expandMap(builder: MacroBuilder, { target = broken, args }: MacroCall): Expr | MacroError {
   const name = macroVariable(args[0], 'argument is not an identifier');
   if (typeof name !== 'string') return name;

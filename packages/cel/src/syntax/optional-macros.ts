@@ -1,4 +1,4 @@
-// Macros of optionals (`optMap`, `optFlatMap`) and of lists (`sortBy`): each binds a name to a value.
+// Macros of optionals (`optMap`, `optFlatMap`) and of lists (`sortBy`), each of which binds a name to a value.
 import type { Expr } from './expr.ts';
 import type { MacroBuilder } from './macro-builder.ts';
 import { expandMap, isMacroError, type Macro } from './macros.ts';

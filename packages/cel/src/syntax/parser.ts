@@ -1,5 +1,6 @@
-// Parser: tokens to the tree of an expression, macros expanded. It descends as the published grammar does, because the limits on
-// recursion count that grammar's rules. Parsing ends at the first syntax error; issues found before it are reported too.
+// Parser turns tokens into the tree of an expression, with macros expanded. It descends like the published grammar,
+// because the limits on recursion count that grammar's rules. It stops at the first syntax error, and reports issues
+// found before it, too.
 
 import { codePointCount } from '../values/code-points.ts';
 import { isFailure } from '../values/failure.ts';
@@ -35,7 +36,7 @@ export interface SyntaxOptions {
   readonly hasOptionals: boolean;
 }
 
-/** Reads an expression. The result means something only when there are no issues. */
+/** Parses an expression. The result is valid only when there are no issues. */
 export function parseExpression(text: string, options: SyntaxOptions, issues: Issues): Expr {
   const size = text.length > maxCodePoints ? codePointCount(text) : 0;
   if (size > maxCodePoints) {
@@ -115,7 +116,7 @@ class Parser {
     return this.#binary('relation', { marks: relations, operand: (isRight) => this.#relationOperand(isRight) });
   }
 
-  /** The right side of a relation is a relation again, of one operand, and counts as one. */
+  /** The right side of a relation is itself a relation of one operand, and counts as one. */
   #relationOperand(isRight: boolean): Expr {
     if (!isRight) return this.#sum();
     return this.#binary('relation', { marks: none, operand: () => this.#sum() });
@@ -225,7 +226,7 @@ class Parser {
     return this.#call(open.offset, isOptional ? '_[?_]' : '_[_]', [operand, index]);
   }
 
-  /** Arguments of a call, after its opening bracket, with the closing one. */
+  /** Reads the arguments of a call, after its opening bracket, with the closing one. */
   #args(): Expr[] {
     const args: Expr[] = [];
     let height = 0;
@@ -283,7 +284,7 @@ class Parser {
     return this.#callOrMacro(open.offset, dot + name.text, { target: undefined, args });
   }
 
-  /** The dotted name of a struct when one is constructed here: `a.b.C{`. Leaves the bracket as the next token. */
+  /** Returns the dotted name of a struct if one is constructed here: `a.b.C{`. The bracket stays the next token. */
   #structName(): string | undefined {
     let at = 0;
     let name = '';
@@ -348,7 +349,7 @@ class Parser {
     return mark !== undefined;
   }
 
-  /** Items between commas up to the closing bracket. A comma may stand before it, also when there is no item. */
+  /** Reads items between commas up to the closing bracket. A comma may precede it, even without items. */
   #items(close: ']' | '}', readItem: () => number): void {
     let height = 0;
     while (this.#tokens.token.kind !== close && this.#tokens.token.kind !== ',') {

@@ -1,17 +1,17 @@
-// Source: the text of an expression with its lines. Columns count code points, as those who read messages do.
+// Source: the text of an expression with its lines. Columns count code points, as readers of messages do.
 
 import { codePointCount } from '../values/code-points.ts';
 
 export interface Location {
-  /** From 1; -1 of an error that has no place. */
+  /** From 1; -1 for an error without a place. */
   readonly line: number;
-  /** From 0, in code points; -1 of an error that has no place. */
+  /** From 0, in code points; -1 for an error without a place. */
   readonly column: number;
 }
 
 export const noLocation: Location = { line: -1, column: -1 };
 
-/** Lines longer than this (in bytes) are left out of messages. */
+/** Longer lines (in bytes) are left out of messages. */
 const maxSnippetBytes = 16_384;
 
 const encoder = new TextEncoder();
@@ -24,7 +24,7 @@ export class Source {
     this.text = text;
   }
 
-  /** Line and column of a place in the text, which is counted in UTF-16 units. */
+  /** Returns line and column of a place in the text, which is given in UTF-16 units. */
   locate(offset: number): Location {
     if (this.text === '') return { line: 1, column: -1 };
     const starts = this.#starts();
@@ -33,7 +33,7 @@ export class Source {
     return { line: line + 1, column: codePointCount(this.text.slice(starts[line], offset)) };
   }
 
-  /** One message with its place, the source line and a marker below it. */
+  /** Formats one message with its place, the source line and a marker below it. */
   format(location: Location, message: string): string {
     const head = `ERROR: <input>:${location.line}:${location.column + 1}: ${message}`;
     const line = this.#line(location.line);
@@ -65,7 +65,7 @@ export class Source {
   }
 }
 
-/** Whether UTF-8 needs several bytes for it; the marker line keeps its width then. */
+/** True when UTF-8 needs several bytes for it, so that the marker line keeps its width. */
 function isWide(point: string): boolean {
   return (point.codePointAt(0) ?? 0) >= 0x80;
 }

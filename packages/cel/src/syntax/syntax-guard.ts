@@ -1,14 +1,14 @@
-// SyntaxGuard: the limits on how deeply an expression may nest, counted as the grammar's generated parser and its visitor count.
+// SyntaxGuard limits how deeply an expression may nest, counted like the grammar's generated parser and its visitor.
 
 /** Most nested uses of one rule of the grammar, and most nested operators, selections and calls. */
 const maxDepth = 250;
 
-/** Rules that may nest deeper than the rules which they are part of. */
+/** Rules that may nest deeper than the rules that contain them. */
 type Rule = 'calc' | 'expr' | 'relation';
 
 /** Ends the parsing of a text. */
 export class SyntaxFailure extends Error {
-  /** Where in the text; undefined when it is about the whole text. */
+  /** Position in the text; undefined when the error concerns the whole text. */
   readonly offset: number | undefined;
 
   constructor(message: string, offset?: number) {
@@ -19,7 +19,7 @@ export class SyntaxFailure extends Error {
 
 export class SyntaxGuard {
   readonly #depths: Record<Rule, number> = { calc: 0, expr: 0, relation: 0 };
-  /** How many operators, selections and calls nest in the expression that was read last. */
+  /** Number of nested operators, selections and calls in the expression read last. */
   height = 0;
   #isTooHigh = false;
 
@@ -32,13 +32,13 @@ export class SyntaxGuard {
     this.#depths[rule]--;
   }
 
-  /** Counts a node above the expression that was read last and others of the given heights. */
+  /** Counts a node above the expression read last and others of the given heights. */
   node(...heights: readonly number[]): void {
     this.height = Math.max(this.height, ...heights) + 1;
     if (this.height > maxDepth) this.#isTooHigh = true;
   }
 
-  /** The visitor runs after the parser, so its limit counts only when the whole text was read. */
+  /** The visitor runs after the parser, so its limit counts only once the whole text was read. */
   finish(): void {
     if (this.#isTooHigh) throw new SyntaxFailure('max recursion depth exceeded');
   }

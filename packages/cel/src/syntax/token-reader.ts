@@ -20,7 +20,7 @@ export class TokenReader {
     return this.token.kind;
   }
 
-  /** Returns the token that stands so many places after the next one, or before it. */
+  /** Returns the token at an offset from the next one; a negative offset looks back. */
   ahead(places: number): Token | undefined {
     return this.#tokens[this.#at + places];
   }

@@ -1,4 +1,4 @@
-// Token: a word of an expression. Kinds of operators and punctuation are their text.
+// Token: a word of an expression. The kinds of operators and punctuation are their texts.
 
 export type TokenKind =
   | 'bytes'
@@ -45,7 +45,7 @@ export interface Token {
   readonly offset: number;
 }
 
-/** The token as ANTLR's messages show it. */
+/** Returns the token as ANTLR's messages show it. */
 export function shownToken(token: Token): string {
   const text = token.kind === 'end' ? '<EOF>' : token.text;
   return `'${text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')}'`;

@@ -1,4 +1,4 @@
-// Macros of two variables: index and element of a list, key and value of a map.
+// Macros with two variables: index and element of a list, key and value of a map.
 import type { Expr } from './expr.ts';
 import type { Fold, MacroBuilder } from './macro-builder.ts';
 import {
@@ -51,7 +51,7 @@ function twoVariableMacro(
   };
 }
 
-/** Filter and body of a transformation, of which the filter may be missing. */
+/** Returns filter and body of a transformation; the filter is optional. */
 function transformation(args: readonly Expr[]): { readonly filter: Expr | undefined; readonly body: Expr } {
   const [third = broken, fourth] = args.slice(2);
   return fourth === undefined ? { filter: undefined, body: third } : { filter: third, body: fourth };

@@ -4,7 +4,10 @@ import { rolldown } from 'rolldown';
 
 const entry = fileURLToPath(new URL('../program-under-test.ts', import.meta.url));
 
-/** Returns the one script that a browser needs for a TypeScript program, which may import './index.ts'. Nothing is left to be loaded. */
+/**
+ * Returns the one script that a browser needs for a TypeScript program, which may import './index.ts'. It loads nothing
+ * else.
+ */
 export async function bundled(program: string, format: 'iife' | 'esm'): Promise<string> {
   const bundle = await rolldown({
     input: entry,

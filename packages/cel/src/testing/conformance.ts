@@ -1,4 +1,4 @@
-// Conformance: the tests of the CEL project (npm: @bufbuild/cel-spec), run by this package. Used by conformance.test.ts.
+// Conformance runs the tests of the CEL project (npm: @bufbuild/cel-spec) on this package. Used by conformance.test.ts.
 import type { Type } from '@bufbuild/cel-spec/cel/expr/checked_pb.js';
 import type { SimpleTest } from '@bufbuild/cel-spec/cel/expr/conformance/test/simple_pb.js';
 import type { Value } from '@bufbuild/cel-spec/cel/expr/value_pb.js';
@@ -49,13 +49,13 @@ export interface ConformanceTest {
   /** file/section/name */
   readonly path: string;
   readonly test: SimpleTest;
-  /** The type that the checker deduces, where the test says it. */
+  /** The type that the checker must deduce, if the test gives one. */
   readonly type: string | undefined;
 }
 
 type Suite = ReturnType<typeof getConformanceSuite>;
 
-/** Every test with its path: `file/section/name`. */
+/** Returns every test with its path: `file/section/name`. */
 export function conformanceTests(): ConformanceTest[] {
   const found: ConformanceTest[] = [];
   const walk = (suite: Suite, path: string): void => {
@@ -69,7 +69,7 @@ export function conformanceTests(): ConformanceTest[] {
 const primitives = ['', 'bool', 'int', 'uint', 'double', 'string', 'bytes'];
 const wellKnown = ['', 'any', 'google.protobuf.Timestamp', 'google.protobuf.Duration'];
 
-/** A type of the tests' protocol. */
+/** Converts a type of the tests' protocol. */
 function typeOfProto(type: Type | undefined): CelType {
   const typeKind = type?.typeKind;
   switch (typeKind?.case) {
@@ -100,7 +100,7 @@ function typeOfProto(type: Type | undefined): CelType {
   }
 }
 
-/** A value of the tests' protocol. */
+/** Converts a value of the tests' protocol. */
 function valueOfProto(protoValue: Value | undefined): unknown {
   const kind = protoValue?.kind;
   switch (kind?.case) {
@@ -132,7 +132,7 @@ function valueOfProto(protoValue: Value | undefined): unknown {
   }
 }
 
-/** Messages that are values of the language: durations, timestamps, wrappers, JSON. */
+/** Converts messages that are values of the language: durations, timestamps, wrappers, JSON. */
 function objectOfAny(any: Any): unknown {
   const message = anyUnpack(any, wellKnownMessages) as WellKnownMessage | undefined;
   if (message === undefined) throw new Error(`no object: ${any.typeUrl}`);
@@ -163,7 +163,7 @@ function objectOfAny(any: Any): unknown {
   }
 }
 
-/** The numbers of protobuf's JSON are doubles. */
+/** Numbers in protobuf's JSON are doubles. */
 function jsonValue(value: unknown): unknown {
   if (typeof value === 'number') return doubleValue(value);
   if (Array.isArray(value)) return value.map(jsonValue);
@@ -171,7 +171,7 @@ function jsonValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, jsonValue(item)]));
 }
 
-/** Undefined when the test passes, and else what went wrong. */
+/** Returns undefined when the test passes, otherwise what went wrong. */
 export function runConformance({ test, type }: ConformanceTest): string | undefined {
   let compiled: CompiledExpression;
   try {
@@ -206,7 +206,7 @@ function environmentOf(test: SimpleTest): Environment {
   return test.disableMacros ? environment.withoutMacros() : environment;
 }
 
-/** Functions that a test declares have a type and nothing else. */
+/** Functions that a test declares have only a type. */
 function declaredFunctions({ typeEnv }: SimpleTest): FunctionDeclaration[] {
   return typeEnv.flatMap(({ name, declKind }) => {
     if (declKind.case !== 'function') return [];

@@ -1,4 +1,4 @@
-// RecordedCase: an expression with what the real libraries made of it (fixtures/expressions), asked of this package.
+// RecordedCase: an expression with the results of the real libraries (fixtures/expressions), run by this package.
 import { readFileSync } from 'node:fs';
 import {
   CelCidr,
@@ -50,7 +50,7 @@ export interface RecordedAnswer {
   readonly cost?: string;
 }
 
-/** What this package says to a question, in the form of the facts. */
+/** Returns this package's answer to a question, in the form of the facts. */
 export function answer({ id = '', expr, vars: given = {} }: RecordedQuestion): RecordedAnswer {
   const vars = exactVariables(id, given);
   const variables = Object.fromEntries(Object.entries(vars).map(([name, { type }]) => [name, type]));
@@ -81,7 +81,7 @@ function answerCompiled(compiled: CompiledExpression, vars: Variables): Recorded
   }
 }
 
-/** A size of the facts bounds from above. */
+/** Limits sizes by those of the facts. */
 function sizesOf(vars: Variables): SizeEstimator {
   return ({ path }) => {
     const [name = '', ...rest] = path ?? [];
@@ -94,7 +94,7 @@ function givenValue({ type, value, repeat }: RecordedVariable): unknown {
   return repeat === undefined ? typedValue(type, value) : repeat[0].repeat(repeat[1]);
 }
 
-/** A value of JSON as one of a type. */
+/** Converts a JSON value to one of a type. */
 function typedValue(type: string, value: unknown): unknown {
   const [, name = '', inner = ''] = /^(\w+)(?:\((.*)\))?$/.exec(type) ?? [];
   switch (name) {
@@ -133,7 +133,7 @@ function typedMap(inner: string, value: Readonly<Record<string, unknown>>): CelM
   return map;
 }
 
-/** JSON as an API server decodes it. Numbers that JSON.parse would change stand as `{ $number: text }`. */
+/** Decodes JSON as an API server does. Numbers that JSON.parse would change are written as `{ $number: text }`. */
 function dynamicValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(dynamicValue);
   if (typeof value !== 'object' || value === null) return value;
@@ -143,8 +143,8 @@ function dynamicValue(value: unknown): unknown {
 }
 
 /**
- * The variables of a recorded case with all digits of their numbers. Who asks has parsed them by JSON.parse, for which 2.0 is 2; the
- * fixtures still have the text.
+ * Returns the variables of a recorded case with all digits. Callers have parsed them with JSON.parse, for which 2.0 is
+ * 2; the fixtures still have the text.
  */
 function exactVariables(id: string, vars: Variables): Variables {
   const hasDynamic = Object.values(vars).some(({ type }) => type === 'dyn');
@@ -197,7 +197,7 @@ const objects = [
   [CelUrl, 'url'],
 ] as const;
 
-/** A value as the facts write it: an object whose one member names its type. */
+/** Returns a value as the facts write it: an object whose only member names its type. */
 export function shownValue(value: unknown): Record<string, unknown> {
   const kind = kindOf(value);
   switch (kind) {

@@ -1,5 +1,5 @@
-// TypeMapping: which types the type parameters of a check stand for, and the unification that fills it in.
-// The rules are those of cel-go's checker, with its few leniencies (null for structs, `dyn` for everything).
+// TypeMapping holds the types found for the type parameters of a check, and the unification that finds them. The rules
+// are those of cel-go's checker, with its few exceptions (null for structs, `dyn` for everything).
 import {
   CelType,
   dynType,
@@ -17,7 +17,7 @@ interface Undo {
   readonly before: CelType | undefined;
 }
 
-/** What the type parameters stand for. A failed unification leaves no trace in it. */
+/** The types of the type parameters. A failed unification leaves it unchanged. */
 export class TypeMapping {
   readonly #types = new Map<string, CelType>();
   readonly #trail: Undo[] = [];
@@ -31,7 +31,7 @@ export class TypeMapping {
     this.#types.set(param.name, type);
   }
 
-  /** Whether `from` may be used where `to` is wanted. Remembers what type parameters must stand for, if so. */
+  /** Returns true when `from` may be used where `to` is required; it then records the types of type parameters. */
   isAssignable(to: CelType, from: CelType): boolean {
     return this.#tries(() => isAssignable(this, to, from));
   }
@@ -40,7 +40,7 @@ export class TypeMapping {
     return this.#tries(() => isListAssignable(this, to, from));
   }
 
-  /** The type with all type parameters replaced that are known; the others become `dyn` when `toDyn` is set. */
+  /** Returns the type with known type parameters replaced; the others become `dyn` when `toDyn` is set. */
   substitute(type: CelType, toDyn = false): CelType {
     const found = this.find(type);
     if (found !== undefined) return this.substitute(found, toDyn);
@@ -96,7 +96,7 @@ function isListAssignable(mapping: TypeMapping, a: readonly CelType[], b: readon
   return a.length === b.length && a.every((type, i) => isAssignable(mapping, type, b[i] ?? dynType));
 }
 
-/** Whether `param` may stand for `type`, and whether it stood for something before. */
+/** Returns whether `param` may stand for `type`, and whether it had a type before. */
 function substitutes(mapping: TypeMapping, type: CelType, param: CelType): [isValid: boolean, hasSubstitute: boolean] {
   if (type.kind === param.kind && isExactType(type, param)) return [true, true];
   const known = mapping.find(param);
@@ -117,7 +117,9 @@ function isNullAssignable(type: CelType): boolean {
   return ['opaque', 'struct', 'any', 'duration', 'timestamp'].includes(type.kind);
 }
 
-/** The occurs check of unification: a type parameter may not stand for a type that contains it. */
+/**
+ * Returns true when the type does not contain the parameter, which could otherwise not stand for it (the occurs check).
+ */
 function isAbsentFrom(mapping: TypeMapping, param: CelType, within: CelType): boolean {
   if (isExactType(param, within)) return false;
   if (within.kind === 'typeParam') {
@@ -127,7 +129,7 @@ function isAbsentFrom(mapping: TypeMapping, param: CelType, within: CelType): bo
   return within.parameters.every((parameter) => isAbsentFrom(mapping, param, parameter));
 }
 
-/** The more general one of two types that unify. */
+/** Returns the more general of two types that unify. */
 export function mostGeneral(a: CelType, b: CelType): CelType {
   return isEqualOrLessSpecific(a, b) ? a : b;
 }

@@ -1,4 +1,4 @@
-// CelType: static types of expressions, which are also the values that `type(x)` returns. Used by every other folder.
+// CelType: static types of expressions, which are also the values of `type(x)`. Used by every other folder.
 
 export type TypeKind =
   | 'any'
@@ -27,13 +27,13 @@ export interface TypeParts {
   readonly isNullable?: boolean;
 }
 
-/** A type. Two types of one kind, name and parameters are the same type; compare them with {@link isExactType}. */
+/** A type. Types with the same kind, name and parameters are the same type; compare them with {@link isExactType}. */
 export class CelType {
   readonly kind: TypeKind;
   /** Name at run time: `int`, `list`, `google.protobuf.Timestamp`, the name of a struct. */
   readonly name: string;
   readonly parameters: readonly CelType[];
-  /** Whether null is a value of this type too, as of protobuf's wrappers. */
+  /** True when null is also a value of this type, as for protobuf's wrappers. */
   readonly isNullable: boolean;
 
   constructor(kind: TypeKind, name: string, { parameters = noParameters, isNullable = false }: TypeParts = {}) {
@@ -75,11 +75,11 @@ export const timestampType: CelType = new CelType('timestamp', 'google.protobuf.
 export const uintType: CelType = new CelType('uint', 'uint');
 /** The type of types. */
 export const typeType: CelType = new CelType('type', 'type');
-/** What `type([])` returns. */
+/** The result of `type([])`. */
 export const anyListType: CelType = listType(dynType);
-/** What `type({})` returns. */
+/** The result of `type({})`. */
 export const anyMapType: CelType = mapType(dynType, dynType);
-/** What `type(optional.none())` returns. */
+/** The result of `type(optional.none())`. */
 export const anyOptionalType: CelType = new CelType('opaque', 'optional_type');
 
 export function listType(element: CelType): CelType {
@@ -114,7 +114,7 @@ export function nullableType(inner: CelType): CelType {
   return new CelType(inner.kind, inner.name, { parameters: inner.parameters, isNullable: true });
 }
 
-/** Whether the type accepts values of every type: `dyn` and `any`. */
+/** True for types that accept values of every type: `dyn` and `any`. */
 export function isDyn(type: CelType): boolean {
   return type.kind === 'dyn' || type.kind === 'any';
 }
@@ -127,12 +127,12 @@ export function isOptional(type: CelType): boolean {
   return type.kind === 'opaque' && type.name === 'optional_type';
 }
 
-/** Whether both are the same type, names of type parameters included. */
+/** True when both are the same type, including the names of type parameters. */
 export function isExactType(a: CelType, b: CelType): boolean {
   return isSameType(a, b, true);
 }
 
-/** Whether both are the same type, whatever their type parameters are called. */
+/** True when both are the same type, whatever their type parameters are called. */
 export function isEquivalentType(a: CelType, b: CelType): boolean {
   return isSameType(a, b, false);
 }
@@ -156,7 +156,10 @@ const shortNames: Partial<Record<TypeKind, string>> = {
   timestamp: 'timestamp',
 };
 
-/** The type as messages of the checker name it: `timestamp` for `google.protobuf.Timestamp`, `null` for `null_type`. */
+/**
+ * Returns the type as the checker's messages name it: `timestamp` for `google.protobuf.Timestamp`, `null` for
+ * `null_type`.
+ */
 export function formatType(type: CelType): string {
   const short = shortNames[type.kind];
   if (short !== undefined) return short;
@@ -165,7 +168,7 @@ export function formatType(type: CelType): string {
   return `${type.name}(${type.parameters.map(formatType).join(', ')})`;
 }
 
-/** A signature as messages of the checker name it: `string.(int, dyn)`. */
+/** Returns a signature as the checker's messages name it: `string.(int, dyn)`. */
 export function formatSignature(args: readonly CelType[], isMember: boolean): string {
   const texts = args.map(formatType);
   return isMember ? `${texts[0]}.(${texts.slice(1).join(', ')})` : `(${texts.join(', ')})`;

@@ -9,7 +9,7 @@ export type Implementation = (...args: never[]) => unknown;
 export type CheckedCall = (...args: unknown[]) => unknown;
 
 export interface Overload {
-  /** Unique in an environment; costs go by it. */
+  /** Unique in an environment. Costs are looked up by it. */
   readonly id: string;
   readonly isMember: boolean;
   readonly params: readonly CelType[];
@@ -22,9 +22,9 @@ export interface Overload {
 export interface FunctionDeclaration {
   readonly name: string;
   readonly overloads: readonly Overload[];
-  /** One implementation for all overloads, which looks at the types itself. */
+  /** One implementation for all overloads, which checks the types itself. */
   readonly singleton?: Implementation;
-  /** Whether arguments reach implementations unchecked. */
+  /** True = implementations get unchecked arguments. */
   readonly skipsTypeGuards?: boolean;
 }
 
@@ -35,17 +35,17 @@ interface Signature {
   readonly run?: Implementation;
 }
 
-/** An overload for calls such as `f(x)`. */
+/** Makes an overload for calls such as `f(x)`. */
 export function globalOverload(id: string, signature: string, run?: Implementation): Overload {
   return makeOverload({ ...parseSignature(id, signature), ...(run && { run }) }, false);
 }
 
-/** An overload for calls such as `x.f(y)`; the first parameter is `x`. */
+/** Makes an overload for calls such as `x.f(y)`; the first parameter is `x`. */
 export function memberOverload(id: string, signature: string, run?: Implementation): Overload {
   return makeOverload({ ...parseSignature(id, signature), ...(run && { run }) }, true);
 }
 
-/** Reads `int, list(A) -> bool`. */
+/** Parses `int, list(A) -> bool`. */
 function parseSignature(id: string, signature: string): Signature {
   const [left = '', result = ''] = signature.split('->');
   return { id, params: splitTopLevel(left), result: result.trim() };
@@ -80,7 +80,7 @@ function collectTypeParams(type: CelType, found: Map<string, CelType>): void {
   for (const parameter of type.parameters) collectTypeParams(parameter, found);
 }
 
-/** A function of one overload. */
+/** Makes a function of one overload. */
 export function oneOverload(name: string, overload: Overload): FunctionDeclaration {
   return { name, overloads: [overload] };
 }

@@ -1,14 +1,14 @@
-// TypeProvider: the port through which structs are declared: schemas of custom resources, objects of policies.
+// TypeProvider: the port that declares structs, such as schemas of custom resources and objects of policies.
 import type { CelType } from './cel-type.ts';
 
 export interface TypeProvider {
-  /** Whether a struct of this name exists. */
+  /** Returns whether a struct of this name exists. */
   hasStruct(name: string): boolean;
-  /** The type of its values, where that is not the struct itself, as of protobuf's wrappers. */
+  /** Returns the type of its values if that is not the struct itself, as for protobuf's wrappers. */
   structType?(name: string): CelType | undefined;
-  /** The type of a field, or undefined when the struct has none of that name. */
+  /** Returns the type of a field, or undefined when the struct has none of that name. */
   fieldType(structName: string, field: string): CelType | undefined;
-  /** Makes a struct of field values; the result may be a CelFailure. Undefined when structs cannot be constructed. */
+  /** Makes a struct from field values; the result may be a CelFailure. Absent = structs cannot be constructed. */
   construct?(structName: string, fields: ReadonlyMap<string, unknown>): unknown;
 }
 
@@ -17,7 +17,7 @@ export const noStructs: TypeProvider = {
   fieldType: () => undefined,
 };
 
-/** Several providers as one; the first that knows a struct answers. */
+/** Joins several providers; the first that knows a struct answers. */
 export function joinProviders(providers: readonly TypeProvider[]): TypeProvider {
   const owner = (name: string): TypeProvider => providers.find((provider) => provider.hasStruct(name)) ?? noStructs;
   return {

@@ -1,4 +1,4 @@
-// Types written as texts: `list(map(string, A))`. Declarations of functions and variables use them.
+// Parses types written as texts: `list(map(string, A))`. Declarations of functions and variables use them.
 import {
   anyType,
   boolType,
@@ -43,15 +43,15 @@ const named: ReadonlyMap<string, CelType> = new Map([
   ['net.CIDR', opaqueType('net.CIDR')],
 ]);
 
-/** Types seldom nest deeper than a schema does; the bound keeps a hostile text from exhausting the stack. */
+/** Types rarely nest deeper than a schema does; the limit keeps a hostile text from exhausting the stack. */
 const maxDepth = 250;
 
 const parsed = new Map<string, CelType>();
 const maxParsed = 1000;
 
 /**
- * Reads a type: `int`, `list(T)`, `map(K, V)`, `optional(T)`, `type(T)`. A single capital letter is a type parameter; every other
- * name is the name of a struct. Throws TypeError for anything else.
+ * Parses a type: `int`, `list(T)`, `map(K, V)`, `optional(T)`, `type(T)`. A single capital letter is a type parameter;
+ * every other name is a struct. Throws TypeError for anything else.
  */
 export function typeOf(text: string): CelType {
   const known = parsed.get(text);

@@ -1,4 +1,4 @@
-// + - * / % and unary minus, by the types that values have at run time.
+// Computes + - * / % and unary minus by the types of values at run time.
 import { type AnyList, isList, joinLists } from './cel-list.ts';
 import { CelDuration } from './duration.ts';
 import { CelFailure, noSuchOverload, overloadFailure } from './failure.ts';
@@ -13,13 +13,13 @@ export const timestampOverflow: CelFailure = new CelFailure('timestamp overflow'
 const divisionByZero = new CelFailure('division by zero');
 const modulusByZero = new CelFailure('modulus by zero');
 
-/** Longest text or byte sequence that + makes, in bytes or UTF-16 units: far beyond what a request may hold. */
+/** Longest text or byte sequence that + makes, in bytes or UTF-16 units: far more than a request can have. */
 const maxJoinedSize = 1 << 28;
 const tooLarge = new CelFailure(`values longer than ${maxJoinedSize} are not supported`);
 
 type Operator = '+' | '-' | '*' | '/' | '%';
 
-/** Kinds whose values have methods in Go: an operator that they lack fails without its name. */
+/** Kinds whose values have methods in Go. For these, the error of a missing operator omits its name. */
 const receivers: ReadonlySet<string> = new Set(['string', 'timestamp', 'duration']);
 
 const operands: Record<Operator, ReadonlySet<string>> = {
@@ -30,7 +30,7 @@ const operands: Record<Operator, ReadonlySet<string>> = {
   '%': new Set(['int', 'uint']),
 };
 
-/** The result of an operator, or the error. Operands that are errors have been sorted out before. */
+/** Returns the result of an operator, or the error. The operands must not be errors. */
 export function calculate(operator: Operator, left: unknown, right: unknown): unknown {
   const kind = kindOf(left);
   if (!operands[operator].has(kind)) return missingOperator(kind, `_${operator}_`);
@@ -53,12 +53,12 @@ export function calculate(operator: Operator, left: unknown, right: unknown): un
   }
 }
 
-/** The error of an operand whose type lacks an operator. */
+/** Returns the error of an operand whose type lacks an operator. */
 export function missingOperator(kind: string, name: string): CelFailure {
   return receivers.has(kind) ? noSuchOverload : new CelFailure(`no such overload: ${name}`);
 }
 
-/** Unary minus. */
+/** Computes the unary minus. */
 export function negate(value: unknown): unknown {
   switch (kindOf(value)) {
     case 'int':
@@ -106,7 +106,7 @@ function checkedDuration(nanos: bigint): CelDuration | CelFailure {
 function calculateInts(operator: Operator, left: Int, right: Int): unknown {
   const result = exact(operator, BigInt(left), BigInt(right));
   if (result === undefined) return operator === '%' ? modulusByZero : divisionByZero;
-  // Go's remainder of the smallest int and -1 overflows, as the quotient does.
+  // As for the quotient, Go's remainder of the smallest int and -1 overflows.
   if (operator === '%' && BigInt(right) === -1n && !int64Range.has(-BigInt(left))) return intOverflow;
   return checkedInt(result);
 }
@@ -117,7 +117,7 @@ function calculateUints(operator: Operator, left: bigint, right: bigint): unknow
   return checkedUint(result);
 }
 
-/** Undefined for a division by zero. */
+/** Returns undefined for a division by zero. */
 function exact(operator: Operator, left: bigint, right: bigint): bigint | undefined {
   switch (operator) {
     case '+':
@@ -158,7 +158,7 @@ function calculateTimes(operator: Operator, left: CelDuration | CelTimestamp, ri
   return overloadFailure(right);
 }
 
-/** Go negates a duration before it subtracts it, and the smallest one has no negation. */
+/** Go negates a duration before subtracting it, and the smallest one has no negation. */
 function shifted(timestamp: CelTimestamp, nanos: bigint): unknown {
   return int64Range.has(nanos) ? (timestamp.plus(nanos) ?? timestampOverflow) : intOverflow;
 }

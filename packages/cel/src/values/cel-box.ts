@@ -1,4 +1,4 @@
-// CelBox: the base of all values that JSON has no form for. `kind` is what every operation looks at first.
+// CelBox: the base of all values that JSON cannot represent. Every operation looks at `kind` first.
 
 export type ValueKind =
   | 'bool'

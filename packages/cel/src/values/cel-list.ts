@@ -1,20 +1,20 @@
-// Lists. An array is a list; a CelList is one that computes its elements, or that has an equality of its own.
+// Lists. An array is a list; a CelList computes its elements or has an equality of its own.
 import { CelBox } from './cel-box.ts';
 import type { CelFailure } from './failure.ts';
 
 export abstract class CelList extends CelBox {
   readonly kind = 'list';
   abstract readonly size: number;
-  /** The element at an index between 0 and size - 1. */
+  /** Returns the element at an index between 0 and size - 1. */
   abstract at(index: number): unknown;
   abstract toArray(): readonly unknown[];
 
-  /** Equality with a list on the right side; undefined when lists of this kind are compared element by element. */
+  /** Compares with a list on the right side; undefined when lists of this kind are compared element by element. */
   equals(_other: AnyList): boolean | CelFailure | undefined {
     return undefined;
   }
 
-  /** The list followed by another one; undefined when they are simply joined. */
+  /** Returns the list followed by another one; undefined when they are simply joined. */
   concat(_other: AnyList): AnyList | undefined {
     return undefined;
   }
@@ -38,10 +38,10 @@ export function listItems(list: AnyList): readonly unknown[] {
   return list instanceof CelList ? list.toArray() : list;
 }
 
-/** Levels of joins after which a join copies, so that reading one element stays cheap. */
+/** After this many nested joins a join copies, so that reading an element stays cheap. */
 const maxDepth = 32;
 
-/** Two lists one after the other. Joining costs one unit whatever the sizes, so it copies nothing. */
+/** Two lists one after the other. A join costs one unit whatever the sizes, so it copies nothing. */
 class JoinedList extends CelList {
   readonly #left: AnyList;
   readonly #right: AnyList;
@@ -81,7 +81,7 @@ function depthOf(list: AnyList): number {
   return list instanceof JoinedList ? list.depth : 0;
 }
 
-/** Both lists one after the other. */
+/** Joins both lists. */
 export function joinLists(left: AnyList, right: AnyList): AnyList {
   const own = left instanceof CelList ? left.concat(right) : undefined;
   if (own !== undefined) return own;

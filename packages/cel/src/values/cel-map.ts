@@ -1,5 +1,5 @@
-// Maps. An object of JSON is a map of texts; a CelMap has keys of any type. Numbers of different types find each other's entries
-// when their values are equal. A CelMapping computes its values, as objects of a schema do.
+// Maps. A JSON object is a map with string keys; a CelMap has keys of any type. Numbers of different types are the same
+// key when their values are equal. A CelMapping computes its values, as objects of a schema do.
 
 import { CelBox } from './cel-box.ts';
 import { type CelFailure, EvaluationStop } from './failure.ts';
@@ -14,22 +14,22 @@ export interface Entry {
   readonly value: unknown;
 }
 
-/** A map that is no object of JSON. */
+/** A map that is not a JSON object. */
 export abstract class CelMapping extends CelBox {
   readonly kind = 'map';
   abstract readonly size: number;
-  /** The value of a key, an error, or undefined when there is no such entry. */
+  /** Returns the value of a key, an error, or undefined when there is no such entry. */
   abstract find(key: unknown): unknown;
   abstract entries(): Iterable<Entry>;
 
-  /** Equality with another map; undefined when maps of this kind are compared entry by entry. */
+  /** Compares with another map; undefined when maps of this kind are compared entry by entry. */
   equals(_other: AnyMap): boolean | CelFailure | undefined {
     return undefined;
   }
 }
 
 export class CelMap extends CelMapping {
-  /** Texts, booleans, ints and null as they are; uints and doubles by their text. */
+  /** Entries by key: texts, booleans, ints and null as they are; uints and doubles by their text. */
   readonly #plain = new Map<unknown, Entry>();
   readonly #boxed = new Map<string, Entry>();
 
@@ -49,9 +49,9 @@ export class CelMap extends CelMapping {
     else this.#boxed.delete(text);
   }
 
-  /** The value of a key, or undefined when there is no such entry. */
+  /** Returns the value of a key, or undefined when there is no such entry. */
   find(key: unknown): unknown {
-    // Go's maps cannot look bytes up, which ends the evaluation.
+    // In Go, looking up bytes in a map ends the evaluation.
     if (key instanceof Uint8Array) throw new EvaluationStop(`${internal} hash of unhashable type types.Bytes`);
     const entry = this.#entry(key) ?? this.#numberEntry(key);
     return entry?.value;
@@ -83,10 +83,10 @@ function boxedKey(key: unknown): string | undefined {
   return Number.isNaN(value) ? `d${value}${nans++}` : `d${value}`;
 }
 
-/** NaN is equal to nothing, so each one is a key of its own that nobody finds. */
+/** NaN equals nothing, so each one is a key of its own that no lookup finds. */
 let nans = 0;
 
-/** The same number as an int and as a uint, where it has one of that type. Doubles are no keys that others find. */
+/** Returns the same number as an int and as a uint, if there is one. Doubles are not keys that other numbers find. */
 export function equalNumbers(key: unknown): readonly unknown[] {
   const kind = kindOf(key);
   if (kind === 'int') {
@@ -109,7 +109,7 @@ function integersOf(value: number): readonly unknown[] {
   return same;
 }
 
-/** Go refuses doubles at both ends of the range of ints, as their neighbours do not fit. */
+/** Go refuses doubles at both ends of the range of ints, because their neighbours do not fit. */
 function isInnerInt(value: number): boolean {
   return value > -(2 ** 63) && value < 2 ** 63;
 }
@@ -124,7 +124,7 @@ export function mapSize(map: AnyMap): number {
   return map instanceof CelMapping ? map.size : Object.keys(map).length;
 }
 
-/** The value of a key, or undefined when there is no such entry. */
+/** Returns the value of a key, or undefined when there is no such entry. */
 export function mapFind(map: AnyMap, key: unknown): unknown {
   if (map instanceof CelMapping) return map.find(key);
   return typeof key === 'string' && Object.hasOwn(map, key) ? map[key] : undefined;

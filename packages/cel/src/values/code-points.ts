@@ -1,5 +1,5 @@
-// Code points of texts, which is what expressions count. Counting a long text costs one unit only, so the counts of the last few
-// long texts are kept.
+// Counts code points of texts, as expressions do. Counting a long text costs only one unit, so the counts of the last
+// few long texts are kept.
 
 const surrogate = /[\ud800-\udfff]/;
 
@@ -8,13 +8,13 @@ interface Counted {
   readonly count: number;
 }
 
-/** Texts of this length are counted once, as long as they are among the last few. */
+/** Texts of this length or more are counted once, while they are among the last few. */
 const longText = 4096;
 const recent: Counted[] = [];
 const maxRecent = 8;
 let nextRecent = 0;
 
-/** Number of code points, where a lone surrogate counts as one. */
+/** Returns the number of code points; a lone surrogate counts as one. */
 export function codePointCount(text: string): number {
   if (text.length < longText) return count(text);
   const known = recent.find((counted) => counted.text.length === text.length && counted.text === text);
@@ -39,7 +39,7 @@ function unitsAt(text: string, at: number): number {
   return next >= 0xdc00 && next <= 0xdfff ? 2 : 1;
 }
 
-/** The UTF-16 offset of a code point, which is at most the number of code points. */
+/** Returns the UTF-16 offset of a code point, which must not exceed the number of code points. */
 export function unitOffsetOf(text: string, point: number): number {
   if (codePointCount(text) === text.length) return point;
   let unit = 0;
@@ -47,7 +47,7 @@ export function unitOffsetOf(text: string, point: number): number {
   return unit;
 }
 
-/** The text from one code point to another one. */
+/** Returns the text between two code points. */
 export function codePointSlice(text: string, start: number, end: number): string {
   const from = unitOffsetOf(text, start);
   if (codePointCount(text) === text.length) return text.slice(from, end);

@@ -1,4 +1,4 @@
-// Order of two values, as `<` and `max` see it. Numbers of different types compare by value.
+// Orders two values for `<`, `max` and the like. Numbers of different types compare by value.
 import type { CelDuration } from './duration.ts';
 import { CelFailure, overloadFailure } from './failure.ts';
 import type { Int } from './integers.ts';
@@ -8,7 +8,7 @@ import { kindOf } from './value.ts';
 
 const nanOrder = new CelFailure('NaN values cannot be ordered');
 
-/** -1, 0 or 1, or the error of values that have no order. */
+/** Returns -1, 0 or 1, or the error for values without an order. */
 export function compareValues(left: unknown, right: unknown): number | CelFailure {
   if (typeof left === 'string' && typeof right === 'string') return compareStrings(left, right);
   const kind = kindOf(left);
@@ -28,7 +28,7 @@ export function compareValues(left: unknown, right: unknown): number | CelFailur
   }
 }
 
-/** Whether values of this kind have an order at all. */
+/** True when values of this kind have an order. */
 export function isComparable(value: unknown): boolean {
   const kind = kindOf(value);
   return isNumberKind(kind) || ['bool', 'bytes', 'duration', 'string', 'timestamp'].includes(kind);
@@ -43,7 +43,7 @@ function order<T extends number | bigint>(left: T, right: T): number {
   return left > right ? 1 : 0;
 }
 
-/** Order of UTF-8 bytes, which is that of code points. */
+/** Orders by UTF-8 bytes, which is the order of code points. */
 function compareStrings(left: string, right: string): number {
   if (left === right) return 0;
   const length = Math.min(left.length, right.length);
@@ -51,7 +51,7 @@ function compareStrings(left: string, right: string): number {
     const a = left.charCodeAt(i);
     const b = right.charCodeAt(i);
     if (a === b) continue;
-    // Surrogates stand for code points above all others, though their units are smaller than some.
+    // Surrogates stand for code points above all others, although their units are smaller than some.
     const isSurrogateA = a >= 0xd800 && a <= 0xdfff;
     const isSurrogateB = b >= 0xd800 && b <= 0xdfff;
     if (isSurrogateA !== isSurrogateB) return isSurrogateA ? 1 : -1;
@@ -68,7 +68,7 @@ function compareBytes(left: Uint8Array, right: Uint8Array): number {
   return order(left.length, right.length);
 }
 
-/** Order of two numbers. Against a double, integers beyond 2^53 lose their last digits, as they do in Go. */
+/** Orders two numbers. Compared with a double, integers beyond 2^53 lose their last digits, as in Go. */
 export function compareNumbers(left: unknown, right: unknown): number | CelFailure {
   const leftKind = kindOf(left);
   const rightKind = kindOf(right);

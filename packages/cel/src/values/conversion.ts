@@ -1,4 +1,4 @@
-// Conversions: int(x), string(x), timestamp(x) and their like, and the errors of values that have none.
+// Conversions such as int(x), string(x), timestamp(x), and the errors of values that cannot be converted.
 import type { CelType } from '../types/cel-type.ts';
 import {
   boolType,
@@ -24,13 +24,13 @@ const invalidUtf8 = new CelFailure('invalid UTF-8 in bytes, cannot convert to st
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The value as one of another type, or the error. */
+/** Converts the value to another type, or returns the error. */
 export function convertValue(value: unknown, to: CelType): unknown {
   const converted = conversions.get(to)?.(value);
   return converted ?? new CelFailure(`type conversion error from '${typeOfValue(value)}' to '${to}'`);
 }
 
-/** Undefined when values of that kind, or this value, cannot be converted. */
+/** Returns undefined when values of that kind, or this value, cannot be converted. */
 type Conversion = (value: unknown) => unknown;
 
 const toBool: Conversion = (value) => {
@@ -173,10 +173,13 @@ function doubleToUint(value: number): unknown {
 
 const decimalForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const hexForm = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?[pP]([+-]?\d+)$/;
-/** Underscores may stand between two digits, and after 0x. */
+/** Matches underscores, which may be between two digits and after 0x. */
 const separators = /(?<=[0-9a-fA-F]|0[xX])_(?=[0-9a-fA-F])/g;
 
-/** As Go's strconv.ParseFloat: decimal, hexadecimal with an exponent, infinities and NaN; undefined for what does not fit. */
+/**
+ * Parses like Go's strconv.ParseFloat: decimal, hexadecimal with an exponent, infinities and NaN; undefined when it
+ * does not fit.
+ */
 function parseDouble(text: string): unknown {
   const special = /^([+-]?)(?:inf|infinity)$/i.exec(text);
   if (special !== null) return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// CelDuration: a span of time in nanoseconds, as Go's time.Duration: at most 292 years.
+// CelDuration: a span of time in nanoseconds, like Go's time.Duration: at most 292 years.
 import { CelBox } from './cel-box.ts';
 import { formatDoubleF } from './go-number.ts';
 
@@ -14,7 +14,7 @@ export class CelDuration extends CelBox {
     this.nanos = nanos;
   }
 
-  /** Seconds as a double, as Go's Seconds. */
+  /** Seconds as a double, like Go's Seconds. */
   get seconds(): number {
     return Number(this.nanos / nanosPerSecond) + Number(this.nanos % nanosPerSecond) / 1e9;
   }
@@ -38,7 +38,7 @@ const units: ReadonlyMap<string, bigint> = new Map([
 const maxMagnitude = 2n ** 63n;
 const part = /(\d*)(?:\.(\d*))?([^\d.]+)/y;
 
-/** Reads a duration as Go's time.ParseDuration does: `1h30m`, `-1.5s`. Undefined when the text is none. */
+/** Parses a duration like Go's time.ParseDuration: `1h30m`, `-1.5s`. Returns undefined for other text. */
 export function parseGoDuration(text: string): CelDuration | undefined {
   const isNegative = text.startsWith('-');
   const rest = /^[-+]/.test(text) ? text.slice(1) : text;
@@ -67,7 +67,7 @@ function partNanos(match: RegExpExecArray | null): bigint | undefined {
   return nanos > maxMagnitude ? undefined : nanos;
 }
 
-/** Digits beyond what an integer of 64 bits holds are ignored, and the product is one of doubles, as in Go. */
+/** Digits beyond those of a 64-bit integer are ignored, and the product is computed in doubles, as in Go. */
 function fractionNanos(fraction: string, unit: bigint): bigint {
   if (fraction === '') return 0n;
   let value = 0n;

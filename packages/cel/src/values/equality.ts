@@ -1,4 +1,4 @@
-// Equality of any two values. Values of different types are different, but numbers are compared by value.
+// Compares any two values. Values of different types are unequal, but numbers are compared by value.
 import type { CelType } from '../types/cel-type.ts';
 import { type AnyList, CelList, isList, listAt, listItems, listSize } from './cel-list.ts';
 import { type AnyMap, CelMapping, isMap, mapFind, mapSize } from './cel-map.ts';
@@ -10,7 +10,7 @@ import type { CelOptional } from './optional.ts';
 import type { CelTimestamp } from './timestamp.ts';
 import { kindOf } from './value.ts';
 
-/** Whether both are equal, or the error of library values whose types differ. */
+/** Returns whether both are equal, or the error for library values of different types. */
 export function equalValues(left: unknown, right: unknown): boolean | CelFailure {
   if (left === right) return isEqualToItself(left);
   if (left === null || right === null) return false;
@@ -51,7 +51,7 @@ function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, i) => byte === right[i]);
 }
 
-/** Elements that cannot be compared do not make lists different. */
+/** Elements that cannot be compared do not make lists unequal. */
 function equalLists(left: AnyList, right: AnyList): boolean | CelFailure {
   const own = left instanceof CelList ? left.equals(right) : undefined;
   if (own !== undefined) return own;
@@ -84,7 +84,7 @@ function equalOptionals(left: CelOptional, right: CelOptional): boolean | CelFai
   return equalValues(left.value, right.value);
 }
 
-/** Whether a list holds the value, or a map the key. */
+/** Returns whether a list contains the value, or a map the key. */
 export function contains(container: unknown, value: unknown): boolean | undefined {
   if (isList(container)) return listItems(container).some((item) => equalValues(value, item) === true);
   return isMap(container) ? mapFind(container, value) !== undefined : undefined;

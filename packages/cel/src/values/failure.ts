@@ -1,4 +1,4 @@
-// CelFailure: an error as a value. Errors are values, because && and || and the macros built on them may absorb one.
+// CelFailure: an error as a value. Errors are values because &&, || and the macros built on them may absorb one.
 import { CelBox } from './cel-box.ts';
 
 export class CelFailure extends CelBox {
@@ -17,12 +17,12 @@ export function isFailure(value: unknown): value is CelFailure {
   return value instanceof CelFailure;
 }
 
-/** The value itself when it is an error already, and else the error that no function takes it. */
+/** Returns the value itself if it is an error, otherwise the error that no function accepts it. */
 export function overloadFailure(value: unknown): CelFailure {
   return value instanceof CelFailure ? value : noSuchOverload;
 }
 
-/** Ends an evaluation at once: nothing absorbs it. */
+/** Ends an evaluation at once; nothing can absorb it. */
 export class EvaluationStop extends Error {
   constructor(message: string) {
     super(message);

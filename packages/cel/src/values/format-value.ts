@@ -1,4 +1,4 @@
-// Values in messages, as Go's %v prints those of cel-go.
+// Formats values in messages like Go's %v does for those of cel-go.
 import type { CelType } from '../types/cel-type.ts';
 import { type AnyList, listItems } from './cel-list.ts';
 import { type AnyMap, mapFind, mapKeys } from './cel-map.ts';
@@ -38,7 +38,7 @@ export function formatValue(value: unknown): string {
   }
 }
 
-/** As Go's Time.String. */
+/** Formats like Go's Time.String. */
 function formatTime(timestamp: CelTimestamp): string {
   const text = timestamp.toString();
   const zone = /[-+]\d\d:\d\d$/.exec(text)?.[0];
@@ -46,7 +46,7 @@ function formatTime(timestamp: CelTimestamp): string {
   return zone === undefined ? `${clock} +0000 UTC` : `${clock} ${zone.replace(':', '')} ${zone.replace(':', '')}`;
 }
 
-/** As Go's Duration.String: 1h30m0s, 1.5ms. */
+/** Formats like Go's Duration.String: 1h30m0s, 1.5ms. */
 function formatDuration(nanos: bigint): string {
   const sign = nanos < 0n ? '-' : '';
   const size = nanos < 0n ? -nanos : nanos;

@@ -1,9 +1,9 @@
-// Doubles as Go writes them.
+// Formats doubles as Go does.
 
-/** %g with the shortest digits writes exponents from here on in the scientific form. */
+/** From this exponent on, %g with the shortest digits uses the scientific form. */
 const scientificFrom = 6;
 
-/** As Go's %g with the shortest digits: `1.5`, `1e+06`, `+Inf`. */
+/** Formats like Go's %g with the shortest digits: `1.5`, `1e+06`, `+Inf`. */
 export function formatDoubleG(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -15,7 +15,7 @@ export function formatDoubleG(value: number): string {
   return `${mantissa}e${exponent < 0 ? '-' : '+'}${digits}`;
 }
 
-/** As Go's FormatFloat(value, 'f', -1, 64): the shortest digits without an exponent. */
+/** Formats like Go's FormatFloat(value, 'f', -1, 64): the shortest digits without an exponent. */
 export function formatDoubleF(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
   const text = Object.is(value, -0) ? '-0' : String(value);
@@ -28,7 +28,7 @@ export function formatDoubleF(value: number): string {
   return `${sign}${digits.padEnd(point, '0')}`;
 }
 
-/** As Go's %.{precision}f, exact for every number of digits. */
+/** Formats like Go's %.{precision}f, exactly for every number of digits. */
 export function formatFixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatDoubleF(value);
   const { sign, numerator, power } = exactParts(value);
@@ -38,7 +38,7 @@ export function formatFixed(value: number, precision: number): string {
   return `${sign}${whole}${precision === 0 ? '' : `.${digits.slice(digits.length - precision)}`}`;
 }
 
-/** The exact value of a double as numerator / 2^power, or numerator · 2^-power. */
+/** Returns the exact value of a double as numerator / 2^power, or numerator · 2^-power. */
 function exactParts(value: number): { readonly sign: string; readonly numerator: bigint; readonly power: number } {
   const view = new DataView(new ArrayBuffer(8));
   view.setFloat64(0, value);
@@ -49,13 +49,13 @@ function exactParts(value: number): { readonly sign: string; readonly numerator:
   return { sign: bits >> 63n === 1n ? '-' : '', numerator, power: 1075 - Math.max(exponent, 1) };
 }
 
-/** numerator / 2^power, ties to even. */
+/** Returns numerator / 2^power, rounding ties to even. */
 function roundedDivision(numerator: bigint, power: number): bigint {
   if (power <= 0) return numerator << BigInt(-power);
   return roundedRatio(numerator, 1n << BigInt(power));
 }
 
-/** As Go's %.{precision}e: one digit before the point, ties to even, at least two digits of exponent. */
+/** Formats like Go's %.{precision}e: one digit before the point, ties to even, at least two digits of exponent. */
 export function formatScientific(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatDoubleF(value);
   const { sign, numerator, power } = exactParts(value);
@@ -70,7 +70,7 @@ function withPoint(digits: string): string {
   return digits.length === 1 ? digits : `${digits[0]}.${digits.slice(1)}`;
 }
 
-/** `precision + 1` digits and the exponent of the first; rounding may carry into one digit more. */
+/** Returns `precision + 1` digits and the exponent of the first; rounding may carry into one more digit. */
 function scientificDigits(
   exact: { readonly numerator: bigint; readonly power: number },
   { precision, guess }: { readonly precision: number; readonly guess: number },

@@ -1,4 +1,4 @@
-// Names of the types that values have in Go: some messages show them.
+// Names the Go types of values, which some messages show.
 import { kindOf, typeOfValue } from './value.ts';
 
 const goTypes: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const goTypes: Readonly<Record<string, string>> = {
   uint: 'types.Uint',
 };
 
-/** The type of a value as Go's %T prints it, which some messages show. */
+/** Returns the type of a value as Go's %T prints it. */
 export function goTypeName(value: unknown): string {
   return goTypes[kindOf(value)] ?? `cel.${typeOfValue(value).name.split('.').at(-1)}`;
 }

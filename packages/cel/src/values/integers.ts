@@ -1,4 +1,5 @@
-// Integers of 64 bits: a plain number where that is exact, a bigint beyond. An integer has one form only, so === compares two.
+// 64-bit integers: a plain number if that is exact, otherwise a bigint. Each integer has only one form, so === compares
+// two.
 
 export const minSafe: bigint = BigInt(Number.MIN_SAFE_INTEGER);
 export const maxSafe: bigint = BigInt(Number.MAX_SAFE_INTEGER);
@@ -6,7 +7,7 @@ const minInt64 = -(2n ** 63n);
 const maxInt64 = 2n ** 63n - 1n;
 const uint64Size = 2n ** 64n;
 
-/** A signed integer of 64 bits. */
+/** A signed 64-bit integer. */
 export type Int = number | bigint;
 
 export const int64Range: { has(value: bigint): boolean } = {
@@ -17,7 +18,7 @@ export const uint64Range: { has(value: bigint): boolean } = {
   has: (value) => value >= 0n && value < uint64Size,
 };
 
-/** The one form of an integer. The caller has checked that it fits 64 bits. */
+/** Returns the one form of an integer. The caller has checked that it fits 64 bits. */
 export function intOf(value: bigint): Int {
   return value >= minSafe && value <= maxSafe ? Number(value) : value;
 }

@@ -1,4 +1,4 @@
-// Values as JSON has them: numbers are doubles, and keys are texts.
+// Converts values to JSON: numbers are doubles, and keys are strings.
 import { type AnyList, listItems } from './cel-list.ts';
 import { type AnyMap, CelMap, mapFind, mapKeys } from './cel-map.ts';
 import { CelFailure, isFailure } from './failure.ts';
@@ -6,7 +6,7 @@ import { type Int, maxSafe, minSafe } from './integers.ts';
 import type { CelUint } from './numbers.ts';
 import { doubleValue, kindOf } from './value.ts';
 
-/** The value as protobuf's JSON types hold it, or the error that it is none. Integers beyond 2^53 become texts. */
+/** Returns the value as protobuf's JSON types represent it, or an error. Integers beyond 2^53 become strings. */
 export function toJsonValue(value: unknown): unknown {
   switch (kindOf(value)) {
     case 'bool':

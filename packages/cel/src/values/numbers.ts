@@ -1,7 +1,7 @@
-// CelUint and CelDouble: numbers that a plain number would not tell from an int.
+// CelUint and CelDouble: numbers that a plain number could not tell from an int.
 import { CelBox } from './cel-box.ts';
 
-/** An unsigned integer of 64 bits. */
+/** An unsigned 64-bit integer. */
 export class CelUint extends CelBox {
   readonly kind = 'uint';
   readonly value: bigint;
@@ -23,7 +23,7 @@ export class CelDouble extends CelBox {
   }
 }
 
-/** The number of a value of kind `double`. */
+/** Returns the number of a value of kind `double`. */
 export function numberOfDouble(value: unknown): number {
   return value instanceof CelDouble ? value.value : (value as number);
 }

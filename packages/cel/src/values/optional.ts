@@ -1,4 +1,4 @@
-// CelOptional: a value or none.
+// CelOptional: a value, or none.
 import { CelBox } from './cel-box.ts';
 import { CelFailure } from './failure.ts';
 
@@ -22,7 +22,7 @@ export class CelOptional extends CelBox {
     return this.value !== undefined;
   }
 
-  /** The value, or an error when there is none. */
+  /** Returns the value, or an error when there is none. */
   get(): unknown {
     return this.value ?? (this.value === null ? null : new CelFailure('optional.none() dereference'));
   }

@@ -1,4 +1,4 @@
-// Sizes: code points of a text, bytes, elements of a list, entries of a map. Costs count by them.
+// Sizes: code points of a text, bytes, elements of a list, entries of a map. Costs depend on them.
 
 import { type AnyList, listSize } from './cel-list.ts';
 import { type AnyMap, mapSize } from './cel-map.ts';
@@ -7,7 +7,7 @@ import { codePointCount } from './code-points.ts';
 import { CelOptional } from './optional.ts';
 import { kindOf } from './value.ts';
 
-/** What `size(value)` returns; undefined for values that have no size. */
+/** Returns the result of `size(value)`; undefined for values without a size. */
 export function sizeOf(value: unknown): number | undefined {
   if (typeof value === 'string') return codePointCount(value);
   switch (kindOf(value)) {
@@ -22,7 +22,7 @@ export function sizeOf(value: unknown): number | undefined {
   }
 }
 
-/** The size that costs are counted by: 1 for values that have none. */
+/** Returns the size for costs: 1 for values without a size. */
 export function costSize(value: unknown): number {
   const size = sizeOf(value);
   if (size !== undefined) return size;
@@ -30,14 +30,14 @@ export function costSize(value: unknown): number {
   return kindOf(value) === 'object' ? ((value as CelObject).size ?? 1) : 1;
 }
 
-/** Number of bytes of a text in UTF-8. */
+/** Returns the number of bytes of a text in UTF-8. */
 export function utf8Length(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit < 0x80) continue;
     bytes += unit < 0x800 ? 1 : 2;
-    // A pair of surrogates is four bytes.
+    // A surrogate pair takes four bytes.
     if (unit >= 0xd800 && unit <= 0xdbff && isLowSurrogate(text.charCodeAt(i + 1))) i++;
   }
   return bytes;

@@ -1,4 +1,5 @@
-// CelTimestamp: a moment with nanoseconds, in the years 1 to 9999, and the offset it was written with (which only its text shows).
+// CelTimestamp: a moment with nanoseconds, in the years 1 to 9999, with the offset it was written with (which only its
+// text shows).
 import { CelBox } from './cel-box.ts';
 
 const minSeconds = -62_135_596_800;
@@ -7,7 +8,7 @@ const nanosPerSecond = 1_000_000_000n;
 
 export class CelTimestamp extends CelBox {
   readonly kind = 'timestamp';
-  /** Since 1970, rounded down. */
+  /** Seconds since 1970, rounded down. */
   readonly seconds: number;
   readonly nanos: number;
   readonly offsetSeconds: number;
@@ -24,7 +25,7 @@ export class CelTimestamp extends CelBox {
     return BigInt(this.seconds) * nanosPerSecond + BigInt(this.nanos);
   }
 
-  /** The moment some nanoseconds later, or undefined when it is out of range. */
+  /** Returns the moment some nanoseconds later, or undefined when it is out of range. */
   plus(nanos: bigint): CelTimestamp | undefined {
     const total = this.totalNanos + nanos;
     const rest = ((total % nanosPerSecond) + nanosPerSecond) % nanosPerSecond;
@@ -32,7 +33,7 @@ export class CelTimestamp extends CelBox {
     return isInRange(seconds) ? new CelTimestamp(seconds, Number(rest), this.offsetSeconds) : undefined;
   }
 
-  /** RFC 3339 in the offset it was written with. */
+  /** Returns RFC 3339 in the offset it was written with. */
   override toString(): string {
     const fields = civilFields(this.seconds + this.offsetSeconds);
     const date = `${pad(fields.year, 4)}-${pad(fields.month)}-${pad(fields.day)}`;
@@ -58,7 +59,7 @@ function pad(value: number, digits = 2): string {
 
 export interface CivilFields {
   readonly year: number;
-  /** 1 to 12. */
+  /** From 1 to 12. */
   readonly month: number;
   readonly day: number;
   readonly hour: number;
@@ -66,18 +67,18 @@ export interface CivilFields {
   readonly second: number;
   /** 0 for Sunday. */
   readonly weekday: number;
-  /** 1 for the first of January. */
+  /** 1 = the first of January. */
   readonly yearDay: number;
 }
 
 const secondsPerDay = 86_400;
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Calendar fields of seconds since 1970, in UTC. */
+/** Returns the calendar fields of seconds since 1970, in UTC. */
 export function civilFields(seconds: number): CivilFields {
   const days = Math.floor(seconds / secondsPerDay);
   const rest = seconds - days * secondsPerDay;
-  // Days since the first of March of the year 0, in eras of 400 years.
+  // Counts days since 1 March of the year 0, in eras of 400 years.
   const shifted = days + 719_468;
   const era = Math.floor(shifted / 146_097);
   const dayOfEra = shifted - era * 146_097;
@@ -109,7 +110,7 @@ function daysIn(year: number, month: number): number {
   return month === 2 && isLeap(year) ? 29 : (monthDays[month - 1] ?? 0);
 }
 
-/** Days from 1970 to a date. */
+/** Returns the days from 1970 to a date. */
 function daysBefore(year: number, month: number, day: number): number {
   const shiftedYear = month <= 2 ? year - 1 : year;
   const era = Math.floor(shiftedYear / 400);
@@ -122,8 +123,8 @@ function daysBefore(year: number, month: number, day: number): number {
 const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([-+])(\d{2}):(\d{2}))$/;
 
 /**
- * Reads RFC 3339 as Go's time.Parse does, which also takes an hour of one digit and a comma before the fraction. Undefined when the
- * text is no such time; the string 'overflow' when the moment is out of range.
+ * Parses RFC 3339 like Go's time.Parse, which also accepts an hour of one digit and a comma before the fraction.
+ * Returns undefined for other text, and 'overflow' when the moment is out of range.
  */
 export function parseTimestamp(text: string): CelTimestamp | 'overflow' | undefined {
   const match = form.exec(text);

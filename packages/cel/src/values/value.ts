@@ -1,5 +1,6 @@
-// Value: what expressions compute with. JSON is used as it is: true, null, texts, lists (arrays) and objects (maps of texts), and
-// numbers: a safe integer is an int, any other number a double. Everything that JSON cannot tell apart is boxed.
+// Value: the values of expressions. JSON is used as it is: true, null, strings, lists (arrays), objects (maps with
+// string keys) and numbers: a safe integer is an int, any other number a double. Everything that JSON cannot
+// distinguish is boxed.
 import {
   anyListType,
   anyMapType,
@@ -22,12 +23,12 @@ import type { CelObject } from './cel-object.ts';
 import { type Int, intOf } from './integers.ts';
 import { CelDouble } from './numbers.ts';
 
-/** An object of JSON: a map whose keys are texts. */
+/** A JSON object: a map whose keys are strings. */
 export interface JsonMap {
   readonly [key: string]: unknown;
 }
 
-/** Any value, also one that stands for an error ({@link CelFailure}). */
+/** Any value, including one that stands for an error ({@link CelFailure}). */
 export type Value =
   | boolean
   | null
@@ -43,7 +44,7 @@ export type Value =
 /** Returns the int of a bigint that fits 64 bits. */
 export const intValue: (value: bigint) => Int = intOf;
 
-/** Returns the double of a number: numbers that would read as ints are boxed. */
+/** Returns the double of a number; numbers that would read as ints are boxed. */
 export function doubleValue(value: number): number | CelDouble {
   return Number.isSafeInteger(value) ? new CelDouble(value) : value;
 }
@@ -88,7 +89,7 @@ const types: Record<Exclude<ValueKind, 'object'>, CelType> = {
   uint: uintType,
 };
 
-/** The type at run time, which `type(value)` returns. */
+/** Returns the type at run time, which is the result of `type(value)`. */
 export function typeOfValue(value: unknown): CelType {
   const kind = kindOf(value);
   return kind === 'object' ? (value as CelObject).type : types[kind];

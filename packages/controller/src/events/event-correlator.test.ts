@@ -13,7 +13,7 @@ const draft = (change: Partial<EventDraft> = {}): EventDraft => ({
   ...change,
 });
 
-/** Correlates, and writes what is to be written as a client would. */
+/** Correlates an event and writes it as a client would. */
 function write(correlator: EventCorrelator, event: EventDraft): string {
   const result = correlator.correlate(event);
   if (result.type === 'skip') return 'skip';

@@ -13,7 +13,7 @@ import { describe, expect, it } from 'vitest';
 import { EventCorrelator } from './event-correlator.ts';
 import { EventRecorder } from './event-recorder.ts';
 
-/** Takes writes down; `fail` decides what to answer instead. */
+/** Records writes; `fail` may replace the answer. */
 function fakeClient(fail: (verb: string, call: number) => Error | undefined = () => undefined) {
   const calls: { verb: string; object: UnstructuredObject }[] = [];
   const answer = async (verb: string, object: unknown) => {
@@ -37,7 +37,7 @@ const foo = {
 };
 const synced = { type: 'Normal', reason: 'Synced', message: 'Foo synced successfully' } as const;
 
-/** A logger whose lines are kept. */
+/** A logger that keeps its lines. */
 function listener() {
   const said: [message: string, fields: LogFields | undefined][] = [];
   const say = (message: string, fields?: LogFields): void => void said.push([message, fields]);

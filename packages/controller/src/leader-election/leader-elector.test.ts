@@ -17,11 +17,11 @@ import { LeaderElector, LeadershipLostError } from './leader-elector.ts';
 const group = { group: 'coordination.k8s.io', resource: 'leases' };
 type Verb = 'get' | 'create' | 'update';
 
-/** One Lease behind the verbs that an elector uses, with a log of them and faults. */
+/** One Lease behind the verbs that an elector uses, with a log and faults. */
 class LeaseServer {
   lease: Lease | undefined;
   readonly calls: string[] = [];
-  /** Called before each call of a client; what it rejects with is the answer. */
+  /** Called before each call of a client, which rejects as this does. */
   fault: (verb: Verb, identity: string) => Promise<void> = async () => undefined;
   #version = 0;
 
@@ -58,7 +58,7 @@ class LeaseServer {
     return copy;
   }
 
-  /** As another holder would write it. */
+  /** Writes the Lease as another holder would. */
   hold(holderIdentity: string, leaseDurationSeconds = 15): void {
     const spec = { holderIdentity, leaseDurationSeconds, leaseTransitions: 3, renewTime: `change ${this.#version}` };
     this.set({
@@ -73,7 +73,7 @@ class LeaseServer {
 interface Candidate {
   readonly elector: LeaderElector;
   readonly stop: AbortController;
-  /** What happened to it, in order. */
+  /** Events of this elector, in order. */
   readonly log: string[];
   readonly finished: Promise<unknown>;
   endWork: () => void;
@@ -110,7 +110,7 @@ function candidate(server: LeaseServer, clock: Clock, options: Partial<LeaderEle
   return Object.assign(own, { finished });
 }
 
-/** The clock of a process that was paused meanwhile: its time went on, its timers did not. */
+/** The clock of a process that was paused: its time went on, but its timers did not run. */
 function shifted(clock: VirtualClock, pausedMs: () => number): Clock {
   return {
     now: () => clock.now() + pausedMs(),
@@ -261,7 +261,8 @@ describe('LeaderElector', () => {
     await clock.advance(2000);
     server.hold('other', 3);
     await clock.advance(2000);
-    // The change of 2 s was seen at 4 s (at 2 s the look came first), and 3 s later, at 8 s, it is over.
+    // The change at 2 s was seen at 4 s, because the check at 2 s came first. The lease ends 3 s later, which the check
+    // at 8 s finds.
     await clock.advance(3999);
     expect(log.filter((line) => !line.startsWith('leader'))).toEqual([]);
     await clock.advance(1);
@@ -309,7 +310,7 @@ describe('LeaderElector', () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const { finished } = candidate(server, clock);
     await clock.advance(4000);
-    // Renewals at 6 and 12.5 s are refused, and the reads that follow them slow: the second is answered at 17 s.
+    // The renewals at 6 and 12.5 s are refused, and the reads that follow are slow: the second is answered at 17 s.
     server.fault = async (verb) => {
       if (verb === 'update') throw conflict(group, 'lock', 'modified');
       await new Promise<void>((resolve) => clock.setTimer(resolve, 4500));
@@ -341,7 +342,7 @@ describe('LeaderElector', () => {
     server.fault = async () => undefined;
     expect(server.calls.slice(2)).toEqual(['me update', 'me get']);
     pausedMs = 20_000;
-    // The answer to the read is the first thing that happens: no timer has run.
+    // The answer to the read comes before any timer has run.
     answer();
     await settle();
     expect(server.calls.length).toBe(4);
@@ -371,7 +372,7 @@ describe('LeaderElector', () => {
     await clock.advance(2000);
     expect(server.calls).toEqual(['me get', 'me create', 'me update']);
     pausedMs = 20_000;
-    // The repetition is the first thing that happens: no timer has run.
+    // The retry comes before any timer has run.
     again();
     await settle();
     expect(log.slice(3)).toEqual(['aborted', 'leads no more']);
@@ -394,7 +395,7 @@ describe('LeaderElector', () => {
     await settle();
     server.fault = async () => undefined;
     pausedMs = 20_000;
-    // The answer is the first thing that happens: no timer has run.
+    // The answer comes before any timer has run.
     answer();
     await settle();
     expect(own.log.slice(3)).toEqual(['aborted', 'leads no more']);
@@ -414,7 +415,7 @@ describe('LeaderElector', () => {
     let answer: () => void = () => undefined;
     server.fault = () => new Promise<void>((resolve) => (answer = resolve));
     await clock.advance(2000);
-    // Later than the renewal before it allows, and sooner than this one would.
+    // Too late for the previous renewal, and in time for this one.
     pausedMs = 9000;
     answer();
     await settle();
@@ -429,7 +430,7 @@ describe('LeaderElector', () => {
     await settle();
     server.fault = () => new Promise((resolve) => clock.setTimer(resolve, 4000));
     await clock.advance(6000);
-    // Begun at 2 s, answered at 6 s; nothing is answered any more.
+    // The renewal begins at 2 s and is answered at 6 s; then nothing is answered.
     server.fault = () => new Promise(() => undefined);
     await clock.advance(5999);
     expect(log).not.toContain('aborted');
@@ -472,7 +473,7 @@ describe('LeaderElector', () => {
     candidate(server, clock, { onSlowRenewal: () => slow++ });
     await clock.advance(4000);
     expect(slow).toBe(0);
-    // Somebody labels it: the next renewal is a conflict, and the one after it quick again.
+    // Somebody labels the Lease: the next renewal is a conflict, and the one after it is quick again.
     server.set({ ...server.lease, metadata: { ...server.lease?.metadata, labels: { a: 'b' } } });
     await clock.advance(4000);
     expect(slow).toBe(1);
@@ -602,7 +603,7 @@ describe('LeaderElector', () => {
       await settle();
       let fail: () => void = () => undefined;
       server.fault = (verb) => {
-        // A renewal begins with an update of what it wrote last, and reads the Lease only when that was refused.
+        // A renewal first updates what it last wrote, and reads the Lease only when that was refused.
         if (verb === 'update' && slow === 'get') throw conflict(group, 'lock', 'modified');
         if (verb !== slow) return Promise.resolve();
         return new Promise((_resolve, reject) => (fail = () => reject(new Error('aborted'))));
@@ -692,7 +693,9 @@ describe('LeaderElector', () => {
   });
 });
 
-/** Three candidates that are restarted when they lose, with random failures and pauses; nobody leads beside another. */
+/**
+ * Runs three candidates, restarted when they lose, with random failures and pauses; there must never be two leaders.
+ */
 async function manyCandidates(seed: number): Promise<void> {
   const random = mulberry(seed);
   const [server, clock] = [new LeaseServer(), new VirtualClock()];
@@ -711,7 +714,7 @@ async function manyCandidates(seed: number): Promise<void> {
         ended.push(own);
         running.delete(identity);
       }
-      // Of its own: what an earlier life of a process still has under way must not be taken for this one's.
+      // A new identity, so that requests of a process's earlier life are not taken for this one's.
       const options = { identity: `${identity}-${second}`, random };
       if (!running.has(identity)) running.set(identity, candidate(server, clock, options));
     }

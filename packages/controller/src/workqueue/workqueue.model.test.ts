@@ -1,4 +1,4 @@
-// The whole queue against a model in the plainest words: lists that are searched each time, and a clock that is counted.
+// Compares the whole queue with a simple model: lists that are searched each time, and a clock that is a counter.
 import { isDeepStrictEqual } from 'node:util';
 import { VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
@@ -11,9 +11,9 @@ const [baseMs, maxMs] = [10, 80];
 interface Ranked {
   readonly key: string;
   priority: number;
-  /** When it is due, or whose turn it is. */
+  /** Due time, or turn. */
   rank: number;
-  /** Breaks ties. */
+  /** Decides between equal ranks. */
   order: number;
 }
 
@@ -25,9 +25,9 @@ class QueueModel {
   readonly processing = new Map<string, number>();
   readonly again = new Map<string, number>();
   readonly failures = new Map<string, number>();
-  /** What each call of get gave; null = it waits. */
+  /** The result of each call of get; null = it waits. */
   readonly got: (string | undefined | null)[] = [];
-  /** Whether each drain is over. */
+  /** Whether each drain has ended. */
   readonly drained: boolean[] = [];
   isShut = false;
   #orders = 0;
@@ -67,7 +67,7 @@ class QueueModel {
     if (!this.processing.delete(key)) return;
     const priority = this.again.get(key);
     this.again.delete(key);
-    // Also after the shutdown: what was accepted is worked on.
+    // Also after the shutdown, because accepted keys are still worked on.
     if (priority !== undefined) {
       this.#put(this.waiting, { key, priority, rank: this.#hasPriorities ? this.nowMs - priority * agingMs : 0 });
       this.#serve();
@@ -106,7 +106,7 @@ class QueueModel {
     return this.processing.size === 0 && this.waiting.length === 0;
   }
 
-  /** Once a key: the smaller rank, and the higher priority. */
+  /** Each key is kept once, with the smaller rank and the higher priority. */
   #put(list: Ranked[], { key, priority, rank }: Omit<Ranked, 'order'>): void {
     const present = list.find((entry) => entry.key === key);
     if (present === undefined) {
@@ -145,7 +145,7 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const ending = fc.constantFrom('none' as const, 'shutDown' as const, 'drain' as const, 'drain, then shutDown' as const);
 
-/** The queue and its model, taking the same steps. */
+/** The queue and its model, which take the same steps. */
 class Pair {
   readonly clock = new VirtualClock();
   readonly queue: RateLimitingQueue<string>;
@@ -218,7 +218,7 @@ class Pair {
       failures: keys.map((key) => model.failures.get(key) ?? 0),
       timers: model.delayed.length === 0 ? 0 : 1,
     };
-    // The quick look first: there are thousands.
+    // The cheap comparison comes first, because there are thousands.
     if (!isDeepStrictEqual(is, wanted)) expect(is).toEqual(wanted);
   }
 

@@ -6,19 +6,19 @@ import { certificateSubjectRestriction } from './certificate-subject-restriction
 const resource = { group: 'certificates.k8s.io', version: 'v1', resource: 'certificatesigningrequests' };
 const signerName = 'kubernetes.io/kube-apiserver-client';
 
-/** A value in DER, of less than 128 bytes. */
+/** Encodes a value of less than 128 bytes in DER. */
 const der = (tag: number, ...parts: (Buffer | string)[]): Buffer => {
   const content = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
   return Buffer.concat([Buffer.from([tag, content.length]), content]);
 };
 const organization = Buffer.from('55040a', 'hex');
 const commonName = Buffer.from('550403', 'hex');
-/** Of a subject: each name a set of its own. */
+/** Encodes a name of a subject, each in a set of its own. */
 const name = (id: Buffer, text: Buffer | string, tag = 0x0c): Buffer =>
   der(0x31, der(0x30, der(6, id), der(tag, text)));
 const pem = (bytes: Buffer, type = 'CERTIFICATE REQUEST'): string =>
   Buffer.from(`-----BEGIN ${type}-----\n${bytes.toString('base64')}\n-----END ${type}-----\n`).toString('base64');
-/** As far as it is read: version and subject. */
+/** Encodes a request as far as it is read: version and subject. */
 const request = (...names: Buffer[]): string =>
   pem(der(0x30, der(0x30, der(2, Buffer.from([0])), der(0x30, ...names))));
 const twoBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16();

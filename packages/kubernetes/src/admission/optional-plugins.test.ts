@@ -14,7 +14,7 @@ const core = (resource: string) => ({ group: '', version: 'v1', resource });
 const create = { operation: 'CREATE', resource: core('pods') } as const;
 const withSpec = (spec: object): UnstructuredObject => ({ metadata: { name: 'x' }, spec });
 
-/** The spec after the plug-in changed it. */
+/** Returns the spec after the plug-in has changed it. */
 async function admitted(plugin: AdmissionPlugin, changes: Partial<AdmissionAttributes>): Promise<unknown> {
   const attributes = testAttributes(changes);
   await plugin.admit?.(attributes);
@@ -156,7 +156,7 @@ describe('the plug-ins of namespaces', () => {
     await server.store('namespaces').delete(nowhere, 'left', {});
     const finish = { name: 'left', transform: (object?: UnstructuredObject) => ({ ...object, finalized: true }) };
     await server.store('namespaces').update(nowhere, finish);
-    // The cache has heard of it now.
+    // The cache has the namespace now.
     await server.store('namespaces').list(nowhere, {});
     const error = await refusal(server.store('configmaps').delete(testContext({ namespace: 'left' }), 'a', {}));
     expect([error.code, error.message]).toEqual([404, 'namespaces "left" not found']);

@@ -36,7 +36,7 @@ it.each<[Toleration[], Toleration[], Toleration[]]>([
   expect(runWhole(mergeTolerations(first, second))).toEqual(merged);
 });
 
-/** The definition: each toleration is compared with all others. */
+/** Merges by definition: each toleration is compared with all others. */
 function mergedByDefinition(first: readonly Toleration[], second: readonly Toleration[]): Toleration[] {
   const all = [...first, ...second];
   const merged: Toleration[] = [];

@@ -20,7 +20,7 @@ interface Asked {
   readonly options?: VirtualStoreOptions;
 }
 
-/** Creates a review and answers with the object. */
+/** Creates a review and returns the answer's object. */
 async function review(authorizer: Authorizer, spec: unknown, asked: Asked = {}): Promise<UnstructuredObject> {
   const { resource = 'subjectaccessreviews', user = alice, namespace = '', metadata = {} } = asked;
   const served = accessReviews(authorizer, asked.options).find(({ definition }) => definition.resource === resource);
@@ -29,7 +29,7 @@ async function review(authorizer: Authorizer, spec: unknown, asked: Asked = {}):
   return structuredClone(stored?.object) as UnstructuredObject;
 }
 
-/** Says what it was asked, and allows reads. */
+/** Records what it is asked, and allows reads. */
 function listening(asked: AuthorizationAttributes[], otherwise: 'deny' | 'noOpinion' = 'noOpinion'): Authorizer {
   return {
     authorize: (attributes) => {

@@ -1,4 +1,4 @@
-// Writing a Scale, step by step as a kube-apiserver 1.36.3 answered: who owns the replicas of the object after each.
+// Writes of a Scale, with the owners of the object's replicas after each, as recorded from a kube-apiserver 1.36.3.
 
 import type { TestServer } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -36,7 +36,7 @@ function apply(name: string, body: object, query: string) {
   return server.send('PATCH', `${deployments}/${name}/scale?${query}`, { headers: applyHeaders, body });
 }
 
-/** Manager, operation, version, subresource, whether it has a time, whether it owns the replicas. */
+/** Returns manager, operation, version, subresource, whether there is a time, and whether it owns the replicas. */
 async function owners(name: string): Promise<readonly string[]> {
   const { json } = await server.send('GET', `${deployments}/${name}`);
   return (json.metadata.managedFields as readonly Owner[]).map((entry) => {

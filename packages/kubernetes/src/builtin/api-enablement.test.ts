@@ -1,4 +1,4 @@
-// Texts as a kube-apiserver 1.36.3 logs them at its start.
+// The texts are those that kube-apiserver 1.36.3 logs at its start.
 import { describe, expect, it } from 'vitest';
 import { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './api-enablement.ts';
 
@@ -19,7 +19,7 @@ const looked: readonly (readonly [shown: string, group: string, version: string,
   ['extensions', 'extensions', 'v1beta1', 'deployments'],
 ];
 
-/** Which of a few resources are on. */
+/** Returns which of a few resources are on. */
 const on = (text: string | undefined): readonly string[] => {
   const enablement = new ApiEnablement(text === undefined ? undefined : config(text));
   return looked
@@ -42,7 +42,7 @@ describe('the built-in APIs', () => {
     ['v1=false', ['deployments', 'daemonsets', 'autoscaling']],
     ['api/legacy=false', stable],
     ['api/legacy=nonsense', stable],
-    // The narrower word counts, whatever comes first.
+    // The more specific pattern counts, whatever the order.
     ['api/ga=true,api/all=false', stable],
     ['apps/v1=false', ['core', 'autoscaling']],
     ['apps/v1=false,api/all=true', ['core', 'autoscaling', 'extensions']],

@@ -1,5 +1,5 @@
-// Kinds that kube-apiserver 1.36 can decode although it no longer serves their version, or they are no resource. A body
-// of one is refused for its version or kind, and not as unknown. Part of kubernetes-types.ts.
+// Kinds that kube-apiserver 1.36 can decode but does not serve in that version or as a resource. A body of one is
+// refused for its version or kind, and not as unknown. Part of kubernetes-types.ts.
 
 const workloads = 'ControllerRevision Deployment Scale StatefulSet';
 const roles = 'ClusterRole ClusterRoleBinding Role RoleBinding';

@@ -4,7 +4,7 @@ import { testContext } from '@kapstan/apiserver/testing';
 import { describe, expect, it } from 'vitest';
 import { definitionOf } from '../testing/status-endpoint.ts';
 
-/** What is said against it in an update, without the value that is shown. */
+/** Returns the errors of an update, without the values shown. */
 function refusals(resource: string, name: string, spec: object): string[] {
   const object = { metadata: { name }, spec: structuredClone(spec) } as unknown as UnstructuredObject;
   const { strategy, applyDefaults } = definitionOf(resource);

@@ -25,7 +25,7 @@ const expected = <T extends KubernetesObject>(objects: readonly unknown[], name:
 const readRole = (name: string): Promise<ClusterRole> => client.get(ClusterRole, { name });
 const readBinding = (name: string): Promise<ClusterRoleBinding> => client.get(ClusterRoleBinding, { name });
 
-/** Of all four kinds, by kind, namespace and name, without what the server adds. */
+/** Returns the objects of all four kinds by kind, namespace and name, without the server's metadata. */
 async function all(): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>();
   for (const kind of [Role, ClusterRole, RoleBinding, ClusterRoleBinding] as readonly Resource<KubernetesObject>[]) {
@@ -157,7 +157,7 @@ describe('of an old cluster', () => {
 describe('beside other servers', () => {
   const resource = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
 
-  /** A client whose first creates and updates fail as if another server had been quicker. */
+  /** A client whose first creates and updates fail as if another server had been faster. */
   function raced(failures: number): ResourceClient {
     let left = failures;
     const fail = (error: Error): Promise<never> | undefined => (left-- > 0 ? Promise.reject(error) : undefined);

@@ -15,7 +15,7 @@ import { openRbacServer } from '../testing/rbac-fixture.ts';
 const alice: UserInfo = { name: 'alice', groups: ['dev', 'system:authenticated'] };
 const group = 'rbac.authorization.k8s.io';
 
-/** What the authorizer was asked and what it allows: "escalate roles name", "bind clusterroles name ns". */
+/** Questions to the authorizer, and what it allows: "escalate roles name", "bind clusterroles name ns". */
 let asked: string[];
 let allowed: string | undefined;
 let server: Awaited<ReturnType<typeof openRbacServer>>;
@@ -55,7 +55,7 @@ const bindingTo = (roleKind: string, roleName: string, metadata: NonNullable<Kub
   roleRef: { apiGroup: group, kind: roleKind, name: roleName },
 });
 
-/** In the cluster, as an admin. */
+/** Binds the role in the cluster, as an admin. */
 function bind(roleName: string, userName: string): Promise<unknown> {
   const subjects = [{ kind: 'User', apiGroup: group, name: userName }];
   const metadata = { name: `${roleName}-${userName}` };

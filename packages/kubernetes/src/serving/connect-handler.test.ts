@@ -15,7 +15,7 @@ let server: TestServer;
 let kubelet: KubeletStandIn;
 let pod: KubeletStandIn;
 
-/** Addresses of other machines are this one: the pod and, on ports of its own, the node. */
+/** Addresses of other machines lead here: to the pod and, on ports of its own, to the node. */
 beforeAll(async () => {
   kubelet = await startKubelet({
     tls: await selfSigned('CN=kubelet'),

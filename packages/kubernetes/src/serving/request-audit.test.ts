@@ -23,7 +23,7 @@ type Line = Record<string, any>;
 interface Audited extends TestServer {
   /** Events of all requests so far. */
   readonly events: readonly Line[];
-  /** Sends a request and gives its events but the first. */
+  /** Sends a request and returns its events without the first. */
   ask(method: string, path: string, request?: TestRequest): Promise<readonly Line[]>;
 }
 
@@ -123,7 +123,7 @@ describe('a request', () => {
     }
   });
 
-  // As recorded from kube-apiserver 1.36.3 with the same policy.
+  // Recorded from kube-apiserver 1.36.3 with the same policy.
   it.each([
     [
       'a create',

@@ -284,7 +284,7 @@ describe('watches', () => {
     expect(await seen).toBe(60);
     const metrics = async () => (await running.send('GET', '/metrics')).text;
     expect(await metrics()).toContain('apiserver_terminated_watchers_total{group="",resource="configmaps"} 1');
-    // Its socket is full, so it does not even take the end: the connection is cut.
+    // Its socket is full and does not even take the end, so the connection is cut.
     await clock.advance(10_000);
     expect(await metrics()).toContain('apiserver_longrunning_requests 1');
     const broken = await readAll(slow, 60).catch((error: Error) => error.message);

@@ -29,7 +29,7 @@ afterEach(async () => {
   [server, kubelet] = [undefined, undefined];
 });
 
-/** A server with the pod "p" on a node whose kubelet is there, and "dead" on one where nobody listens. */
+/** Starts a server with the pod "p" on a node with a kubelet, and "dead" on a node where nobody listens. */
 async function start(
   options: TestServerOptions & { readonly kubelets?: KubeletStandInOptions } = {},
 ): Promise<{ readonly server: TestServer; readonly kubelet: KubeletStandIn }> {

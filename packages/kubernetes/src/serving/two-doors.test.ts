@@ -1,4 +1,4 @@
-// The same request through both doors, HTTP and the in-process client: the same refusal, member by member.
+// The same request over HTTP and through the in-process client gets the same refusal, member by member.
 import { isStatusError, type KubernetesObject, type Resource, resource } from '@kapstan/api';
 import { FieldManager, InProcessClient, objectPatching } from '@kapstan/apiserver';
 import { defaultStrategy } from '@kapstan/apiserver/internal';
@@ -22,7 +22,7 @@ const token = (group: string, kind: string, scope?: 'Cluster'): Resource<Any> =>
 const ConfigMap = token('', 'ConfigMap');
 const Namespace = token('', 'Namespace', 'Cluster');
 const Deployment = token('apps', 'Deployment');
-// Tokens that say the wrong thing: the client lets them pass, the server does not.
+// Resources with wrong names: the client passes them on, and the server refuses them.
 const Lost = token('', 'ConfigMap', 'Cluster');
 const Other = resource<Any>({ group: '', version: 'v1', kind: 'Secret', plural: 'configmaps' });
 const Widget = token('x.io', 'Widget');

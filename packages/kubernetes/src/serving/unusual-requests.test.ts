@@ -1,4 +1,4 @@
-// Paths and headers that nobody means, answered as recorded from a kube-apiserver 1.36.
+// Unusual paths and headers, answered as recorded from a kube-apiserver 1.36.
 
 import { bearerAuthenticator, mastersAuthorizer } from '@kapstan/apiserver';
 import type { TestServer } from '@kapstan/apiserver/testing';
@@ -146,7 +146,7 @@ it('who is nobody is refused what he asked for, and told that a token behind two
       const answer = await strict.send('GET', path, { headers });
       expect([path, answer.status, answer.headers.warning]).toEqual([path, 403, warning]);
     }
-    // No resource stands there, and none is told.
+    // The path has no resource there, and the answer names none.
     expect((await strict.send('GET', '/api/v1//configmaps', { headers })).json.details).toEqual({ name: 'configmaps' });
   } finally {
     await strict.close();

@@ -35,7 +35,7 @@ interface Message {
   readonly isBinary: boolean;
 }
 
-/** A client that keeps what comes until the test asks for it. */
+/** A client that keeps what it receives until the test asks for it. */
 class Watcher {
   readonly socket: WebSocket;
   readonly closed: Promise<{ readonly code: number }>;
@@ -82,7 +82,7 @@ async function watch(on: TestServer, path: string, options: ConstructorParameter
   return watcher;
 }
 
-/** Status and body of a refused handshake. */
+/** Returns status and body of a refused handshake. */
 async function refusal(on: TestServer, path: string, options: ConstructorParameters<typeof Watcher>[1] = {}) {
   const watcher = new Watcher(`${on.url}${path}`, options);
   const [, response] = await once(watcher.socket, 'unexpected-response');
@@ -119,7 +119,7 @@ describe('a watch over a WebSocket', () => {
     const watcher = await watch(running, `${configMaps}?watch=1`, { headers: { ...admin, accept } });
     const { bytes, isBinary } = await watcher.next();
     expect(isBinary).toBe(true);
-    // Field 1 of a WatchEvent, its type; then field 2, an object in the envelope of Kubernetes.
+    // Field 1 of a WatchEvent is its type; field 2 is an object in Kubernetes' envelope.
     expect(bytes.subarray(0, 7).toString('latin1')).toBe('\n\x05ADDED');
     expect(bytes.includes('k8s\0')).toBe(true);
     watcher.socket.close();
@@ -220,7 +220,7 @@ describe('the handshake', () => {
 
   const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
   const version = 'Sec-WebSocket-Version: 13';
-  // As kube-apiserver 1.36.3 answers.
+  // Recorded from kube-apiserver 1.36.3.
   it.each([
     [403, [key, version]],
     [403, [key, version, 'Origin:']],

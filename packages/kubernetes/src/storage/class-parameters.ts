@@ -11,7 +11,7 @@ export function validateProvisioner(at: Field, name: string): void {
   else at.invalidAll(name.toLowerCase(), qualifiedNameErrors(name.toLowerCase()));
 }
 
-/** Returns false when there are too many parameters for further errors. */
+/** Returns false when there are too many parameters to report further errors. */
 export function validateParameters(at: Field, parameters: Readonly<Record<string, string>> | undefined): boolean {
   const entries = Object.entries(parameters ?? {});
   if (entries.length > maxParameters) {

@@ -18,7 +18,7 @@ const { cases } = read('defaults.json') as {
   >;
 };
 
-/** Has what some kind requires, and nothing more. */
+/** Has what some kinds require, and nothing more. */
 const reference = { kind: 'Kind', name: 'b' };
 const template = { spec: { containers: [] } };
 const leastObject: UnstructuredObject = {
@@ -46,7 +46,7 @@ function idOf(path: string): string {
   return path.replace(/^\/apis?\//, '').replace('namespaces/facts/', '');
 }
 
-/** Kubernetes' answer as it was when the row was recorded, with values for the placeholders of times and uids. */
+/** Kubernetes' answer at the time of the recorded row, with values in place of times and uids. */
 function withValues<T>(value: T): T {
   return JSON.parse(
     JSON.stringify(value).replaceAll('"<time>"', '"2026-01-01T00:00:00Z"').replaceAll('<uid>', 'u-1'),

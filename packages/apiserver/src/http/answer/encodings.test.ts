@@ -6,7 +6,7 @@ import { metadataJson } from './encodings.ts';
 const key = '/registry/configmaps/default/a';
 const plain = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', resourceVersion: '7' }, data: { b: 'c' } };
 
-/** Known by its bytes; nobody may parse it. */
+/** An object known by its bytes, which nobody may parse. */
 function unparsed(json: string): Stored<UnstructuredObject> {
   const stored = new Stored<UnstructuredObject>(key, 7 as Revision, plain);
   stored.rememberEncoded(jsonEncoding.name, Buffer.from(json));

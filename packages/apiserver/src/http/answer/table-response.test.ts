@@ -13,7 +13,7 @@ const configMap = (name: string): UnstructuredObject => ({
   metadata: { name, resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
 });
 
-/** An object that the cache let go of, with or without the bytes that it is answered with. */
+/** An object that the cache has released, with or without the bytes of its answer. */
 function released(name: string, bytes: 'known' | 'unknown') {
   let parses = 0;
   const stored = new Stored<UnstructuredObject>(`/configmaps/${name}`, 7 as Revision, configMap(name));
@@ -26,7 +26,7 @@ function released(name: string, bytes: 'known' | 'unknown') {
   return { stored, parses: () => parses };
 }
 
-/** The row as it is sent `ageMs` after the object was made. */
+/** Returns the row as sent `ageMs` after the object was made. */
 function rowOf(
   stored: Stored<UnstructuredObject>,
   ageMs: number,

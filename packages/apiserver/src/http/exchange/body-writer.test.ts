@@ -17,7 +17,7 @@ const chunks: Record<string, readonly number[]> = {
   'a chunk beyond the bound': [threshold + 1],
   'two chunks beyond the bound': [threshold + 1, threshold + 1],
 };
-/** Enough for many pieces, no two of which are alike. */
+/** Enough for many pieces, all different. */
 const items = Array.from({ length: 3_000 }, (_, index) => Buffer.alloc(1_000, `${index} `));
 let server: HttpServer;
 beforeAll(async () => {

@@ -60,7 +60,7 @@ describe('parseRequestInfo', () => {
 });
 
 it('reads a path of a million slashes in one go', () => {
-  // What looks at each run from each of its places takes minutes for it.
+  // Code that looks at each run from each of its places would take minutes.
   const path = `/a${'/'.repeat(1_000_000)}b`;
   expect(parse('GET', path)).toMatchObject({ type: 'path', path });
 });

@@ -6,7 +6,7 @@ describe('the URL of a request', () => {
     ['/api', '/api', []],
     ['/api?', '/api', []],
     ['/a%2Fb%20c?x=1', '/a/b c', [['x', '1']]],
-    // What is no UTF-8 stays apart from all that is.
+    // Bytes that are no UTF-8 differ from every valid text.
     ['/%ff', '/\udcff', []],
     ['/a%c3%28%c3%a4', '/a\udcc3(ä', []],
     ['/%ed%a0%80%f0%9f%98%80', '/\udced\udca0\udc80😀', []],
@@ -20,7 +20,7 @@ describe('the URL of a request', () => {
       ],
     ],
     ['/a?q=1+2%2B', '/a', [['q', '1 2+']]],
-    // As url.ParseQuery: what cannot be read is left out, the rest counts.
+    // As in url.ParseQuery, unreadable parts are left out and the rest counts.
     ['/a?x=%zz&y=1', '/a', [['y', '1']]],
     ['/a?x=1;y=2&z=3', '/a', [['z', '3']]],
     ['/a?%=1&z=3', '/a', [['z', '3']]],

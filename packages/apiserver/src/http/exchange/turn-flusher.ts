@@ -1,5 +1,5 @@
-// TurnFlusher: work that is put off to the end of this turn of the event loop, so that several events written to one
-// socket become one write. One call of the next turn serves all sockets.
+// TurnFlusher puts writes off to the end of this turn of the event loop, so that several events for one socket become
+// one write. One call of the next turn serves all sockets.
 import { onNextTurn } from '@kapstan/api/internal';
 
 /** Encrypting and writing one event takes some 40 us per socket, so this many take a few milliseconds. */

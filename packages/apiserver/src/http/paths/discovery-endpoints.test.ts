@@ -20,7 +20,7 @@ const get = (on: TestServer, accept: string, path = '/apis', more: Readonly<Reco
 const made = async (on: TestServer) =>
   /^aggregator_discovery_aggregation_count_total (\d+)$/m.exec((await on.send('GET', '/metrics')).text)?.[1];
 
-/** Serves a kind of another group, or no longer. */
+/** Serves a kind of another group, or removes it. */
 function install(on: TestServer, group: string, changes: Partial<ReturnType<typeof testDefinition>> = {}): void {
   const store = on.catalog.find('', 'v1', 'configmaps')?.store as never;
   on.catalog.install({ definition: testDefinition({ group, ...changes }), store });
@@ -72,7 +72,7 @@ describe('the document of aggregated discovery', () => {
     [`${aggregated(json)},${json}`, 'APIGroupDiscoveryList'],
     [`${aggregated(json)};profile=nopeer`, 'APIGroupDiscoveryList'],
     [`${aggregated(json)};profile=foo`, 'APIGroupDiscoveryList'],
-    // As client-go asks, for servers of all ages. The beta is gone since 1.35.
+    // The header of client-go, for servers of all ages. The beta is gone since 1.35.
     [`${aggregated(json)},${aggregated(json, 'v2beta1')},${json}`, 'APIGroupDiscoveryList'],
     [`${aggregated(json, 'v2beta1')},${json}`, 'APIGroupList'],
   ])('is answered to who asks for it first: Accept "%s" gets %s', async (accept, kind) => {
@@ -255,7 +255,7 @@ describe('documents of discovery, version and OpenAPI', () => {
   const only =
     'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
 
-  // Recorded: routes of their own are refused by the router, documents of the aggregator by itself.
+  // Recorded: the router refuses documents with routes of their own, the aggregator refuses its own.
   it.each([
     ['/api', all, {}],
     ['/api/v1', all, {}],

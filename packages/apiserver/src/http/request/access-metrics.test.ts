@@ -14,7 +14,7 @@ beforeEach(() => {
   access = new AccessMetrics(clock);
 });
 
-/** Lines of one metric, without those of its buckets. */
+/** Returns the lines of one metric without its buckets. */
 async function shown(name: string): Promise<string[]> {
   const text = formatMetrics(access.families());
   return text.split('\n').filter((line) => line.startsWith(name) && !line.includes('_bucket'));
@@ -121,7 +121,7 @@ describe('impersonations', () => {
     ]);
   });
 
-  /** Bob is to be impersonated where the verb is allowed; each question takes 10 ms. */
+  /** Impersonates Bob if the verb is allowed; each question takes 10 ms. */
   async function impersonate(allows: (verb: string) => boolean): Promise<void> {
     const authorizer: Authorizer = {
       authorize: async ({ verb }) => {

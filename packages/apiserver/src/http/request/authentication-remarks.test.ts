@@ -14,7 +14,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** Says of each token how it is, and takes good ones. */
+/** Remarks on each token, and accepts good ones. */
 const tokens = {
   apiAudiences: [],
   authenticators: [

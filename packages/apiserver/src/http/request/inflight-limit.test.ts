@@ -14,12 +14,12 @@ const read = info('GET', '/api/v1/pods');
 const never = new AbortController().signal;
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A limit of reads, and what becomes of those who come. */
+/** A limit of reads, and the results of requests. */
 function limitOf(maxRequestsInflight: number, maxMutatingRequestsInflight = 1) {
   const clock = new VirtualClock();
   const limit = new InflightLimit({ maxRequestsInflight, maxMutatingRequestsInflight, maxWaitMs: 15_000, clock });
   const come = (name: string, request = read, signal = never) => limit.enter(request, { name, groups: [] }, signal);
-  /** Several of one user: the places that they got at once. */
+  /** Fills places as one user and returns those that it got at once. */
   const fill = (name: string, count: number): LeavePlace[] =>
     Array.from({ length: count }, () => come(name)).filter((place) => typeof place === 'function');
   return { clock, limit, come, fill };
@@ -92,7 +92,7 @@ describe('a user who comes when all places are taken', () => {
     expect(limit.waiting().reading).toBe(2);
     places[0]?.();
     expect(await waits[0]).toBeTypeOf('function');
-    // The place went on without having been free.
+    // The place was passed on without having been free.
     expect([limit.counts().reading, come('ann')]).toEqual([4, undefined]);
     places[1]?.();
     expect(await waits[1]).toBeTypeOf('function');

@@ -26,7 +26,7 @@ async function start(options: TestServerOptions = {}): Promise<TestServer> {
   return server;
 }
 
-/** Lines of /metrics that begin so. */
+/** Returns the lines of /metrics that begin with the name. */
 async function shown(on: TestServer, name: string): Promise<string[]> {
   const { text } = await on.send('GET', '/metrics');
   return text.split('\n').filter((line) => line.startsWith(name));

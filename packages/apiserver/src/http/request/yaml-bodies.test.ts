@@ -7,17 +7,17 @@ import { YamlBodies } from './yaml-bodies.ts';
 
 const never = new AbortController().signal;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-/** Longer than what is read in the turn. */
+/** Longer than the limit for reading in the turn. */
 const padding = `# ${'x'.repeat(8 * 1024)}\n`;
 
-/** Within the bounds, and a second or more of reading. */
+/** Within the limits, but takes a second or more to read. */
 const slowText = '- a\n'.repeat(99_000);
 
 let clock: VirtualClock;
 let bodies: YamlBodies;
 let threads: Worker[];
 const onThread = (thread: Worker): void => void threads.push(thread);
-/** The thread that was started in this turn: the process hears of it after it. */
+/** Returns the thread started in this turn; the process is told of it later. */
 const started = async (): Promise<Worker> => {
   await new Promise<void>((resolve) => process.nextTick(resolve));
   return threads.at(-1) as Worker;
@@ -62,7 +62,7 @@ describe('YAML of a request', () => {
     expect(body).toEqual(readYamlBody(padding + text));
     expect(body.duplicates).toEqual(['line 6: key "a" already set in map', 'line 7: key "a" already set in map']);
     expect(Object.keys(body.document.value as object)).toContain('__proto__');
-    // Whoever reads it once more gets one of his own.
+    // Every reader gets a value of its own.
     expect(reading().document.value).not.toBe(body.document.value);
   });
 

@@ -1,4 +1,4 @@
-// A sender of long YAML who goes, through a whole server: what is read for nobody holds the thread of all.
+// A sender of long YAML who disconnects, through a whole server: its reading must not hold the thread for all others.
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { Worker } from 'node:worker_threads';
@@ -21,7 +21,7 @@ it('a sender of YAML who goes while it is read ends the thread that reads it', a
   const ended = once(thread, 'exit');
   sending.destroy();
   await ended;
-  // Idle, it would end as well, but not before ten seconds.
+  // The thread would also end when idle, but not within ten seconds.
   expect(thread.threadId).toBe(-1);
   await server.close();
 });

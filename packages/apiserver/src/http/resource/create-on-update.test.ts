@@ -1,4 +1,4 @@
-// An update that creates asks for the verb create: without it a right to patch would be one to create.
+// An update that creates needs the verb create; otherwise a permission to patch would be one to create.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Authorizer } from '../../authz/authorizer.ts';

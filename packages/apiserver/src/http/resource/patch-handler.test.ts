@@ -44,7 +44,7 @@ beforeEach(async () => {
 
 const present = async (): Promise<UnstructuredObject> => (await server.send('GET', pod)).json as UnstructuredObject;
 
-/** As JSON, or as the operations that set the same. */
+/** Returns the change as JSON, or as operations with the same effect. */
 function bodyOf(type: PatchName, change: Readonly<Record<string, unknown>>): unknown {
   if (type !== 'json') return nested(change);
   return Object.entries(change).map(([path, value]) => ({ op: 'add', path: `/${path}`, value }));
@@ -68,7 +68,7 @@ function setAt(object: Record<string, unknown>, [name = '', ...rest]: readonly s
 const patch = (type: PatchName, change: Readonly<Record<string, unknown>>) =>
   server.send('PATCH', pod, { body: bodyOf(type, change), headers: { 'content-type': mediaTypes[type] } });
 
-/** Another writer comes between the first reading and its writing. */
+/** Lets another writer in between the first read and its write. */
 function race(change: Readonly<Record<string, unknown>>): { tries: () => number } {
   let tries = 0;
   let isOther = false;

@@ -26,7 +26,7 @@ interface Asked {
   readonly request?: DeleteRequest;
 }
 
-/** A store that tells how it was asked; what it answers with is up to the test. */
+/** A store that records how it was called; the test chooses its answers. */
 class FakeStore implements ResourceStore {
   readonly asked: Asked[] = [];
   fails: ((verb: string) => unknown) | undefined;

@@ -43,7 +43,7 @@ const until = async (holds: () => boolean): Promise<void> => {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Lists wait until they are released. */
+/** Makes lists wait until they are released. */
 function holdLists(on: TestServer): { waiting(): number; release(): void } {
   const served = on.catalog.find('', 'v1', 'configmaps') as ServedResource;
   const gates: (() => void)[] = [];

@@ -26,7 +26,7 @@ async function tls(): Promise<{ readonly cert: string; readonly key: string }> {
   return { cert, key };
 }
 
-/** A connection whose bytes are kept as they come. */
+/** A connection that keeps the bytes it receives. */
 class Wire {
   text = '';
   isClosed = false;
@@ -62,7 +62,7 @@ const secure = (to: HttpServer, cert: string): Wire =>
   new Wire(connectTls({ port: to.port, host: '127.0.0.1', ca: cert, ALPNProtocols: ['http/1.1'] }));
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** Answers /held when it is told to, all else at once. */
+/** Answers /held when told to, and everything else at once. */
 function holding() {
   let release: () => void = () => undefined;
   let arrived: () => void = () => undefined;
@@ -148,7 +148,7 @@ function answerOf(session: ClientHttp2Session, path: string): Promise<string> {
   });
 }
 
-/** Timers of the connections that are served at the port, as Linux shows them: 2 = the probe of an idle one. */
+/** Returns the timers of connections on the server's port, as Linux shows them: 2 = the probe of an idle connection. */
 async function timersOf(port: number): Promise<string[]> {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
@@ -162,7 +162,7 @@ describe.runIf(process.platform === 'linux')('an idle connection', () => {
     const wire = kind === 'TLS' ? secure(running, pair.cert) : plain(running);
     wire.write(get('/'));
     await wire.until(() => wire.text.endsWith('ok'));
-    // A write that waits for its acknowledgement shows another timer for a moment.
+    // A write that waits for its acknowledgement briefly shows another timer.
     let timers = await timersOf(running.port);
     while (timers.some((timer) => timer.startsWith('01'))) timers = await timersOf(running.port);
     expect(timers).toHaveLength(1);
@@ -188,7 +188,7 @@ describe('the chance of GOAWAY', () => {
       goaways += 1;
     });
     const closed = new Promise((resolve) => session.once('close', resolve));
-    // What it came on is answered all the same.
+    // The stream on which it came is answered nevertheless.
     const stream = session.request({ ':path': '/' });
     let text = '';
     for await (const chunk of stream) text += String(chunk);

@@ -86,7 +86,7 @@ const defaults = {
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 /** Time for a client to send its headers, so that slow clients do not hold connections for longer. */
 const headersTimeoutMs = 32_000;
-/** Go allows so much above the limit. Source: net/http initialReadLimitSize. */
+/** Bytes that Go allows above the limit. Source: net/http initialReadLimitSize. */
 const headerSlopBytes = 4096;
 
 /** Starts a server. Resolves once it listens; rejects when the address is not available. */

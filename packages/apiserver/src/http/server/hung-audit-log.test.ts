@@ -21,7 +21,7 @@ const configMaps = '/api/v1/namespaces/default/configmaps';
 const watchPath = `${configMaps}?watch=1&timeoutSeconds=1`;
 const authorization = `Bearer ${adminToken}`;
 
-/** A disk that takes nothing until it is told to. */
+/** A disk that accepts nothing until it is told to. */
 class Disk {
   readonly stages: string[] = [];
   #release: (() => void) | undefined;
@@ -35,7 +35,7 @@ class Disk {
     for (const line of Buffer.from(lines).toString().trimEnd().split('\n')) this.stages.push(JSON.parse(line).stage);
   }
 
-  /** Resolves when there is something to take. */
+  /** Resolves when there is something to write. */
   async asked(): Promise<void> {
     if (this.#release !== undefined) return;
     await new Promise<void>((resolve) => {
@@ -71,7 +71,7 @@ async function start(options: TestServerOptions = {}): Promise<TestServer> {
 
 const told = (what: string) => () => void order.push(what);
 
-/** So that what would not have waited has come. */
+/** Makes another request, so that answers which do not wait have arrived. */
 async function askMeanwhile(running: TestServer): Promise<void> {
   for (let i = 0; i < 5; i++) expect((await running.send('GET', '/version')).status).toBe(200);
   order.push('others');

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Listeners that a connection had when a request on it was answered. */
+/** Number of listeners on a connection each time a request on it was answered. */
 const listeners: number[] = [];
 
 async function answer(exchange: Exchange): Promise<void> {
@@ -40,7 +40,7 @@ async function answer(exchange: Exchange): Promise<void> {
   exchange.send(200, Buffer.from(path));
 }
 
-/** `idleMs`: that of a connection between two requests. */
+/** `idleMs` is the connection's idle time between two requests. */
 async function open(kind: string, idleMs?: number): Promise<Socket> {
   const { cert, key } = await selfSigned('CN=127.0.0.1');
   server = await startHttpServer({

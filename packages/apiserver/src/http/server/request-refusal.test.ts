@@ -24,7 +24,7 @@ async function start(kind: string, options: Partial<HttpServerOptions> = {}): Pr
   return server;
 }
 
-/** Status line and body of the answer to a head. */
+/** Returns status line and body of the answer to a head. */
 async function ask(kind: string, to: HttpServer, head: string): Promise<string> {
   const at = { port: to.port, host: '127.0.0.1' };
   const socket = kind === 'plain' ? connect(at) : connectTls({ ...at, ca: pair.cert });
@@ -40,7 +40,7 @@ const ok = 'HTTP/1.1 200 OK | ok';
 const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
 
 describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
-  // As kube-apiserver 1.36.3 answers.
+  // The texts are those of kube-apiserver 1.36.3.
   const noHost = 'Bad Request: missing required Host header';
   const badHost = 'Bad Request: malformed Host header';
   const badName = 'Bad Request: invalid header name';
@@ -103,7 +103,7 @@ describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
 });
 
 describe('a head over HTTP/2', () => {
-  /** Status of the answer, or how it was refused. */
+  /** Returns the status of the answer, or how the request was refused. */
   async function askHttp2(headers: Record<string, string>, maxHeaderBytes?: number): Promise<string | number> {
     const { url } = await start('TLS', maxHeaderBytes === undefined ? {} : { maxHeaderBytes });
     const session = connectHttp2(url, { ca: pair.cert, maxSendHeaderBlockLength: 4_000_000 });

@@ -87,7 +87,7 @@ describe('bytes of a kubelet', () => {
     await plain.close();
   });
 
-  // As recorded from a kube-apiserver.
+  // Recorded from a kube-apiserver.
   it.each([
     [400, 'bad', { code: 400, reason: 'BadRequest', message: 'bad' }],
     [

@@ -24,7 +24,7 @@ describe('a link of a proxied peer', () => {
 
 describe('a page of a proxied peer', () => {
   it.each([
-    // As recorded from a kube-apiserver.
+    // Recorded from a kube-apiserver.
     [
       '<html><!-- c --><a href="/x">x</a><img src="rel.png"><form action="/f?a=1&b=2"><script>if(a<b)c</script></html>',
       '<html><!-- c --><a href="/p/x">x</a><img src="rel.png"><form action="/p/f?a=1&amp;b=2"><script>if(a<b)c</script></html>',

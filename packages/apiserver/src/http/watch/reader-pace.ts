@@ -3,7 +3,7 @@ import type { Clock } from '@kapstan/api';
 
 /** Queue limit of a reader that keeps reading, as a multiple of the limit of one that does not. */
 const boundsInAll = 8;
-/** A socket that has taken nothing for so long is stuck. A burst within one turn says nothing about its reader. */
+/** Time after which a socket that takes nothing is stuck. A burst within one turn says nothing about its reader. */
 const stuckMs = 500;
 
 export interface ReaderPaceOptions {

@@ -24,7 +24,7 @@ afterAll(() => server.close());
 
 type Event = Awaited<ReturnType<TestStream['next']>>;
 
-/** The first events of a watch. */
+/** Returns the first events of a watch. */
 async function events(path: string, accept: string, count = 2): Promise<[TestStream, Event[]]> {
   const watch = await server.stream(path, { accept });
   const seen: Event[] = [];

@@ -16,7 +16,7 @@ import { WatchResponse } from './watch-response.ts';
 
 type Line = { readonly type: string; readonly object: UnstructuredObject & { readonly message?: string } };
 
-/** A socket that takes `roomBytes` at a time, each time that it is drained. */
+/** A socket that takes `roomBytes` each time that it is drained. */
 class FakeStream implements ResponseStream {
   readonly takesPieces: boolean = true;
   bufferedBytes = 0;
@@ -389,7 +389,7 @@ describe('the budget of all watches', () => {
     expect(streams.map(({ end_ }) => end_)).toEqual(['aborted', 'open', 'open']);
     expect([overflows, ends, endings]).toEqual([1, 1, 1]);
     expect(shown(streams[2] as FakeStream)).toHaveLength(10);
-    // What is left belongs to the watch that still waits: two events and what its socket holds.
+    // The rest belongs to the watch that still waits: two events and the bytes in its socket.
     expect(budget.bytes).toBeLessThan(3 * 17 * kibibyte);
     modest?.abort();
     quick?.abort();
@@ -409,7 +409,7 @@ describe('the budget while a long event is written in pieces', () => {
       stream.drain();
       await nextTurn();
     }
-    // The first is through, the second is cut.
+    // The first watch is through, the second is cut.
     expect(budget.bytes).toBeGreaterThan(2 * mebibyte);
     expect(budget.bytes).toBeLessThan(3 * mebibyte);
     for (let turns = 0; turns < 40; turns++) {
@@ -436,7 +436,7 @@ describe('the budget while a long event is written in pieces', () => {
 });
 
 describe('bursts that a healthy reader survives', () => {
-  /** Room for one write a turn: the reader reads, the events come faster for a while. */
+  /** Makes room for one write per turn: the reader reads, but events come faster for a while. */
   async function drainAll(stream: FakeStream): Promise<void> {
     for (let turns = 0; turns < 1_000; turns++) {
       stream.drain();

@@ -11,7 +11,7 @@ import { InProcessClient } from './in-process-client.ts';
 
 type Held = (context: RequestContext) => Promise<never>;
 
-/** A client of a store that never answers, and the signals that it was given. */
+/** A client of a store that never answers, and the signals that the store received. */
 function openHeld() {
   const clock = new VirtualClock();
   const signals: (CallSignal | undefined)[] = [];
@@ -89,7 +89,7 @@ describe('the time of a call in process', () => {
 describe('a list in process', () => {
   const count = 2000;
 
-  /** A client of a store with objects that have to be parsed, and how many were parsed in each turn of the event loop. */
+  /** A client of a store whose objects must be parsed, and how many were parsed in each turn of the event loop. */
   function openParsed() {
     const parsedIn: number[] = [];
     let isCounting = false;
@@ -101,7 +101,7 @@ describe('a list in process', () => {
           isCounting = false;
         });
       }
-      // As long as some kilobytes take.
+      // As long as parsing some kilobytes takes.
       const endMs = performance.now() + 0.05;
       while (performance.now() < endMs);
       parsedIn[parsedIn.length - 1] = (parsedIn.at(-1) ?? 0) + 1;

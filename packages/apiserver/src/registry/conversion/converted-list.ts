@@ -1,5 +1,5 @@
-// Lists of a ConvertedStorage. Objects are converted in batches; where selectors need the converted object, the storage below is
-// read page by page until the page asked for is full. Part of converted-storage.ts.
+// Lists of a ConvertedStorage. Objects are converted in batches. If selectors need the converted object, the storage
+// below is read page by page until the requested page is full. Part of converted-storage.ts.
 
 import type { UnstructuredObject } from '@kapstan/api';
 import { type CallSignal, parseRevision } from '@kapstan/api/internal';
@@ -38,7 +38,7 @@ async function listSelected(parts: ConvertedListParts, key: string, options: Lis
   return { ...list, items: await selected(parts, list.items, options) };
 }
 
-/** Reads on until the page is full: few of the objects may match. */
+/** Reads until the page is full, because few of the objects may match. */
 async function pageSelected(parts: ConvertedListParts, key: string, options: ListOptions): Promise<ObjectList> {
   const { limit } = options.predicate;
   const all = withoutSelectors(options.predicate);
@@ -62,14 +62,14 @@ async function pageSelected(parts: ConvertedListParts, key: string, options: Lis
   }
 }
 
-/** The rest is found by where this page ends, which lies within one of the storage below. */
+/** The next page starts where this one ends, which is within a page of the storage below. */
 function pageEnd({ resourceVersion }: ObjectList, key: string, lastKey: string): Omit<ObjectList, 'items'> {
   const prefix = key.endsWith('/') ? key : `${key}/`;
   const revision = parseRevision(resourceVersion) ?? 0;
   return { resourceVersion, continue: encodeContinue(keyAfter(lastKey), prefix, revision) };
 }
 
-/** A token says the version by itself. */
+/** A token contains the version. */
 function nextPage({ predicate, recursive, signal }: ListOptions, token: string): ListOptions {
   const page = { ...withoutSelectors(predicate), limit: maxBatchObjects, continue: token };
   return { predicate: page, recursive, ...(signal !== undefined && { signal }) };

@@ -1,5 +1,5 @@
-// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between the
-// port ObjectConversion and converted-storage.ts.
+// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between
+// the port ObjectConversion and converted-storage.ts.
 import { parseJson, type UnstructuredObject } from '@kapstan/api';
 import { type CallSignal, deepFreeze, onNextTurn, parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
 import { jsonEncoding, largeObjectBytes, runInTurns, Stored } from '@kapstan/storage';
@@ -7,16 +7,16 @@ import type { ObjectConversion } from '../definition/object-conversion.ts';
 
 type StoredObject = Stored<UnstructuredObject>;
 
-/** Most objects of one call of the conversion. */
+/** Most objects in one call of the conversion. */
 export const maxBatchObjects = 500;
-/** Most bytes of the stored objects of one call, unless a single one has more. */
+/** Most bytes of the stored objects in one call, unless a single one is larger. */
 export const maxBatchBytes: number = 1024 * 1024;
 
 export interface ConvertedObjectsOptions {
   readonly conversion: ObjectConversion;
-  /** The version that objects are wanted in. */
+  /** The requested version. */
   readonly apiVersion: string;
-  /** Freezes what is handed out. Default false. */
+  /** Freezes every object that is handed out. Default false. */
   readonly freeze?: boolean;
 }
 
@@ -25,8 +25,8 @@ export class ConvertedObjects {
   readonly #apiVersion: string;
   readonly #freeze: boolean;
   /**
-   * Per stored object: itself where it is of the version, else the converted one. Keyed by what a cache holds, so it grows no
-   * larger than the cache; converted objects are kept as bytes.
+   * For each stored object, itself if it has the version, else the converted one. The keys are the cache's objects, so
+   * it grows no larger than the cache; converted objects are kept as bytes.
    */
   readonly #known = new WeakMap<StoredObject, StoredObject>();
   readonly #underWay = new WeakMap<StoredObject, Promise<StoredObject>>();
@@ -37,7 +37,7 @@ export class ConvertedObjects {
     this.#freeze = freeze;
   }
 
-  /** The object in the version if it need not be asked for. */
+  /** Returns the object in the version if no conversion is needed for it. */
   known(stored: StoredObject): StoredObject | undefined {
     const known = this.#known.get(stored);
     if (known !== undefined) return known;
@@ -46,14 +46,14 @@ export class ConvertedObjects {
     return stored;
   }
 
-  /** Converts anew whatever is known, for answers that must not be older than the conversion itself. */
+  /** Converts again even what is known, for answers that must not be older than the conversion itself. */
   async fresh(stored: StoredObject, signal?: CallSignal): Promise<StoredObject> {
     if (stored.view((object) => object.apiVersion) === this.#apiVersion) return stored;
     const [converted] = await this.#convert([stored], signal);
     return converted as StoredObject;
   }
 
-  /** Converts those that are not known, in calls of bounded size, one after the other. */
+  /** Converts the objects that are not known, in calls of limited size, one after the other. */
   async all(storeds: readonly StoredObject[], signal?: CallSignal): Promise<readonly StoredObject[]> {
     const unknown = storeds.filter((stored) => this.known(stored) === undefined && !this.#underWay.has(stored));
     const waiting = storeds.flatMap((stored) => this.#underWay.get(stored) ?? []);
@@ -65,13 +65,13 @@ export class ConvertedObjects {
     return storeds.map((stored) => this.#known.get(stored) as StoredObject);
   }
 
-  /** Others who ask for one of these meanwhile get the same answer. */
+  /** Concurrent requests for one of these objects get the same answer. */
   async #together(batch: readonly StoredObject[], signal: CallSignal | undefined): Promise<void> {
     const converting = this.#convert(batch, signal);
     for (const [index, stored] of batch.entries()) {
       const one = converting.then((converted) => converted[index] as StoredObject);
       this.#underWay.set(stored, one);
-      // Who asked for it hears of the failure; that nobody else did is no news.
+      // Those who asked get the failure; without this it would be unhandled when nobody did.
       one.catch(() => undefined);
     }
     try {
@@ -104,7 +104,7 @@ export class ConvertedObjects {
       () => this.#shared(parseJson(decoder.decode(bytes)) as UnstructuredObject),
       isLarge ? inTurns : undefined,
     );
-    // Whoever asked for it reads it in this turn; afterwards its bytes are enough.
+    // Those who asked read it in this turn; afterwards its bytes suffice.
     onNextTurn(() => stored.release());
     return stored;
   }

@@ -1,6 +1,6 @@
-// ConvertedStorage: objects of a kind in one version, over a storage that holds them as they are stored. The cache below it
-// never waits for a conversion; only the reader does who wants the object in this version. Made by resource-stack.ts.
-// Source: apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0024.
+// ConvertedStorage: objects of a kind in one version, over a storage that has them as stored. The cache below never
+// waits for a conversion; only a reader of this version does. Made by resource-stack.ts. Source:
+// apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0024.
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type {
@@ -28,10 +28,10 @@ import { ConvertedWatch } from './converted-watch.ts';
 type StoredObject = Stored<UnstructuredObject>;
 
 export interface ConvertedStorageOptions {
-  /** Objects in whatever version they were stored in. Its owner closes it. */
+  /** Has objects in the versions in which they were stored. Its owner closes it. */
   readonly base: Storage<UnstructuredObject>;
   readonly conversion: ObjectConversion;
-  /** The version in which this storage speaks. */
+  /** The version of this storage's objects. */
   readonly served: string;
   /** The version in which new states are stored. */
   readonly stored: string;
@@ -59,7 +59,7 @@ export class ConvertedStorage implements Storage<UnstructuredObject> {
   }
 
   async get(key: string, options: StorageGetOptions<UnstructuredObject> = {}): Promise<StoredObject | undefined> {
-    // What the caller knows was converted; the storage below has never seen it.
+    // The caller's object was converted, so the storage below has never seen it.
     const { known: _converted, ...rest } = options;
     const stored = await this.#base.get(key, rest);
     if (stored === undefined) return undefined;

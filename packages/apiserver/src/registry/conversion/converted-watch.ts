@@ -1,5 +1,5 @@
-// ConvertedWatch: one watch of a ConvertedStorage. Events wait here, in order and few, while their objects are converted; those
-// that need no conversion pass at once. Part of converted-storage.ts.
+// ConvertedWatch: one watch of a ConvertedStorage. A few events wait here in order while their objects are converted;
+// those that need no conversion pass at once. Part of converted-storage.ts.
 
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
@@ -20,11 +20,11 @@ type Event = StorageEvent<UnstructuredObject>;
 type Change = Exclude<Event, { readonly type: 'BOOKMARK' }>;
 type StoredObject = Stored<UnstructuredObject>;
 
-/** Initial objects are held back in the cache while so many events wait here. */
+/** With this many events waiting here, initial objects are held back in the cache. */
 const fullQueue = 512;
-/** A watch whose conversions are further behind ends; its client resumes from the last event that it saw. */
+/** Most waiting events. A watch that is further behind ends, and its client resumes from the last event that it saw. */
 const maxQueue = 5_000;
-/** Events converted by one call. */
+/** Number of events converted by one call. */
 const batchSize = 256;
 
 export interface ConvertedWatchInit {
@@ -37,7 +37,7 @@ export class ConvertedWatch implements StorageWatch {
   readonly #objects: ConvertedObjects;
   readonly #predicate: SelectionPredicate<UnstructuredObject>;
   readonly #sink: StorageWatchSink<UnstructuredObject>;
-  /** False: the storage below has selected already. */
+  /** False when the storage below has selected already. */
   readonly #selects: boolean;
   readonly #stop = new AbortController();
   readonly #queue: Event[] = [];
@@ -55,7 +55,7 @@ export class ConvertedWatch implements StorageWatch {
     this.#selects = !selectsByMetadata(predicate);
   }
 
-  /** Throws what the storage below throws before a watch begins. */
+  /** Starts the watch. Throws what the storage below throws. */
   start(base: Storage<UnstructuredObject>, key: string, options: StorageWatchOptions<UnstructuredObject>): void {
     const asked = this.#selects
       ? { ...options, predicate: withoutSelectors(options.predicate), withPrevious: true }
@@ -76,7 +76,7 @@ export class ConvertedWatch implements StorageWatch {
     const isFull = (): boolean => this.#queue.length >= fullQueue || this.#sink.isFull === true;
     const waitForRoom = (callback: (() => void) | undefined): void => {
       this.#onRoom = callback;
-      // Whichever of the two is full tells when it is no longer.
+      // Whichever of the two is full reports when it has room again.
       if (this.#sink.isFull === true) this.#sink.onRoom = () => this.#tellRoom();
     };
     return {
@@ -113,7 +113,7 @@ export class ConvertedWatch implements StorageWatch {
     return statesOf(event).every((stored) => this.#objects.known(stored) !== undefined);
   }
 
-  /** Never rejects: what goes wrong ends the watch. */
+  /** Never rejects, because a failure ends the watch. */
   async #drain(): Promise<void> {
     this.#isConverting = true;
     try {

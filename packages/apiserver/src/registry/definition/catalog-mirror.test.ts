@@ -22,7 +22,7 @@ describe('the mirror of a catalog', () => {
     source.install(again);
     source.install(resource('d', 'hidden.io'));
     source.remove('', 'v1', 'b');
-    // One that is replaced is at no time away.
+    // A resource that is replaced is never absent.
     expect(seen).toEqual([[a, b], [again, b], [again]]);
     expect(mirror.find('', 'v1', 'a')).toBe(again);
     expect(mirror.find('hidden.io', 'v1', 'c')).toBeUndefined();

@@ -14,7 +14,7 @@ const decisionOf = (answers: readonly MaybePromise<string>[]): MaybePromise<stri
     otherwise: () => 'nobody',
   });
 };
-/** As a promise of another realm: no Promise of ours. */
+/** A promise of another realm, which is no instance of our Promise. */
 const elsewhere = (answer: string): Promise<string> => runInNewContext('Promise.resolve(answer)', { answer });
 const later = (answer: string): Promise<string> => Promise.resolve(answer);
 

@@ -38,7 +38,7 @@ describe('system metadata', () => {
     expect(kept).toEqual(old);
     const named: ObjectMeta = { uid: 'v', deletionGracePeriodSeconds: 5 };
     keepSystemMetadata(named, old);
-    // Whether that may be is the validation's business.
+    // Validation decides whether that is allowed.
     expect(named).toMatchObject({ uid: 'v', deletionGracePeriodSeconds: 5, generation: 2 });
   });
 });

@@ -6,7 +6,7 @@ import { beforeDelete, markAsDeleting } from './before-delete.ts';
 const nowMs = Date.UTC(2026, 0, 1);
 const at = (seconds: number): string => formatTime(nowMs + seconds * 1000);
 
-/** A kind that is always deleted gracefully, with 30 seconds when nothing is asked. */
+/** A kind that is always deleted gracefully, by default with 30 seconds. */
 const graceful = {
   ...unconditionalStrategy,
   gracePeriodSeconds: (_: unknown, asked: number | undefined) => asked ?? 30,

@@ -130,7 +130,7 @@ describe('create', () => {
 });
 
 describe('generateName', () => {
-  /** Always the first letter, then the second once that name is taken, and so on. */
+  /** Generates names from the first letter only, then from the second once that name is taken, and so on. */
   const counting = (): (() => number) => {
     let calls = 0;
     return () => Math.floor(calls++ / 5) / 27;

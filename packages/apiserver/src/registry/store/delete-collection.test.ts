@@ -20,7 +20,7 @@ const fill = async (store: Store, count: number): Promise<void> => {
 };
 const left = async (store: Store): Promise<number> => (await store.list(testContext(), {})).items.length;
 
-/** Admission that is asked with the name of each object that goes. */
+/** Admission that is called with the name of each deleted object. */
 const onDelete = (look: (name: string) => void): AdmissionControl => ({
   admit: async ({ operation, name }) => {
     if (operation === 'DELETE') look(name);
@@ -55,7 +55,7 @@ describe('the deletion of a collection', () => {
       { labelSelector: 'l=1', limit: 10_000, continue: 'token 1' },
     ]);
     expect(deleted).toEqual(['a', 'b', 'c']);
-    // The answer is as of the first page, and whole.
+    // The answer is as of the first page, and complete.
     expect([answer.resourceVersion, answer.continue, answer.items.length]).toEqual(['0', '', 3]);
   });
 

@@ -88,7 +88,7 @@ describe('delete', () => {
       change: { type: 'put', value: new TextEncoder().encode('{') },
     });
     expect((await refusal(store.delete(testContext(), 'bad', {}))).code).toBe(500);
-    // Nobody knows what it was.
+    // The deleted value cannot be decoded, so there is no object to return.
     expect(await store.delete(testContext(), 'bad', unsafe)).toEqual({ deleted: true });
     expect((await refusal(store.get(testContext(), 'bad'))).code).toBe(404);
   });
@@ -229,7 +229,7 @@ describe('a finalizer that is added while the object is being removed', () => {
 });
 
 describe('graceful deletion', () => {
-  /** As pods: 30 seconds, none when it runs nowhere. */
+  /** Like pods: 30 seconds of grace, and none for a pod without a node. */
   const podStrategy = {
     ...unconditionalStrategy,
     gracePeriodSeconds: (pod: DeepReadonly<UnstructuredObject>, asked: number | undefined) =>
@@ -372,11 +372,11 @@ describe('deleteCollection', () => {
   });
 
   it.each([
-    // One worker meets the failure and is gone; nobody is left to go on.
+    // One worker meets the failure and ends, and nobody continues.
     [1, ['b', 'c', 'd', 'e', 'f']],
-    // The other one goes on to the second failure.
+    // The other worker continues to the second failure.
     [2, ['b', 'd', 'e', 'f']],
-    // A third finishes the rest.
+    // A third worker finishes the rest.
     [3, ['b', 'd']],
   ])('ends a worker at its failure, and lets the others go on: %i', async (workers, left) => {
     const admission: AdmissionControl = {

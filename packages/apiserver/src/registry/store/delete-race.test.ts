@@ -1,4 +1,4 @@
-// Deletions beside other writes, and those of objects that nobody can read.
+// Deletions during other writes, and deletions of unreadable objects.
 import type { UnstructuredObject } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -87,7 +87,7 @@ describe('a deletion that is asked about while somebody writes', () => {
     const admission: AdmissionControl = {
       admit: async () => {
         asked++;
-        // The mark is written; the kubelet is faster with the rest.
+        // The mark is written, but the kubelet removes the object first.
         if (asked === 2) await plain.delete(testContext(), 'a', {});
       },
       validates: () => false,

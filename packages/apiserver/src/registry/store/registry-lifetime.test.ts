@@ -1,4 +1,4 @@
-// What registries leave behind: nothing. A server makes and drops one with every custom resource definition (invariant I9).
+// Registries leave nothing behind. A server makes and drops one with every custom resource definition (invariant I9).
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -21,13 +21,15 @@ afterEach(() => fixture.close());
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** One registry's whole life, with a request under way at its end. The references tell when its memory is free again. */
+/**
+ * Runs a registry from start to end, with a request under way at its end. The references show when its memory is free.
+ */
 async function live(clock: VirtualClock, index: number): Promise<readonly WeakRef<object>[]> {
   const resource = `things${index % 10}`;
   const stack = new ResourceStack(testDefinition({ resource }), { engine, clock, watchCache: index % 4 !== 0 });
   await stack.waitUntilReady();
   const { store } = stack.served;
-  // Every object after the first of its resource is there already.
+  // Every object after the first of its resource exists already.
   await store.create(testContext(), configMap('a')).catch(() => undefined);
   let ends = 0;
   const sink = { onEvent: () => undefined, onEnd: () => void ends++ };
@@ -35,7 +37,7 @@ async function live(clock: VirtualClock, index: number): Promise<readonly WeakRe
   const waiting = store.list(testContext(), {}).catch(() => undefined);
   await stack.close();
   await waiting;
-  // A watch straight on storage is closed, one of a cache is told so: only there others may go on below.
+  // A watch directly on storage is closed. One of a cache is only told so, because others may go on below it.
   expect(ends).toBe(stack.cacher === undefined ? 0 : 1);
   expect(stack.readiness()).toBeDefined();
   await stack.close();
@@ -45,7 +47,7 @@ async function live(clock: VirtualClock, index: number): Promise<readonly WeakRe
 describe('a thousand registries that were made and closed', () => {
   it('leave no handle, timer, watch or memory', async () => {
     const clock = new VirtualClock();
-    // What a first one loads and opens stays: that is the engine's.
+    // What the first one loads and opens stays, because it belongs to the engine.
     await live(clock, 0);
     const leaks = new LeakCheck({ clock });
     const watches = (await engine.stats()).watches;
@@ -60,7 +62,7 @@ describe('a thousand registries that were made and closed', () => {
     await nextTurn();
     collectGarbage();
     const alive = references.filter((reference) => reference.deref() !== undefined).length;
-    // The collector may leave what the last batch has on its stack.
+    // The collector may leave references of the last batch on its stack.
     expect(alive).toBeLessThanOrEqual(100);
   });
 });

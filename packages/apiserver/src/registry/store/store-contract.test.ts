@@ -1,4 +1,4 @@
-// What every store does alike, whatever its kind: the texts of refusals, options handed on, times to live, fresh lists.
+// Behaviour of every store, whatever its kind: texts of refusals, options passed on, times to live, fresh lists.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UnstructuredObject } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';

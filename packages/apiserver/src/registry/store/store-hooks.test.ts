@@ -25,7 +25,7 @@ afterEach(() => fixture.close());
 
 const nameOf = (object: DeepReadonly<UnstructuredObject>): string => object.metadata?.name ?? '';
 
-/** Writes down each call; the object that is stored gets an annotation where one may still be set. */
+/** Records each call; the stored object gets an annotation where one may still be set. */
 const recording: ResourceAllocation<UnstructuredObject> = {
   create: async (_store, _context, object) => {
     steps.push(`begin create ${nameOf(object)}`);
@@ -61,7 +61,7 @@ const recordingDefinition = (changes: DefinitionChanges = {}): DefinitionChanges
   ...changes,
 });
 
-/** Times to live are computed last before the write: what they throw is the failure of the write. */
+/** Times to live are computed last before the write, so an error in them is the write's failure. */
 const failing = (times: number) => {
   let left = times;
   return {
@@ -157,7 +157,7 @@ describe('the hooks of an update that creates', () => {
 });
 
 describe('an update that begins with what a cache has, which is out of date', () => {
-  /** A store whose updates are given that state first. */
+  /** A store whose updates get that state first. */
   const stale = async (changes: DefinitionChanges): Promise<GenericStore<UnstructuredObject>> => {
     const cached = await fixture.store().create(testContext(), configMap('a', { data: 'old' }));
     await put(fixture.store(), 'new');

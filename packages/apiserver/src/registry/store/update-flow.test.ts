@@ -17,11 +17,11 @@ afterEach(() => fixture.close());
 
 type Store = GenericStore<UnstructuredObject>;
 
-/** A PUT of that body. */
+/** Makes a PUT of that body. */
 const put = (store: Store, body: UnstructuredObject, more: Partial<UpdateRequest<UnstructuredObject>> = {}) =>
   store.update(testContext(), { name: body.metadata?.name ?? '', transform: () => structuredClone(body), ...more });
 
-/** A patch: the present object with changes. */
+/** Makes a patch: the present object with changes. */
 const change = (store: Store, name: string, edit: (object: UnstructuredObject) => void) =>
   store.update(testContext(), {
     name,
@@ -211,7 +211,7 @@ describe('what an update may not change', () => {
       const error = await refusal(change(store, 'a', (object) => setMeta(object, { labels: { 'a b': 'c' } })));
       return error.details?.causes?.length;
     };
-    // The generic code tells it twice: as a rule of metadata and as one of changed metadata.
+    // The generic code reports it twice: as a rule for metadata and as one for changed metadata.
     expect([await causes('none'), await causes('change'), await causes('whole'), await causes('both')]).toEqual([
       2, 3, 3, 4,
     ]);

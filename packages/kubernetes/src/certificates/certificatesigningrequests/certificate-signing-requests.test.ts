@@ -1,4 +1,4 @@
-// Texts as recorded from a kube-apiserver 1.36.3.
+// The texts are recorded from a kube-apiserver 1.36.3.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import { GenericStore } from '@kapstan/apiserver';
@@ -35,7 +35,7 @@ const create = (name: string, more: object = {}) =>
 const complaint = async (call: Promise<unknown>): Promise<string> =>
   (await refusal(call)).message.replace('CertificateSigningRequest.certificates.k8s.io "a" is invalid: ', '');
 
-/** A write of its status through an endpoint. */
+/** Writes its status through an endpoint. */
 const setStatus = (endpoint: 'status' | 'approval', status: object, more: object = {}) => {
   const part = definition.subresources.find(({ name }) => name === endpoint);
   if (part?.type !== 'strategy') throw new Error(`no ${endpoint}`);
@@ -153,7 +153,7 @@ describe('the word about a request', () => {
     expect(await complaint(setStatus('approval', { conditions: [] }))).toBe(removed);
     const denied = { type: 'Denied', status: 'True' };
     expect(await complaint(setStatus('approval', { conditions: [denied] }))).toBe(removed);
-    // Who signs cannot change it, and need not know it.
+    // Signers cannot change the approval and need not send it.
     const rewritten = await setStatus('status', { conditions: [{ ...approved, message: 'changed' }] });
     expect(rewritten.stored.object.status).toEqual({ conditions: [dated] });
   });

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { pemBlocks } from './pem-blocks.ts';
 
-// What is found is what Decode of Go 1.26's encoding/pem answered for the same bytes, called until it found nothing more. "+": has headers.
+// Expected are the results of Decode of Go 1.26's encoding/pem for the same bytes, called until it found nothing. "+" =
+// has headers.
 it.each<[what: string, text: string, found: string]>([
   ['two blocks', '-----BEGIN A-----\nYQ==\n-----END A-----\n-----BEGIN B-----\nYg==\n-----END B-----\n', 'A=a B=b'],
   [

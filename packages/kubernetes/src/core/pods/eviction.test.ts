@@ -1,4 +1,4 @@
-// What an eviction asks for, and what it does when the pod changes meanwhile: as a kube-apiserver 1.36 answers.
+// Evictions, and pods that change meanwhile, with the answers of a kube-apiserver 1.36.
 import type { StatusError, UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition, ResourceStore } from '@kapstan/apiserver';
 import { ResourceCatalog, ResourceStack } from '@kapstan/apiserver';
@@ -8,7 +8,7 @@ import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { builtinResources } from '../../builtin-resources.ts';
 
-/** Every wait ends at once, and is told. */
+/** Every wait ends at once and is recorded. */
 const waits: number[] = [];
 const clock = {
   now: () => 1_767_225_600_000,
@@ -72,7 +72,7 @@ const setBudget = (counts: object) =>
     ...counts,
   });
 
-/** A pod that a node has, so that it stays for a while. */
+/** Creates a pod on a node, so that its deletion takes a while. */
 async function createPod(status: object): Promise<void> {
   await create(pods(), {
     apiVersion: 'v1',
@@ -93,7 +93,7 @@ async function createBudget(disruptionsAllowed: number): Promise<void> {
 interface Call {
   readonly metadata?: object;
   readonly dryRun?: boolean;
-  /** Done after each look of the eviction at the pod. */
+  /** Called after each read of the pod by the eviction. */
   readonly afterLook?: () => Promise<void>;
 }
 

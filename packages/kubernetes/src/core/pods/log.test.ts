@@ -8,7 +8,7 @@ import { logSubresource } from './log.ts';
 
 const containers = (...names: string[]): { name: string }[] => names.map((name) => ({ name }));
 
-/** Asks for the log of a pod, on a server with a node "here". */
+/** Requests the log of a pod on a server with a node "here". */
 function log(spec: object, options: QueryOptions = {}): Promise<unknown> {
   const pods = { get: async () => ({ object: { metadata: { name: 'p', namespace: 'ns' }, spec } }) };
   const nodes = {

@@ -1,4 +1,4 @@
-// Who is told to manage what a pod's subresources write: recorded from a kube-apiserver 1.36.
+// The recorded managers of fields that a pod's subresources write, from a kube-apiserver 1.36.
 
 import type { TestServer } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

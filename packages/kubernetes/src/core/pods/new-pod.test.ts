@@ -1,4 +1,4 @@
-// What a pod becomes when it is created: recorded from a kube-apiserver 1.36.
+// New pods as a kube-apiserver 1.36 stored them, recorded.
 
 import { testContext } from '@kapstan/apiserver/testing';
 import type { Affinity, Container, Pod, PodSpec } from '@kapstan/kinds/core/v1';

@@ -1,4 +1,4 @@
-// What the endpoints of a part of a pod keep and refuse: recorded from a kube-apiserver 1.36.
+// Fields that endpoints for parts of a pod keep and refuse, recorded from a kube-apiserver 1.36.
 import { deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { formatFieldError } from '@kapstan/api/errors';
 import type { StrategySubresource } from '@kapstan/apiserver/internal';

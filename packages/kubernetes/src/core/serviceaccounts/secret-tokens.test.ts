@@ -66,7 +66,7 @@ async function verdict(text: string = token, audiences: readonly string[] = ['ap
   return result.type === 'refused' ? result.error : result.type;
 }
 
-/** Claims as they are, but for some; signed as a server does it. */
+/** Signs claims with some changes, as a server does. */
 function signed(changes: Readonly<Record<string, unknown>>, key: string = signingKey): Promise<string> {
   const claims = Buffer.from(JSON.stringify({ ...decodeJwt(token), ...changes }));
   return new CompactSign(claims).setProtectedHeader({ alg: 'ES256' }).sign(createPrivateKey(key));
@@ -96,7 +96,7 @@ describe('a token that is kept in a Secret', () => {
       },
     });
     expect(await verdict(token, ['x'])).toBe('token audiences ["api"] is invalid for the target audiences ["x"]');
-    // A year later too: nothing in it ends.
+    // The token is accepted a year later too, because it does not expire.
     await fixture.clock.advance(366 * 86_400_000);
     expect(await verdict()).toBe('accepted');
   });
@@ -163,7 +163,7 @@ describe('a token that is kept in a Secret', () => {
 });
 
 describe('the use of a token', () => {
-  /** What authenticators said of it. */
+  /** Returns what authenticators remarked about it. */
   const remarksOn = async (text: string): Promise<{ warnings: string[]; annotations: Record<string, string> }> => {
     const said = { warnings: [] as string[], annotations: {} as Record<string, string> };
     await tokens.authenticateToken(text, ['api'], {

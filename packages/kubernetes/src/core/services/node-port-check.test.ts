@@ -1,4 +1,4 @@
-// What is found wrong with the node ports that are written down.
+// Errors found in recorded node ports.
 import type { Service, ServicePort } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import type { RangeAllocation } from '../../builtin/node-port-registry.ts';

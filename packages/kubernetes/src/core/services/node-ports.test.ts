@@ -6,7 +6,7 @@ import { NodePorts } from './node-ports.ts';
 const range = { first: 30_000, last: 30_019 };
 const readAll = async (): Promise<readonly number[]> => [];
 
-/** What a compare-and-set store does: `interrupt` is what somebody else writes while a change is made. */
+/** A compare-and-set store; `interrupt` returns what somebody else writes during a change. */
 class SharedRegistry implements NodePortRegistry {
   present: RangeAllocation | undefined;
   writes = 0;

@@ -5,7 +5,7 @@ import { NumberPool } from './number-pool.ts';
 describe('a pool of numbers', () => {
   it('hands out what is not reserved first, each once, then the rest, then nothing', () => {
     const pool = new NumberPool({ first: 10, size: 5, reserved: 2 });
-    // From half of each band on.
+    // Starts in the middle of each band.
     const given = Array.from({ length: 6 }, () => pool.takeAny(() => 0.5));
     expect(given).toEqual([13, 14, 12, 11, 10, undefined]);
   });
@@ -14,7 +14,7 @@ describe('a pool of numbers', () => {
     { taken: [], base64: '' },
     { taken: [30_000], base64: 'AQ==' },
     { taken: [30_007, 30_008], base64: 'AYA=' },
-    // As a kube-apiserver wrote it: the most significant byte first.
+    // Written by a kube-apiserver: the most significant byte first.
     { taken: [30_001, 30_022], base64: 'QAAC' },
   ])('is written as the bytes of one number: $taken', ({ taken, base64 }) => {
     const range = { first: 30_000, size: 100, reserved: 16 };

@@ -1,4 +1,4 @@
-// Addresses and node ports of services, as two servers on one store give them out.
+// Addresses and node ports of services, given out by two servers on one store.
 import type { KubernetesObject, StatusError, UnstructuredObject } from '@kapstan/api';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import { ResourceCatalog, ResourceStack } from '@kapstan/apiserver';
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const served = ['services', 'endpoints', 'ipaddresses', 'servicecidrs'];
 
-/** One server; those of a test share the store, and the node ports if these are given. */
+/** One server. The servers of a test share the store and, if given, the node ports. */
 class TestServer {
   readonly catalog = new ResourceCatalog();
 
@@ -59,7 +59,7 @@ class TestServer {
     return (await store.create(context, service)).object as unknown as Given;
   }
 
-  /** Through /status when that is named. */
+  /** Changes the service, through the subresource if one is named. */
   async change(name: string, spec: object, subresource = ''): Promise<Given> {
     const { definition, store } = this.catalog.find('', 'v1', 'services')!;
     const part = definition.subresources.find(
@@ -74,7 +74,7 @@ class TestServer {
     return (await store.update(testContext(), { name, transform, ...strategy })).stored.object as unknown as Given;
   }
 
-  /** Addresses that are taken, with the name of their service. */
+  /** Returns the taken addresses with the names of their services. */
   async taken(): Promise<Record<string, string | undefined>> {
     const { items } = await this.store('networking.k8s.io', 'ipaddresses').list(testContext({ namespace: '' }), {});
     return Object.fromEntries(

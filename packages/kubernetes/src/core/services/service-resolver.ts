@@ -1,5 +1,5 @@
-// Where a Service that webhooks are reached through really is. A cluster address leads nowhere without a proxy on every node, so
-// endpoints come first. Source: apiserver util/proxy ResolveEndpoint, ResolveCluster.
+// Finds the address of a Service through which webhooks are called. A cluster address leads nowhere without a proxy on
+// every node, so endpoints come first. Source: apiserver util/proxy ResolveEndpoint, ResolveCluster.
 import { isNotFound, type UnstructuredObject } from '@kapstan/api';
 import { serviceUnavailable } from '@kapstan/api/errors';
 import type { ResolveService } from '@kapstan/apiserver';
@@ -34,7 +34,7 @@ export function serviceResolver({ findStore }: Pick<BuiltinServer, 'findStore'>)
   };
 }
 
-/** A Service may have none yet; whatever else is wrong is told when the cluster address is tried. */
+/** A Service may have no endpoints yet; other errors appear when the cluster address is tried. */
 async function readIfAny(reading: Promise<Endpoints>): Promise<Endpoints | undefined> {
   return reading.catch((error: unknown) => {
     if (error instanceof Error) return undefined;
@@ -42,7 +42,7 @@ async function readIfAny(reading: Promise<Endpoints>): Promise<Endpoints | undef
   });
 }
 
-/** One of the ready addresses, at random. */
+/** Returns one of the ready addresses at random. */
 function endpointOf(endpoints: Endpoints | undefined, { name = '' }: ServicePort): Address | undefined {
   const addresses = (endpoints?.subsets ?? []).flatMap(({ addresses: ready = [], ports = [] }) => {
     const port = ports.find((candidate) => (candidate.name ?? '') === name)?.port;

@@ -1,5 +1,5 @@
-// Feed lists and watches the storage below and keeps at it. It is a driver of the list/watch machine of `api`, whose
-// other driver is the informers' reflector. A Storage is below it, cache-updater.ts above. Source: apiserver
+// Feed lists and watches the storage below and keeps at it. It is a driver of the list/watch machine of `api`, as the
+// informers' reflector is. A Storage is below it, cache-updater.ts above. Source: apiserver
 // storage/cacher/cacher.go (startCaching) and lister_watcher.go.
 import {
   type CancelTimer,

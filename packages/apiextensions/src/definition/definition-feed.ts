@@ -1,5 +1,5 @@
 // DefinitionFeed holds the present CustomResourceDefinitions, which it lists and watches on their own store in this
-// process. Used by the definition controller.
+// process. It is a driver of the list/watch machine of `api`, as the cacher's feed is. Used by the definition controller.
 import {
   type CancelTimer,
   type Clock,
@@ -9,9 +9,18 @@ import {
   type ResourceVersion,
   type UnstructuredObject,
 } from '@kapstan/api';
+import {
+  createListWatchState,
+  formatRevision,
+  type ListWatchEffect,
+  type ListWatchInput,
+  type ListWatchState,
+  listWatchFailureOf,
+  stepListWatch,
+} from '@kapstan/api/internal';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { StorageWatch } from '@kapstan/storage';
+import type { StorageEvent, StorageWatch, StorageWatchSink } from '@kapstan/storage';
 
 export type Definition = DeepReadonly<CustomResourceDefinition>;
 
@@ -24,29 +33,33 @@ export interface DefinitionFeedOptions {
   onChange(change: { readonly next: Definition | undefined; readonly last: Definition | undefined }): void;
 }
 
-const pauseMs = 1000;
+// There is one such feed in a process, so its pauses need no jitter.
+const backoff = { initialMs: 1000, maxMs: 10_000, factor: 2, jitter: 0, resetAfterMs: 60_000 };
 
-export class DefinitionFeed {
+export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   readonly #options: DefinitionFeedOptions;
   readonly #known = new Map<string, Definition>();
+  #state: ListWatchState;
+  /** Items of the list in progress. */
+  #listed: readonly Definition[] = [];
   #watch: StorageWatch | undefined;
-  #cancelPause: CancelTimer | undefined;
-  #isClosed = false;
+  #cancelWait: CancelTimer | undefined;
+  /** Settles the promise of {@link start}. */
+  #onFirstList: ((error?: unknown) => void) | undefined;
 
   constructor(options: DefinitionFeedOptions) {
     this.#options = options;
+    // A store in this process cannot fall silent unnoticed.
+    const machine = { useWatchList: false, idleTimeoutMs: 0, backoff };
+    this.#state = createListWatchState(machine, options.clock.monotonicNow());
   }
 
-  /** Resolves when the present definitions have been reported. */
-  async start(): Promise<void> {
-    const { store, context } = this.#options;
-    const list = await store.list(context, {});
-    if (this.#isClosed) return;
-    const present = list.items.map(({ object }) => object as unknown as Definition);
-    const names = new Set(present.map(nameOf));
-    for (const [name, last] of this.#known) if (!names.has(name)) this.#gone(name, last);
-    for (const definition of present) this.take(definition);
-    this.#follow(list.resourceVersion);
+  /** Resolves when the present definitions have been reported. Rejects when they cannot be listed. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#onFirstList = (error) => (error === undefined ? resolve() : reject(error));
+      this.#input({ type: 'start' });
+    });
   }
 
   get(name: string): Definition | undefined {
@@ -67,26 +80,100 @@ export class DefinitionFeed {
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#cancelPause?.();
-    this.#watch?.close();
+    this.#input({ type: 'close' });
   }
 
-  #follow(resourceVersion: string): void {
+  #input(input: ListWatchInput): void {
+    const { state, effects } = stepListWatch(this.#state, input, {
+      nowMs: this.#options.clock.monotonicNow(),
+      random: 0,
+    });
+    this.#state = state;
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: ListWatchEffect): void {
+    switch (effect.type) {
+      case 'list':
+        void this.#list();
+        return;
+      case 'watch':
+        return this.#open(effect.resourceVersion);
+      case 'closeWatch':
+        return this.#watch?.close();
+      case 'replace':
+        return this.#replace();
+      case 'wait':
+        this.#cancelWait = this.#options.clock.setBackgroundTimer(
+          () => this.#input({ type: 'waited' }),
+          effect.delayMs,
+        );
+        return;
+      case 'watchdog':
+        return;
+      case 'status':
+        return this.#report(effect);
+      case 'stop':
+        return this.#stop();
+    }
+  }
+
+  /** Lists all at the newest version, whatever the machine asks for: what was known must not come back. */
+  async #list(): Promise<void> {
     const { store, context } = this.#options;
-    this.#watch = store.watch(
-      context,
-      { resourceVersion },
-      {
-        onEvent: (event) => {
-          if (event.type === 'BOOKMARK') return;
-          const definition = event.stored.object as unknown as Definition;
-          if (event.type === 'DELETED') this.#deleted(definition);
-          else this.take(definition);
-        },
-        onEnd: (error) => this.#again(error),
-      },
-    );
+    try {
+      const { items, resourceVersion } = await store.list(context, {});
+      this.#listed = items.map(({ object }) => object as unknown as Definition);
+      this.#input({ type: 'listed', resourceVersion });
+    } catch (error) {
+      if (this.#onFirstList !== undefined) return this.#failFirstList(error);
+      this.#input({ type: 'listFailed', failure: listWatchFailureOf(error) });
+    }
+  }
+
+  /** A server that cannot read its definitions does not start. */
+  #failFirstList(error: unknown): void {
+    const settle = this.#onFirstList;
+    this.#onFirstList = undefined;
+    this.close();
+    settle?.(error);
+  }
+
+  #replace(): void {
+    const names = new Set(this.#listed.map(nameOf));
+    for (const [name, last] of this.#known) if (!names.has(name)) this.#gone(name, last);
+    for (const definition of this.#listed) this.take(definition);
+    this.#listed = [];
+    this.#onFirstList?.();
+    this.#onFirstList = undefined;
+  }
+
+  #open(resourceVersion: string): void {
+    const { store, context } = this.#options;
+    try {
+      this.#watch = store.watch(context, { resourceVersion, allowWatchBookmarks: true }, this);
+    } catch (error) {
+      // Deferred, because the effects of the machine's last step are still being performed.
+      queueMicrotask(() => this.#input({ type: 'watchFailed', failure: listWatchFailureOf(error) }));
+    }
+  }
+
+  // The store calls the next two.
+
+  onEvent(event: StorageEvent<UnstructuredObject>): void {
+    if (event.type === 'BOOKMARK') {
+      this.#input({ type: 'bookmark', resourceVersion: formatRevision(event.revision), initialEventsEnd: false });
+      return;
+    }
+    const definition = event.stored.object as unknown as Definition;
+    if (event.type === 'DELETED') this.#deleted(definition);
+    else this.take(definition);
+    const resourceVersion = formatRevision(event.stored.revision);
+    this.#input({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion });
+  }
+
+  onEnd(error?: Error): void {
+    this.#input(error === undefined ? { type: 'ended' } : { type: 'watchFailed', failure: listWatchFailureOf(error) });
   }
 
   #deleted(definition: Definition): void {
@@ -101,15 +188,19 @@ export class DefinitionFeed {
     this.#options.onChange({ next: undefined, last });
   }
 
-  /** Lists again, because a watch that ended does not say what it missed. */
-  #again(error: unknown): void {
-    if (this.#isClosed) return;
-    const { clock, logger } = this.#options;
-    if (error !== undefined)
-      logger.warn('the watch of the custom resource definitions ended', { error: String(error) });
-    this.#cancelPause = clock.setBackgroundTimer(() => {
-      this.start().catch((reason: unknown) => this.#again(reason));
-    }, pauseMs);
+  #report({ error }: Extract<ListWatchEffect, { type: 'status' }>): void {
+    if (error === undefined) return;
+    this.#options.logger.warn('custom resource definitions could not be listed or watched; trying again', {
+      error: String(error),
+    });
+  }
+
+  #stop(): void {
+    this.#watch?.close();
+    this.#cancelWait?.();
+    // Whoever waits for the start closes what it opened.
+    this.#onFirstList?.();
+    this.#onFirstList = undefined;
   }
 }
 

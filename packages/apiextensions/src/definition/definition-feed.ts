@@ -9,6 +9,7 @@ import {
   type ResourceVersion,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { TurnSlice } from '@kapstan/api/internal';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { StorageWatch } from '@kapstan/storage';
@@ -42,10 +43,17 @@ export class DefinitionFeed {
     const { store, context } = this.#options;
     const list = await store.list(context, {});
     if (this.#isClosed) return;
-    const present = list.items.map(({ object }) => object as unknown as Definition);
-    const names = new Set(present.map(nameOf));
+    // Each object is parsed on first use, and a thousand definitions of 50 KB take half a second.
+    const slice = new TurnSlice({ itemsPerLook: 1 });
+    const names = new Set<string>();
+    for (const { object } of list.items) {
+      const definition = object as unknown as Definition;
+      names.add(nameOf(definition));
+      this.take(definition);
+      if (slice.endsHere()) await slice.nextTurn();
+      if (this.#isClosed) return;
+    }
     for (const [name, last] of this.#known) if (!names.has(name)) this.#gone(name, last);
-    for (const definition of present) this.take(definition);
     this.#follow(list.resourceVersion);
   }
 

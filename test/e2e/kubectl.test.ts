@@ -1,6 +1,7 @@
 // kubectl as a person uses it, against `kapstan serve`. Needs a kubectl of 1.27 or later on the PATH.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -338,6 +339,14 @@ describe('kubectl', () => {
     expect(await kubectl('explain pod.spec.containers')).toMatch(/FIELD:\s+containers <\[\]Container>/);
   });
 
+  it('explain describes built-in kinds and the metadata of all', async (ctx) => {
+    if (!existsSync(new URL('../../packages/kinds/dist/descriptions.json', import.meta.url)))
+      ctx.skip('there are no descriptions: npm install @kubernetes/client-node, then npm run build');
+    expect(await kubectl('explain deployment.spec.replicas')).toContain('Number of desired pods.');
+    expect(await kubectl('explain pod.metadata')).toMatch(/labels\s+<map\[string\]string>\s+Map of string keys/);
+    expect(await kubectl('explain configmap')).toMatch(/apiVersion\s+<string>\s+APIVersion defines/);
+  });
+
   it('custom resources are created, defaulted, validated, printed and explained', async () => {
     const file = await manifest('crd.yaml', widgets);
     expect(await kubectl(`apply -f ${file}`)).toContain(
@@ -360,6 +369,8 @@ describe('kubectl', () => {
       'spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1',
     );
     expect(await kubectl('explain widget.spec.size')).toContain('How large it is.');
+    expect(await kubectl('explain widget')).toMatch(/metadata\s+<ObjectMeta>\s+Metadata that every object has/);
+    expect(await kubectl('explain widget.metadata.labels')).toMatch(/FIELD:\s+labels <map\[string\]string>/);
     expect(await kubectl('delete crd widgets.example.com')).toContain('deleted');
     expect((await tryKubectl('get widgets')).code).toBe(1);
   });

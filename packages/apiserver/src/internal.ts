@@ -84,7 +84,7 @@ export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting
 export { StrictErrors } from './schema/field-validation.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
-export { metaTypes, scaleDefinition } from './schema/meta-types.ts';
+export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
 export { dropForbiddenNulls, dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';
 export { pruneUnknownFields } from './schema/pruning.ts';

@@ -1,6 +1,6 @@
 // Writes what Kubernetes says of its types and query parameters, taken from the declarations of @kubernetes/client-node:
-// packages/kinds/dist/descriptions.json (all), and packages/apiserver/dist/meta-descriptions.json (those that every API server
-// speaks). Part of the build; nothing of it is in the repository. Without the dependency it writes nothing, and the server says less.
+// packages/kinds/dist/descriptions.json (all), column-descriptions.json beside it (those of columns in Tables), and
+// packages/apiserver/dist/meta-descriptions.json (those that every API server needs). Part of the build; nothing of it is in the repository. Without the dependency it writes nothing, and the server says less.
 //   node packages/kinds/scripts/write-descriptions.mjs [kinds|apiserver]
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -21,6 +21,10 @@ function declarationsFolder() {
   }
 }
 
+/** The declarations have spaces in place of line ends. Two of them before these words mostly end a paragraph. */
+const openers =
+  /(?<=\S) {2}(?=(?:The|A|Must|Populated|References|Exactly|Required\.|Deprecated:|More|Requests|Most|In|\*) )/g;
+
 /** The text of a comment: without its stars and the escapes that the generator of the declarations writes. */
 function textOf(comment) {
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
@@ -28,7 +32,8 @@ function textOf(comment) {
     .join('\n')
     .trim()
     .replaceAll('*_/', '*/')
-    .replaceAll(/\\(["'\\])/g, '$1');
+    .replaceAll(/\\(["'\\])/g, '$1')
+    .replaceAll(openers, '\n\n');
 }
 
 /** The declarations say this of every member of the type IntOrString, in place of what the member is for. */
@@ -132,6 +137,19 @@ function readParameters(folder) {
   return { parameters: { ...ofPatches, ...common }, patchParameters: Object.fromEntries(others) };
 }
 
+/** Resource → column → text, of columns that are described as a member of a type is. */
+function describeColumns(definitions) {
+  const textOf = (member) => {
+    const cut = member.lastIndexOf('.');
+    return definitions[member.slice(0, cut)]?.properties[member.slice(cut + 1)];
+  };
+  const described = Object.entries(facts('columndescriptions').resources).map(([id, columns]) => {
+    const texts = Object.entries(columns).map(([name, member]) => [name, textOf(member)]);
+    return [id, Object.fromEntries(texts.filter(([, text]) => text !== undefined))];
+  });
+  return Object.fromEntries(described);
+}
+
 function write(packageName, file, content) {
   const folder = fileURLToPath(new URL(`../../${packageName}/dist/`, import.meta.url));
   mkdirSync(folder, { recursive: true });
@@ -146,6 +164,9 @@ else {
   const definitions = readDescriptions(folder);
   const said = readParameters(folder);
   const meta = Object.fromEntries(Object.entries(definitions).filter(([name]) => isMeta(name)));
-  if (only !== 'apiserver') write('kinds', 'descriptions.json', { definitions });
+  if (only !== 'apiserver') {
+    write('kinds', 'descriptions.json', { definitions });
+    write('kinds', 'column-descriptions.json', { resources: describeColumns(definitions) });
+  }
   if (only !== 'kinds') write('apiserver', 'meta-descriptions.json', { definitions: meta, ...said });
 }

@@ -10,6 +10,8 @@ export interface GrowthRequest {
   readonly accept?: string;
   /** Texts and bytes are sent as they are; anything else as JSON. */
   readonly body?: unknown;
+  /** Sends the request again while the answer is 404, for what is served some time after it was created. Default false. */
+  readonly isAwaited?: boolean;
 }
 
 export interface GrowthCase {

@@ -82,7 +82,13 @@ export class GrowthServer {
     return (await this.#ask('heap')).heapMb ?? Number.NaN;
   }
 
-  send({ method, path, contentType = 'application/json', accept, body }: GrowthRequest): Promise<Answer> {
+  async send(sent: GrowthRequest): Promise<Answer> {
+    let answer = await this.#sendOnce(sent);
+    while (sent.isAwaited === true && answer.status === 404) answer = await this.#sendOnce(sent);
+    return answer;
+  }
+
+  #sendOnce({ method, path, contentType = 'application/json', accept, body }: GrowthRequest): Promise<Answer> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     const bytes = body === undefined ? undefined : Buffer.from(isRaw ? body : JSON.stringify(body));
     const headers: Record<string, string | number> = { authorization: `Bearer ${this.#token}` };

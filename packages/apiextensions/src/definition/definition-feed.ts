@@ -17,6 +17,7 @@ import {
   type ListWatchState,
   listWatchFailureOf,
   stepListWatch,
+  TurnSlice,
 } from '@kapstan/api/internal';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -40,8 +41,9 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   readonly #options: DefinitionFeedOptions;
   readonly #known = new Map<string, Definition>();
   #state: ListWatchState;
-  /** Items of the list in progress. */
-  #listed: readonly Definition[] = [];
+  /** Names in the list in progress. */
+  #listed: Set<string> = new Set();
+  #listedAt = '0' as ResourceVersion;
   #watch: StorageWatch | undefined;
   #cancelWait: CancelTimer | undefined;
   /** Settles the promise of {@link start}. */
@@ -123,7 +125,17 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
     const { store, context } = this.#options;
     try {
       const { items, resourceVersion } = await store.list(context, {});
-      this.#listed = items.map(({ object }) => object as unknown as Definition);
+      // Each object is parsed on first use, and a thousand definitions of 50 KB take half a second.
+      const slice = new TurnSlice({ itemsPerLook: 1 });
+      this.#listed = new Set();
+      for (const { object } of items) {
+        if (this.#state.phase === 'closed') return;
+        const definition = object as unknown as Definition;
+        this.#listed.add(nameOf(definition));
+        this.take(definition);
+        if (slice.endsHere()) await slice.nextTurn();
+      }
+      this.#listedAt = resourceVersion as ResourceVersion;
       this.#input({ type: 'listed', resourceVersion });
     } catch (error) {
       if (this.#onFirstList !== undefined) return this.#failFirstList(error);
@@ -140,10 +152,12 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   }
 
   #replace(): void {
-    const names = new Set(this.#listed.map(nameOf));
-    for (const [name, last] of this.#known) if (!names.has(name)) this.#gone(name, last);
-    for (const definition of this.#listed) this.take(definition);
-    this.#listed = [];
+    for (const [name, last] of this.#known) {
+      // A write may have been answered while the list was read.
+      const isOlder = compareResourceVersions(versionOf(last), this.#listedAt) <= 0;
+      if (isOlder && !this.#listed.has(name)) this.#gone(name, last);
+    }
+    this.#listed = new Set();
     this.#onFirstList?.();
     this.#onFirstList = undefined;
   }

@@ -2,7 +2,7 @@
 // apiextensions registry/customresource/tableconvertor.
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
-import { Age, nameOf } from '@kapstan/apiserver/internal';
+import { Age, metadataDescription, nameOf } from '@kapstan/apiserver/internal';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { compileJsonPath, type JsonPath } from './json-path.ts';
 
@@ -12,7 +12,9 @@ const nameColumn: TableColumn = {
   name: 'Name',
   type: 'string',
   format: 'name',
-  description: 'Name of the object.',
+  get description(): string {
+    return metadataDescription('name', 'Name of the object.');
+  },
   priority: 0,
 };
 
@@ -20,7 +22,9 @@ const ageColumns: readonly Column[] = [
   {
     name: 'Age',
     type: 'date',
-    description: 'Time since the object was created.',
+    get description(): string {
+      return metadataDescription('creationTimestamp', 'Time since the object was created.');
+    },
     jsonPath: '.metadata.creationTimestamp',
   },
 ];
@@ -44,9 +48,16 @@ function tableOf(columns: readonly Column[]): TableConvertor<UnstructuredObject>
   };
 }
 
-function tableColumn({ name, type, format = '', description = '', priority = 0, jsonPath }: Column): TableColumn {
-  const text = description === '' ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : description;
-  return { name, type, format, description: text, priority };
+function tableColumn(column: Column): TableColumn {
+  const { name, type, format = '', priority = 0, jsonPath } = column;
+  return {
+    ...{ name, type, format, priority },
+    // Read late, because the default columns read it from a file.
+    get description(): string {
+      const own = column.description ?? '';
+      return own === '' ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : own;
+    },
+  };
 }
 
 type Printer = (object: DeepReadonly<UnstructuredObject>) => unknown;

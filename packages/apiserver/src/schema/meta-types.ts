@@ -50,6 +50,11 @@ export const metaTypes: TypeRegistry = new TypeRegistry({
   descriptions: () => metaDescriptions().definitions,
 });
 
+/** Returns Kubernetes' description of a member of every object's metadata; `absent` when the build did not find it. */
+export function metadataDescription(member: 'name' | 'creationTimestamp', absent: string): string {
+  return metaTypes.describe('meta/v1.ObjectMeta')?.properties[member] ?? absent;
+}
+
 /** Definition and version of Scale, which any resource may have as a subresource. */
 export const scaleDefinition = 'autoscaling.v1.Scale';
 export const scaleApiVersion = 'autoscaling/v1';

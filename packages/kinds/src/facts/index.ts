@@ -152,27 +152,39 @@ export interface TypeDescriptionFacts {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-let descriptions: Readonly<Record<string, TypeDescriptionFacts>> | undefined;
-
-/** By definition. The build makes the file (scripts/write-descriptions.mjs); empty without it. */
+/** Describes types by definition. Empty when the build did not make the file (scripts/write-descriptions.mjs). */
 export function descriptionFacts(): Readonly<Record<string, TypeDescriptionFacts>> {
-  descriptions ??= readDescriptions(new URL('../../dist/descriptions.json', import.meta.url));
-  return descriptions;
+  return typeDescriptions().definitions;
 }
 
-function readDescriptions(file: URL): Readonly<Record<string, TypeDescriptionFacts>> {
-  if (!existsSync(file)) return {};
-  const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as {
-    readonly definitions: Readonly<Record<string, TypeDescriptionFacts>>;
-  };
-  return definitions;
+/** Describes columns by resource ("v1/pods") and name. Empty when the build did not make the file. */
+export function columnDescriptionFacts(): Readonly<Record<string, Readonly<Record<string, string>>>> {
+  return columnDescriptions().resources;
 }
+
+const typeDescriptions = lazily<{ readonly definitions: Readonly<Record<string, TypeDescriptionFacts>> }>(
+  'descriptions',
+  { definitions: {} },
+);
+const columnDescriptions = lazily<{ readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>> }>(
+  'column-descriptions',
+  { resources: {} },
+);
 
 // Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.
-function lazily<T>(name: string): () => T {
+/** `absent`: the value when there is no such file, which the build then makes in dist. Without it the file is one of facts. */
+function lazily<T>(name: string, absent?: T): () => T {
   let known: T | undefined;
   return () => {
-    known ??= JSON.parse(readFileSync(new URL(`../../facts/${name}.json`, import.meta.url), 'utf8')) as T;
+    known ??= read<T>(
+      new URL(`../../${absent === undefined ? 'facts' : 'dist'}/${name}.json`, import.meta.url),
+      absent,
+    );
     return known;
   };
+}
+
+function read<T>(file: URL, absent: T | undefined): T {
+  if (absent !== undefined && !existsSync(file)) return absent;
+  return JSON.parse(readFileSync(file, 'utf8')) as T;
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { cellsAt, RowCells } from '@kapstan/apiserver/internal';
 import { describe, expect, it } from 'vitest';
@@ -94,5 +94,15 @@ describe('tables of the built-in resources', () => {
       if (row.length !== (cellsBesideColumns[id] ?? table.columns.length) || row.length < 2) others.push(id);
     }
     expect(others).toEqual([]);
+  });
+
+  it('describes a column as the member that it shows', (ctx) => {
+    if (!existsSync(new URL('../../../kinds/dist/column-descriptions.json', import.meta.url)))
+      ctx.skip('there are no descriptions: npm install @kubernetes/client-node, then npm run build');
+    const { columns } = builtinTable('v1/pods');
+    const texts = Object.fromEntries(columns.map(({ name, description }) => [name, description]));
+    expect(texts.Name).toMatch(/^Name must be unique within a namespace\./);
+    expect(texts.IP).toMatch(/^podIP address allocated to the pod\./);
+    expect(texts.Age).toMatch(/^CreationTimestamp is a timestamp.* UTC\.\n\nPopulated by the system\./);
   });
 });

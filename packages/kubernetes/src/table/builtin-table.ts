@@ -1,7 +1,7 @@
 // The TableConvertor of each built-in resource: columns from the facts, cells from the printers beside this file.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
-import { tableColumnFacts } from '@kapstan/kinds/facts';
+import { columnDescriptionFacts, tableColumnFacts } from '@kapstan/kinds/facts';
 import type { Cells } from './cells.ts';
 import { nameOf } from './cells.ts';
 import * as core from './core-cells.ts';
@@ -79,7 +79,13 @@ export function builtinTable<T extends KubernetesObject>(id: string): TableConve
   const printer = printers.get(id) as Cells<T> | undefined;
   return {
     columns: columns.map(
-      ([name, type, format, priority]): TableColumn => ({ name, type, format, description: '', priority }),
+      ([name, type, format, priority]): TableColumn => ({
+        ...{ name, type, format, priority },
+        // Read late, because descriptions come from a file that only Tables need.
+        get description(): string {
+          return columnDescriptionFacts()[id]?.[name] ?? '';
+        },
+      }),
     ),
     cells: printer ?? defaultCells,
   };

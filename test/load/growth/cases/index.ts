@@ -2,6 +2,7 @@
 import type { GrowthCase } from '../growth-case.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
+import { openApiCases } from './openapi-cases.ts';
 import { patchCases } from './patch-cases.ts';
 import { schemaCases } from './schema-cases.ts';
 import { selectorCases } from './selector-cases.ts';
@@ -15,5 +16,6 @@ export const growthCases: readonly GrowthCase[] = [
   ...validationCases,
   ...stageCases,
   ...customResourceCases,
+  ...openApiCases,
   ...schemaCases,
 ];

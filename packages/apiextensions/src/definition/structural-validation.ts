@@ -35,7 +35,7 @@ function validateLevel(at: Field, schema: Schema, level: Level): void {
   validateExtensions(at, schema);
   validateRestrictions(at, schema, {
     skipsAnyOf: isIntOrString(schema.anyOf),
-    skipsFirstAllOf: isIntOrString(schema.allOf?.[0]?.anyOf) && Object.keys(schema.allOf?.[0] ?? {}).length === 1,
+    skipsFirstAllOf: isIntOrString(schema.allOf?.[0]?.anyOf),
   });
   validateType(at, schema, level);
   if (level === 'root' || schema[embeddedWord] === true) validateTypeMeta(at, schema);
@@ -131,7 +131,6 @@ function validateRestrictions(at: Field, schema: Schema, { skipsAnyOf, skipsFirs
 /** What each keyword must be where values are only restricted. */
 const forbiddenWords: readonly (readonly [keyof JSONSchemaProps, string])[] = [
   ['type', 'must be empty to be structural'],
-  ['default', 'must be undefined to be structural'],
   ['title', 'must be empty to be structural'],
   ['description', 'must be empty to be structural'],
   ['nullable', 'must be false to be structural'],
@@ -148,10 +147,13 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   validateRestrictions(at, nested, skips);
   const { items, additionalProperties, properties } = nested;
   if (isJsonObject(items)) validateNested(at.child('items'), items as Schema, skipsNothing);
-  if (isJsonObject(additionalProperties))
+  if (isJsonObject(additionalProperties) || additionalProperties === true) {
     at.child('additionalProperties').forbidden('must be undefined to be structural');
+  }
   at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateNested(place, child, skipsNothing));
   for (const [word, text] of forbiddenWords) if (isSet(nested[word])) at.child(word).forbidden(text);
+  // Any default counts, be it empty.
+  if (nested.default !== undefined && nested.default !== null) at.child('default').forbidden(undefinedText);
   if (properties !== undefined && Object.hasOwn(properties, 'metadata')) {
     at.child('properties').key('metadata').forbidden('must not be specified in a nested context');
   }

@@ -3,7 +3,7 @@
 // parts of it.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { badRequest, formatFieldError, invalid, invalidField } from '@kapstan/api/errors';
+import { badRequest, type FieldError, formatFieldError, invalid, invalidField } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
   formatApiVersion,
@@ -275,19 +275,31 @@ function* decodeCustom(
   return object;
 }
 
-/** Source: objectmeta.CoerceWithOptions. */
 function coerceEmbedded(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
+  const fault = embeddedFault(object, prefix, strict);
+  if (fault !== undefined) throw new DecodeError(formatFieldError(fault));
+}
+
+/**
+ * Brings the metadata of an object inside an object into form. Returns what is wrong with its type or metadata; `prefix`
+ * is its path with a dot. Source: objectmeta.CoerceWithOptions.
+ */
+export function embeddedFault(
+  object: Record<string, unknown>,
+  prefix: string,
+  strict: StrictErrors,
+): FieldError | undefined {
   for (const member of ['apiVersion', 'kind']) {
     const value = getOwn(object, member);
     if (!Object.hasOwn(object, member) || typeof value === 'string') continue;
-    throw new DecodeError(formatFieldError(invalidField(`${prefix}${member}`, value, 'must be a string')));
+    return invalidField(`${prefix}${member}`, value, 'must be a string');
   }
   try {
     coerceMetadata(object, prefix, strict);
+    return undefined;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    const told = invalidField(`${prefix}metadata`, object.metadata, error.message);
-    throw new DecodeError(formatFieldError(told), { cause: error });
+    return invalidField(`${prefix}metadata`, object.metadata, error.message);
   }
 }
 

@@ -131,6 +131,7 @@ function validateRestrictions(at: Field, schema: Schema, { skipsAnyOf, skipsFirs
 /** What each keyword must be where values are only restricted. */
 const forbiddenWords: readonly (readonly [keyof JSONSchemaProps, string])[] = [
   ['type', 'must be empty to be structural'],
+  ['default', 'must be undefined to be structural'],
   ['title', 'must be empty to be structural'],
   ['description', 'must be empty to be structural'],
   ['nullable', 'must be false to be structural'],
@@ -151,16 +152,15 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
     at.child('additionalProperties').forbidden('must be undefined to be structural');
   }
   at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateNested(place, child, skipsNothing));
-  for (const [word, text] of forbiddenWords) if (isSet(nested[word])) at.child(word).forbidden(text);
-  // Any default counts, be it empty.
-  if (nested.default !== undefined && nested.default !== null) at.child('default').forbidden(undefinedText);
+  for (const [word, text] of forbiddenWords) if (isSet(word, nested[word])) at.child(word).forbidden(text);
   if (properties !== undefined && Object.hasOwn(properties, 'metadata')) {
     at.child('properties').key('metadata').forbidden('must not be specified in a nested context');
   }
 }
 
-/** True unless it is Go's zero value. */
-function isSet(value: unknown): boolean {
+/** True unless it is Go's zero value. Any default counts, be it empty. */
+function isSet(word: string, value: unknown): boolean {
+  if (word === 'default') return value !== undefined && value !== null;
   if (Array.isArray(value)) return value.length > 0;
   return value !== undefined && value !== null && value !== '' && value !== false;
 }

@@ -74,7 +74,7 @@ export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOpt
     gvk = said;
     const object = yield* decodeDocumentInSlices(document, decodingOf(gvk, strict, options));
     judge(strict.texts(), options);
-    refuseOtherVersion(gvk, options);
+    refuseOtherVersion(asSaid(document.value, gvk, options), options);
     return object;
   } catch (error) {
     throw gvk === undefined ? unread(error, body, options) : undecoded(error, gvk, options);
@@ -101,6 +101,13 @@ function requireKind(value: unknown, body: Uint8Array, { mediaType }: DecodeObje
   if (textMember(root, 'kind') !== '') return;
   const text = mediaType === 'application/json' ? decodeText(body) : stringifyJson(root);
   throw new DecodeError(`Object 'Kind' is missing in '${text}'`);
+}
+
+/** A custom resource without a version is of none; built-in kinds are taken to be of the expected one. */
+function asSaid(value: unknown, said: GroupVersionKind, { schema }: DecodeObjectOptions): GroupVersionKind {
+  if (schema.goType !== undefined) return said;
+  const root = isJsonObject(value) ? value : {};
+  return textMember(root, 'apiVersion') === '' ? { ...said, group: '', version: '' } : said;
 }
 
 function isReadError(error: unknown): error is Error {

@@ -80,6 +80,7 @@ export { requireKeyName } from './registry/store/key-functions.ts';
 export type { LargeValidationCall } from './registry/store/large-validation.ts';
 export { findingsOf, type ValidationCall } from './registry/store/validation-run.ts';
 export { CorrelatedObject } from './schema/correlated-object.ts';
+export { embeddedFault } from './schema/decode-object.ts';
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
 export { StrictErrors } from './schema/field-validation.ts';
 export { readJson } from './schema/json-reader.ts';

@@ -1,6 +1,7 @@
 // Errors of single fields, with the texts of apimachinery's util/validation/field. Validation makes them, clients read
 // them as causes.
 import { goQuote } from '../formats/go-quote.ts';
+import { ExactNumber } from '../json/json.ts';
 import type { StatusCause } from './status.ts';
 
 /** Source: field.ErrorType. */
@@ -205,7 +206,24 @@ function formatBadValue(value: unknown): string {
       ? goQuote(value)
       : `${goQuote(value.slice(0, maxShownLength))}${lengthNote(value)}`;
   }
+  if (typeof value === 'number' || value instanceof ExactNumber) return goNumber(value);
   return typeof value === 'object' ? shownJson(value) : shownText(String(value));
+}
+
+/** Writes integers of 64 bits with all digits, and all else as Go writes floats. */
+function goNumber(value: number | ExactNumber): string {
+  if (Number.isSafeInteger(value)) return String(value);
+  if (value instanceof ExactNumber && isInt64(value.text)) return value.text;
+  const number = Number(value);
+  const magnitude = Math.abs(number);
+  if (magnitude < 1e21 && magnitude >= 1e-4 && !Number.isInteger(number)) return String(number);
+  return number.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+function isInt64(text: string): boolean {
+  if (!/^-?\d{1,19}$/.test(text)) return false;
+  const value = BigInt(text);
+  return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
 /** Go writes JSON so that it can stand in a page. */

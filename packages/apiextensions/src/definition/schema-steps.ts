@@ -38,12 +38,16 @@ function isPlain(schema: Schema): boolean {
 }
 
 /** Visits the properties that a rule may reject, each with its place. */
-export function eachProperty(at: Field, { properties }: Schema, visit: (child: Schema, place: Field) => void): void {
+export function eachProperty(
+  at: Field,
+  { properties }: Schema,
+  visit: (child: Schema, place: Field, name: string) => void,
+): void {
   if (properties === undefined) return;
   const places = at.child('properties');
   for (const name of Object.keys(properties)) {
     const child = properties[name] as Schema;
-    if (!isPlain(child)) visit(child, places.key(name));
+    if (!isPlain(child)) visit(child, places.key(name), name);
   }
 }
 

@@ -32,9 +32,13 @@ export function validateRootSchema(at: Field, schema: Schema, { hasStatus, known
   if (hasStatus) validateRootWithStatus(at, schema);
   if (schema.nullable === true) at.child('nullable').forbidden('nullable cannot be true at the root');
   const faulty = new Set<Schema>();
+  const first = at.errorCount;
   validateSchema(at, schema, { isRoot: true, isInsideMetadata: false, faulty });
   // Kubernetes reports no further errors for a schema that it cannot read as structural.
-  if (hasUnsupportedWord(schema)) return;
+  if (hasUnsupportedWord(schema)) {
+    if (at.errorCount === first) at.invalid('', "OpenAPIV3Schema 'schema' is not supported");
+    return;
+  }
   const before = at.errorCount;
   validateStructure(at, schema);
   if (at.errorCount === before) validateRootDefaults(at, schema);
@@ -50,15 +54,13 @@ export function validateRootSchema(at: Field, schema: Schema, { hasStatus, known
 /** Source: structural schema validateUnsupportedFields. */
 function hasUnsupportedWord(schema: Schema): boolean {
   const isHere =
-    Boolean(schema.id) ||
-    schema.$ref !== undefined ||
+    Boolean(schema.id || schema.$schema || schema.$ref) ||
     schema.additionalItems !== undefined ||
-    schema.dependencies !== undefined ||
+    hasMembers(schema.dependencies) ||
     hasMembers(schema.patternProperties) ||
     hasMembers(schema.definitions) ||
-    schema.type === 'null' ||
     Array.isArray(schema.items) ||
-    schema.uniqueItems === true;
+    schema['x-kubernetes-preserve-unknown-fields'] === false;
   return isHere || childSchemas(schema).some((step) => hasUnsupportedWord(step.schema));
 }
 

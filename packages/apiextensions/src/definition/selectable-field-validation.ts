@@ -15,7 +15,11 @@ export function validateSelectableFields(
   fields: DeepReadonly<SelectableField[]> | undefined,
   schema: Schema | undefined,
 ): void {
-  if (fields === undefined || fields.length === 0 || schema === undefined) return;
+  if (fields === undefined || fields.length === 0) return;
+  if (schema === undefined) {
+    // Kubernetes says the opposite of what it means; we keep its mistake.
+    return at.invalid('', 'may only be set when `version.schema.openAPIV3Schema` is not included');
+  }
   const seen = new Set<string>();
   at.each(fields, ({ jsonPath }, item) => {
     const field = item.child('jsonPath');
@@ -39,6 +43,7 @@ export function validateSelectableFields(
 function schemaAt(root: Schema, path: string): Schema | string {
   if (path.startsWith('[') || path.includes('[', 1)) return 'array notation is not allowed';
   if (!path.startsWith('.')) return `expected [ or . but got: ${/^[^.[]*/.exec(path)?.[0]}`;
+  if (path === '.') return 'unexpected end of JSON path';
   let schema = root;
   for (const name of splitDottedPath(path)) {
     if (!/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name))

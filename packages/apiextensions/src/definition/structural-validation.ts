@@ -35,7 +35,7 @@ function validateLevel(at: Field, schema: Schema, level: Level): void {
   validateExtensions(at, schema);
   validateRestrictions(at, schema, {
     skipsAnyOf: isIntOrString(schema.anyOf),
-    skipsFirstAllOf: isIntOrString(schema.allOf?.[0]?.anyOf) && Object.keys(schema.allOf?.[0] ?? {}).length === 1,
+    skipsFirstAllOf: isIntOrString(schema.allOf?.[0]?.anyOf),
   });
   validateType(at, schema, level);
   if (level === 'root' || schema[embeddedWord] === true) validateTypeMeta(at, schema);
@@ -148,17 +148,19 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   validateRestrictions(at, nested, skips);
   const { items, additionalProperties, properties } = nested;
   if (isJsonObject(items)) validateNested(at.child('items'), items as Schema, skipsNothing);
-  if (isJsonObject(additionalProperties))
+  if (isJsonObject(additionalProperties) || additionalProperties === true) {
     at.child('additionalProperties').forbidden('must be undefined to be structural');
+  }
   at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateNested(place, child, skipsNothing));
-  for (const [word, text] of forbiddenWords) if (isSet(nested[word])) at.child(word).forbidden(text);
+  for (const [word, text] of forbiddenWords) if (isSet(word, nested[word])) at.child(word).forbidden(text);
   if (properties !== undefined && Object.hasOwn(properties, 'metadata')) {
     at.child('properties').key('metadata').forbidden('must not be specified in a nested context');
   }
 }
 
-/** True unless it is Go's zero value. */
-function isSet(value: unknown): boolean {
+/** True unless it is Go's zero value. Any default counts, be it empty. */
+function isSet(word: string, value: unknown): boolean {
+  if (word === 'default') return value !== undefined && value !== null;
   if (Array.isArray(value)) return value.length > 0;
   return value !== undefined && value !== null && value !== '' && value !== false;
 }

@@ -5,7 +5,7 @@ import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapsta
 import { badRequest, type FieldError, internalError, invalidField, notFound } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal';
-import { changeScaled, defaultTable, metaTypes, scaleDefinition } from '@kapstan/apiserver/internal';
+import { changeScaled, metaTypes, scaleDefinition, scaleTable } from '@kapstan/apiserver/internal';
 import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { readInteger, readText, splitDottedPath, writePath } from './dotted-path.ts';
 
@@ -28,7 +28,7 @@ export function customScaleSubresource(
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'patch', 'update'],
     schema: metaTypes.schema(scaleDefinition),
-    table: defaultTable,
+    table: scaleTable,
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
     update: async (store, context, { name, change, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion(resource), path: splitDottedPath(paths.specReplicasPath) };

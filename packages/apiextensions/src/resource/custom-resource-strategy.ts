@@ -56,6 +56,8 @@ export function customResourceStrategy(kind: CustomKind): ResourceStrategy<Unstr
     prepareForUpdate: (next, old) => runWhole(bumpGenerationOnChange(next, old)),
     prepareForUpdateInSlices: bumpGenerationOnChange,
     ...validationOf(kind, validate),
+    warningsOnCreate: (object) => finalizerWarnings(object, undefined),
+    warningsOnUpdate: finalizerWarnings,
   };
   return kind.hasStatus ? withoutStatus(strategy) : strategy;
 }
@@ -95,6 +97,20 @@ function validationOf(
     validateCreateInSlices: (object, context) => inSlices(object, undefined, context),
     validateUpdateInSlices: (next, old, context) => inSlices(next, old, context),
   };
+}
+
+const standardFinalizers: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion', 'kubernetes']);
+
+/** Warns of new finalizers without a domain. Source: customResourceStrategy generateWarningsFromObj. */
+function finalizerWarnings(next: Custom, old: Custom | undefined): readonly string[] {
+  const { finalizers } = next.metadata ?? {};
+  if (finalizers === undefined) return [];
+  const before = new Set([...standardFinalizers, ...(old?.metadata?.finalizers ?? [])]);
+  const added = [...new Set(finalizers)].filter((name) => !before.has(name) && !name.includes('/'));
+  return added.sort().map((name) => {
+    const why = 'prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers';
+    return `metadata.finalizers: ${JSON.stringify(name)}: ${why}`;
+  });
 }
 
 /** Every change except of metadata counts; a status with an endpoint of its own does not change here. */

@@ -1,6 +1,7 @@
 // The Table of a custom resource: its name, then the columns of its definition, or its age if there are none. Source:
 // apiextensions registry/customresource/tableconvertor.
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
 import { Age, metadataDescription, nameOf } from '@kapstan/apiserver/internal';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
@@ -84,7 +85,16 @@ function firstValue(path: JsonPath, object: DeepReadonly<UnstructuredObject>): u
 function textCell(value: unknown): unknown {
   if (value === undefined || value === null) return null;
   if (value instanceof ExactNumber) return value.text;
-  return typeof value === 'object' ? stringifyJson(value) : String(value);
+  return typeof value === 'object' ? stringifyJson(inKeyOrder(value)) : String(value);
+}
+
+/** Go writes maps with their keys in order. */
+function inKeyOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (!isJsonObject(value)) return value;
+  const sorted: Record<string, unknown> = {};
+  for (const key of Object.keys(value).sort()) setOwn(sorted, key, inKeyOrder(value[key]));
+  return sorted;
 }
 
 /** Returns null for a value of another type than its column. Source: cellForJSONValue. */

@@ -66,7 +66,12 @@ function accessError(path: string, value: unknown, expected: string): TypeError 
 /** Formats like Go's %v, for the values that occur here. */
 function goText(value: unknown): string {
   if (value === null || value === undefined) return '<nil>';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`;
+  if (!isJsonObject(value)) return String(value);
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${key}:${goText(value[key])}`);
+  return `map[${members.join(' ')}]`;
 }
 
 function goType(value: unknown): string {

@@ -3,7 +3,7 @@
 // parts of it.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { badRequest, formatFieldError, invalid, invalidField } from '@kapstan/api/errors';
+import { badRequest, type FieldError, formatFieldError, invalid, invalidField } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
   formatApiVersion,
@@ -74,7 +74,7 @@ export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOpt
     gvk = said;
     const object = yield* decodeDocumentInSlices(document, decodingOf(gvk, strict, options));
     judge(strict.texts(), options);
-    refuseOtherVersion(gvk, options);
+    refuseOtherVersion(asSaid(document.value, gvk, options), options);
     return object;
   } catch (error) {
     throw gvk === undefined ? unread(error, body, options) : undecoded(error, gvk, options);
@@ -101,6 +101,13 @@ function requireKind(value: unknown, body: Uint8Array, { mediaType }: DecodeObje
   if (textMember(root, 'kind') !== '') return;
   const text = mediaType === 'application/json' ? decodeText(body) : stringifyJson(root);
   throw new DecodeError(`Object 'Kind' is missing in '${text}'`);
+}
+
+/** A custom resource without a version is of none; built-in kinds are taken to be of the expected one. */
+function asSaid(value: unknown, said: GroupVersionKind, { schema }: DecodeObjectOptions): GroupVersionKind {
+  if (schema.goType !== undefined) return said;
+  const root = isJsonObject(value) ? value : {};
+  return textMember(root, 'apiVersion') === '' ? { ...said, group: '', version: '' } : said;
 }
 
 function isReadError(error: unknown): error is Error {
@@ -275,19 +282,31 @@ function* decodeCustom(
   return object;
 }
 
-/** Source: objectmeta.CoerceWithOptions. */
 function coerceEmbedded(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
+  const fault = embeddedFault(object, prefix, strict);
+  if (fault !== undefined) throw new DecodeError(formatFieldError(fault));
+}
+
+/**
+ * Brings the metadata of an object inside an object into form. Returns what is wrong with its type or metadata; `prefix`
+ * is its path with a dot. Source: objectmeta.CoerceWithOptions.
+ */
+export function embeddedFault(
+  object: Record<string, unknown>,
+  prefix: string,
+  strict: StrictErrors,
+): FieldError | undefined {
   for (const member of ['apiVersion', 'kind']) {
     const value = getOwn(object, member);
     if (!Object.hasOwn(object, member) || typeof value === 'string') continue;
-    throw new DecodeError(formatFieldError(invalidField(`${prefix}${member}`, value, 'must be a string')));
+    return invalidField(`${prefix}${member}`, value, 'must be a string');
   }
   try {
     coerceMetadata(object, prefix, strict);
+    return undefined;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    const told = invalidField(`${prefix}metadata`, object.metadata, error.message);
-    throw new DecodeError(formatFieldError(told), { cause: error });
+    return invalidField(`${prefix}metadata`, object.metadata, error.message);
   }
 }
 

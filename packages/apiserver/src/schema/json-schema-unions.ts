@@ -4,11 +4,16 @@ import { isJsonObject } from '@kapstan/api/internal';
 import { GoValueError } from './go-types.ts';
 import type { SchemaNode } from './schema-node.ts';
 
+export const jsonSchemaType = 'crd/apiextensions.v1.JSONSchemaProps';
+
 const unions: ReadonlyMap<string, 'schemas' | 'boolean' | 'names'> = new Map([
   ['v1.JSONSchemaPropsOrArray', 'schemas'],
   ['v1.JSONSchemaPropsOrBool', 'boolean'],
   ['v1.JSONSchemaPropsOrStringArray', 'names'],
 ]);
+
+/** Stands for values that are not kept. */
+export const nothing: SchemaNode = {};
 
 export function isJsonSchemaUnion(node: SchemaNode): boolean {
   return node.goType !== undefined && unions.has(node.goType);
@@ -19,13 +24,14 @@ export function isJsonSchemaUnion(node: SchemaNode): boolean {
  * GoValueError} when it has neither form.
  */
 export function unionMember(node: SchemaNode, value: unknown): SchemaNode | undefined {
-  const schema = node.types?.schema('crd/apiextensions.v1.JSONSchemaProps');
+  const schema = node.types?.schema(jsonSchemaType);
   if (isJsonObject(value)) return schema;
   const form = unions.get(node.goType ?? '');
   if (form === 'boolean') {
     if (typeof value === 'boolean') return undefined;
     throw new GoValueError('boolean or JSON schema expected');
   }
-  if (!Array.isArray(value)) return undefined;
+  // Go reads neither a list without items nor any other value.
+  if (!Array.isArray(value) || value.length === 0) return nothing;
   return { items: form === 'schemas' ? schema : { type: 'string' } };
 }

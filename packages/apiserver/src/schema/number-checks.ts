@@ -13,7 +13,8 @@ const integerRanges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
 
 const maxIntegerLength = 400;
 
-type NumberCheck = (value: number, path: string) => FieldError | undefined;
+/** `shown`: the value as it was sent, for errors. */
+type NumberCheck = (value: number, path: string, shown: unknown) => FieldError | undefined;
 
 export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
   const checks: NumberCheck[] = [...multipleOfCheck(schema), ...maximumCheck(schema), ...minimumCheck(schema)];
@@ -22,7 +23,7 @@ export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
     (value, path) => {
       if (typeof value !== 'number' && !(value instanceof ExactNumber)) return [];
       const number = Number(value);
-      return [checkFormat(value, path), ...checks.map((check) => check(number, path))].filter(
+      return [checkFormat(value, path), ...checks.map((check) => check(number, path, value))].filter(
         (error) => error !== undefined,
       );
     },
@@ -44,7 +45,7 @@ function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: st
     // No format has numbers with as many digits, and reading millions of them would take seconds.
     if (isInteger && text.length <= maxIntegerLength) {
       const integer = BigInt(text.includes('e') ? Number(value) : text);
-      const [low, high] = range ?? [-(2n ** 63n), 2n ** 64n];
+      const [low, high] = range ?? [-(2n ** 63n), 2n ** 63n - 1n];
       if (integer >= low && integer <= high) return undefined;
     }
     return invalidField('<nil>', '', `Checked value must be of type integer ${kind} in ${path}`);
@@ -62,11 +63,20 @@ function floatCheck({ format }: JsonSchema): (value: number | ExactNumber, path:
 function multipleOfCheck({ multipleOf }: JsonSchema): readonly NumberCheck[] {
   if (typeof multipleOf !== 'number') return [];
   return [
-    (value, path) => {
+    (value, path, shown) => {
+      // Go divides integers by integers.
+      const factor = Number.isSafeInteger(value) ? Math.trunc(multipleOf) : multipleOf;
+      if (factor <= 0)
+        return invalidField(path, factor, `factor MultipleOf declared for ${path} must be positive: ${factor}`);
+      if (Number.isSafeInteger(value)) {
+        return value % factor === 0
+          ? undefined
+          : invalidField(path, shown, `${path} in body should be a multiple of ${factor}`);
+      }
       const quotient = value / multipleOf;
       // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not 3 in doubles.
       if (Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))) return undefined;
-      return invalidField(path, value, `${path} in body should be a multiple of ${multipleOf}`);
+      return invalidField(path, shown, `${path} in body should be a multiple of ${multipleOf}`);
     },
   ];
 }
@@ -76,9 +86,9 @@ function maximumCheck({ maximum, exclusiveMaximum }: JsonSchema): readonly Numbe
   const isExclusive = exclusiveMaximum === true;
   const words = isExclusive ? 'less than' : 'less than or equal to';
   return [
-    (value, path) => {
+    (value, path, shown) => {
       if (value < maximum || (!isExclusive && value === maximum)) return undefined;
-      return invalidField(path, value, `${path} in body should be ${words} ${maximum}`);
+      return invalidField(path, shown, `${path} in body should be ${words} ${maximum}`);
     },
   ];
 }
@@ -88,9 +98,9 @@ function minimumCheck({ minimum, exclusiveMinimum }: JsonSchema): readonly Numbe
   const isExclusive = exclusiveMinimum === true;
   const words = isExclusive ? 'greater than' : 'greater than or equal to';
   return [
-    (value, path) => {
+    (value, path, shown) => {
       if (value > minimum || (!isExclusive && value === minimum)) return undefined;
-      return invalidField(path, value, `${path} in body should be ${words} ${minimum}`);
+      return invalidField(path, shown, `${path} in body should be ${words} ${minimum}`);
     },
   ];
 }

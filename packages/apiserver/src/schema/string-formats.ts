@@ -5,8 +5,9 @@ import { isIPv4, isIPv6 } from 'node:net';
 const hex = '[0-9a-fA-F]';
 const uuid = (version: string, variant: string): RegExp =>
   new RegExp(`^${hex}{8}-?${hex}{4}-?${version}${hex}{3}-?${variant}${hex}{3}-?${hex}{12}$`);
-const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
-const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
+const letter = '[a-zA-Z0-9\\p{S}\\p{L}]';
+const label = `${letter}(?:(?:[a-zA-Z0-9\\-\\p{S}\\p{L}]{0,61}${letter})?)`;
+const hostname = new RegExp(`^(?:${letter}(?:-?${letter}{0,62})?|(?:${label}\\.)+[a-zA-Z\\p{L}]{2,63})$`, 'u');
 const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 const shortName = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const goDuration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
@@ -20,13 +21,13 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A
 const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['bsonobjectid', (text) => new RegExp(`^${hex}{24}$`).test(text)],
   ['uri', isUri],
-  ['email', (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text) && text.length <= 254],
-  ['hostname', (text) => text.length <= 255 && hostname.test(text)],
+  ['email', isEmail],
+  ['hostname', isHostname],
   // Numbers may have leading zeros, as in old Go. Source: netutils.ParseIPSloppy.
   ['ipv4', (text) => isIPv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'))],
-  ['ipv6', isIPv6],
+  ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
   ['cidr', isCidr],
-  ['mac', (text) => new RegExp(`^(?:${hex}{2}([:-]))(?:${hex}{2}\\1){4}${hex}{2}$`).test(text)],
+  ['mac', isMac],
   ['uuid', (text) => uuid(hex, hex).test(text)],
   ['uuid3', (text) => uuid('3', hex).test(text)],
   ['uuid4', (text) => uuid('4', '[89abAB]').test(text)],
@@ -58,6 +59,27 @@ export function isKnownFormat(format: string): boolean {
 
 function normalized(format: string): string {
   return format.includes('-') ? format.replaceAll('-', '') : format;
+}
+
+/** Accepts a name before the address, as mail headers have it. */
+function isEmail(text: string): boolean {
+  const address = /^[^<>]*<([^<>]*)>$/.exec(text)?.[1] ?? text;
+  return address.length <= 254 && /^[^\s@<>]+@[^\s@<>]+$/.test(address);
+}
+
+/** The last label has letters only, and signs count as letters. Source: strfmt.IsHostname. */
+function isHostname(text: string): boolean {
+  return text.length <= 255 && hostname.test(text) && text.split('.').every((part) => part.length <= 63);
+}
+
+/** Source: net.ParseMAC, for addresses of 6, 8 and 20 bytes. */
+function isMac(text: string): boolean {
+  const digits = text.replace(/[:.-]/g, '');
+  if (![12, 16, 40].includes(digits.length) || !/^[0-9a-fA-F]+$/.test(digits)) return false;
+  if (digits === text) return digits.length !== 40;
+  const [separator = ''] = /[:.-]/.exec(text) ?? [];
+  const size = separator === '.' ? 4 : 2;
+  return text.split(separator).every((group) => group.length === size && /^[0-9a-fA-F]+$/.test(group));
 }
 
 function isUri(text: string): boolean {

@@ -17,7 +17,7 @@ import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
 import { converterText, isNumber, plainNumber, zeroOf } from './go-values.ts';
-import { isJsonSchemaUnion, unionMember } from './json-schema-unions.ts';
+import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-schema-unions.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 /** The document does not fit its kind. The message is that of Go's decoders. */
@@ -40,6 +40,8 @@ export interface TypedDecodeOptions {
   readonly words: 'json' | 'unstructured';
   /** Path of the value in its document, for complaints, for example "metadata". Absent = it is the document. */
   readonly path?: string;
+  /** Names of the fields down to the value, for Go's errors. Absent = it is the document. */
+  readonly fields?: readonly string[];
 }
 
 /** Returns the decoded copy. Throws {@link DecodeError} for the first value of a wrong type. */
@@ -58,6 +60,9 @@ export function* decodeTypedInSlices(value: unknown, options: TypedDecodeOptions
   return decoded;
 }
 
+/** A struct without fields, which schemas cannot tell from a map of anything. */
+const noFields: ReadonlyMap<string, SchemaNode> = new Map();
+
 const byteNode: SchemaNode = { type: 'integer', format: 'uint8' };
 
 class TypedDecoder {
@@ -73,6 +78,7 @@ class TypedDecoder {
   constructor(options: TypedDecodeOptions) {
     this.#options = options;
     if (options.path !== undefined) this.#path.push(options.path);
+    if (options.fields !== undefined) this.#fields.push(...options.fields);
   }
 
   /** Go continues after a wrong type, since a later value may end decoding; the first wrong type is then reported. */
@@ -84,6 +90,7 @@ class TypedDecoder {
     if (value === null) return zeroOf(node);
     if (isCustomType(node)) return this.#custom(value, node);
     if (isJsonSchemaUnion(node)) return this.#union(value, node);
+    if (node.goType === 'v1.CustomResourceSubresourceStatus') return this.#struct(value, node, noFields);
     if (node.properties !== undefined) return this.#struct(value, node, node.properties);
     if (node.additionalProperties !== undefined) return this.#map(value, node);
     if (node.items !== undefined) return this.#list(value, node, node.items);
@@ -103,8 +110,14 @@ class TypedDecoder {
   #union(value: unknown, node: SchemaNode): unknown {
     try {
       const schema = unionMember(node, value);
+      if (schema === undefined) return value;
+      if (schema === nothing) return undefined;
       const { words } = this.#options;
-      return schema === undefined ? value : decodeTyped(value, { schema, strict: new StrictErrors(), words });
+      const decoded = decodeTyped(value, { schema, strict: new StrictErrors(), words, fields: this.#fields });
+      for (const item of Array.isArray(decoded) ? decoded : [decoded]) {
+        if (isJsonObject(item)) node.types?.normalize(jsonSchemaType, item);
+      }
+      return decoded;
     } catch (error) {
       if (!(error instanceof GoValueError)) throw error;
       throw new DecodeError(error.message, { cause: error });
@@ -152,8 +165,9 @@ class TypedDecoder {
     seen: Set<string> | undefined,
     [name, decoded, node]: readonly [string, unknown, SchemaNode],
   ): void {
-    setOwn(result, name, seen === undefined ? decoded : mergeRepeated(getOwn(result, name), decoded, node));
     this.#fields.pop();
+    if (decoded === undefined) return;
+    setOwn(result, name, seen === undefined ? decoded : mergeRepeated(getOwn(result, name), decoded, node));
   }
 
   /** Does what {@link decode} does, and leaves every small value to it. */

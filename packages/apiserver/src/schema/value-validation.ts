@@ -19,7 +19,7 @@ import { ErrorCollector, joinedErrors } from './error-collector.ts';
 import { KeyedItems } from './keyed-items.ts';
 import { numberChecks } from './number-checks.ts';
 import { compilePattern } from './pattern.ts';
-import { isOfFormat } from './string-formats.ts';
+import { isKnownFormat, isOfFormat } from './string-formats.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
@@ -54,13 +54,26 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
 function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
-  if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? 'integer' : 'number';
-  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  if (value instanceof ExactNumber) return isInt64(value.text) ? 'integer' : 'number';
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'integer' : 'number';
   return typeof value === 'object' ? 'object' : typeof value;
 }
 
 /** Returns a place as messages name it: "spec.count in body". */
 const inBody = (path: string): string => `${path} in body`;
+
+/** Go reads integers beyond 64 bits as floats. */
+function isInt64(text: string): boolean {
+  if (!/^-?\d{1,19}$/.test(text)) return false;
+  const value = BigInt(text);
+  return value >= -(2n ** 63n) && value < 2n ** 63n;
+}
+
+/** Returns the format that Go's type of a value stands for. */
+function goFormat(name: string): string {
+  if (name === 'integer') return 'int64';
+  return name === 'number' ? 'float64' : '';
+}
 
 function typeCheck(schema: JsonSchema): ValueValidator {
   const allowed =
@@ -74,13 +87,25 @@ function typeCheck(schema: JsonSchema): ValueValidator {
     const name = typeName(value);
     const isAllowed =
       allowed.length === 0 || allowed.includes(name) || (name === 'integer' && allowed.includes('number'));
-    if (!isAllowed)
-      return [
-        typeInvalidField(path, name, `${inBody(path)} must be of type ${allowed.join(',')}: ${JSON.stringify(name)}`),
-      ];
+    if (!isAllowed) return [wrongType(path, name, { allowed, format })];
     if (typeof value !== 'string' || isOfFormat(value, format)) return [];
     return [typeInvalidField(path, value, `${inBody(path)} must be of type ${format}: ${JSON.stringify(value)}`)];
   };
+}
+
+const numberFormats: ReadonlySet<string> = new Set(['int32', 'int64', 'float', 'double']);
+
+interface ExpectedType {
+  readonly allowed: readonly string[];
+  readonly format: string;
+}
+
+/** Reports a value by the format, if there is one, unless it is text, a list or null. Source: typeValidator.Validate. */
+function wrongType(path: string, name: string, { allowed, format }: ExpectedType): FieldError {
+  const isByFormat =
+    (isKnownFormat(format) || numberFormats.has(format)) && !['string', 'array', 'null'].includes(name);
+  const [expected, found] = isByFormat ? [format, goFormat(name)] : [allowed.join(','), name];
+  return typeInvalidField(path, found, `${inBody(path)} must be of type ${expected}: ${JSON.stringify(found)}`);
 }
 
 function stringChecks(schema: JsonSchema): readonly ValueValidator[] {
@@ -135,7 +160,10 @@ function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
   if (!Array.isArray(schema.enum)) return [];
   const allowed = new Set(schema.enum.map((value) => JSON.stringify(value)));
   const shown = schema.enum.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
-  return [(value, path) => (allowed.has(JSON.stringify(value)) ? [] : [notSupportedField(path, value, shown)])];
+  // Go converts a value to the type of the enum's before it compares them: 1.5 is 1.
+  const isAllowed = (value: unknown): boolean =>
+    allowed.has(JSON.stringify(value)) || (typeof value === 'number' && allowed.has(String(Math.trunc(value))));
+  return [(value, path) => (isAllowed(value) ? [] : [notSupportedField(path, value, shown)])];
 }
 
 function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
@@ -181,6 +209,12 @@ function addDuplicates(
   at: { readonly keys: readonly string[]; readonly path: string },
 ): void {
   const seen = new Map<string, number>();
+  const stranger = at.keys.length === 0 ? -1 : list.findIndex((item) => !isJsonObject(item));
+  if (stranger >= 0) {
+    const text = 'must be an object for an array of list-type map';
+    found.add(invalidField(fieldIndex(at.path, stranger), list[stranger], text));
+    return;
+  }
   list.forEach((item, index) => {
     const identity = at.keys.length === 0 ? item : keyValues(item, at.keys);
     const text = canonical(identity);

@@ -57,6 +57,8 @@ function parseUrl(text: string): UrlParts | string {
   const host = authority.slice(at + 1);
   if (host.includes(' ')) return 'invalid character " " in host name';
   const port = /:[^\]:]*$/.exec(host)?.[0] ?? '';
+  const badEscape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(rest)?.[0];
+  if (badEscape !== undefined) return `invalid URL escape ${JSON.stringify(badEscape)}`;
   if (!/^(:\d*)?$/.test(port)) return `invalid port ${JSON.stringify(port)} after host`;
   return { scheme: scheme.toLowerCase(), user: at < 0 ? undefined : authority.slice(0, at), host, query, fragment };
 }

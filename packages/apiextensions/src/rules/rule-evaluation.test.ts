@@ -96,6 +96,20 @@ describe('equality with the value before', () => {
     expect(changed?.errors).toEqual(['spec.v: Invalid value: failed rule: self == oldSelf']);
   });
 
+  it('of lists with keys that are added takes the places of the left and the values of the right', () => {
+    const keyed = { type: 'array', items, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] };
+    const rule = { rule: '(self + oldSelf).map(item, item.n) == [3.0, 2.0, 4.0]' };
+    const next = [
+      { k: 'a', n: 1 },
+      { k: 'b', n: 2 },
+    ];
+    const old = [
+      { k: 'a', n: 3 },
+      { k: 'c', n: 4 },
+    ];
+    expect(answers({ ...keyed, maxItems: 9 } as RuleSchema, [rule], [write(next, old)])[0]?.errors).toEqual([]);
+  });
+
   it('looks at members of an object that its schema does not name', () => {
     const open = { type: 'object', properties: {}, 'x-kubernetes-preserve-unknown-fields': true };
     const [same, other] = answers(open as RuleSchema, unchanged, [
@@ -116,5 +130,12 @@ describe('a text with a format', () => {
     ['hostname', "self == 'example.com'", 'example.com'],
   ])('%s is seen as its type: %s', (format, rule, text) => {
     expect(answers({ type: 'string', format }, [{ rule }], [write(text)])[0]?.errors).toEqual([]);
+  });
+
+  it('byte is read in the alphabet of URLs, though it is checked in the other one', () => {
+    const [answer] = answers({ type: 'string', format: 'byte' }, [{ rule: 'self.size() > 0' }], [write('ab+/')]);
+    expect(answer?.errors).toEqual([
+      'spec.v: Invalid value: "string": Invalid byte formatted string ab+/: illegal base64 data at input byte 2 evaluating rule: self.size() > 0',
+    ]);
   });
 });

@@ -1,5 +1,5 @@
 import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
-import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
 import { validateSpec } from '../definition/spec-validation.ts';
 import { widgets } from '../testing/definition-fixture.ts';
@@ -20,7 +20,7 @@ function specOf(properties: object, ...others: object[]): Spec {
     name: `v${index + 1}`,
     schema: { openAPIV3Schema: { type: 'object', properties: own } },
   }));
-  const { spec } = widgets({ versions });
+  const { spec } = widgets({ versions: versions as unknown as CustomResourceDefinitionVersion[] });
   return { ...spec, names: { ...spec.names, singular: 'widget', listKind: 'WidgetList' } };
 }
 

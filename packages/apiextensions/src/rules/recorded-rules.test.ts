@@ -43,5 +43,7 @@ describe.each(topics)('recorded rules: %s', (topic) => {
         expect(evaluation?.cost).toBe(cost);
       }
     },
+    // Some objects spend their whole budget, which takes long on a machine that is busy.
+    60_000,
   );
 });

@@ -18,6 +18,16 @@ export { quantityOf } from './formats/quantity.ts';
 export { boundCallbacks } from './guards/bound-callbacks.ts';
 export { guardedCall, immediate } from './guards/guarded-call.ts';
 export { nearestName, type OptionNames, requireKnownOptions } from './guards/known-options.ts';
+export {
+  checkedElsewhere,
+  type OptionCheck,
+  type OptionTable,
+  objectWith,
+  optional,
+  requireBoolean,
+  requireOptions,
+  requireOptionValues,
+} from './guards/option-table.ts';
 export { isPromiseLike } from './guards/promise-like.ts';
 export {
   requireCallbacks,

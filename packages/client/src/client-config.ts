@@ -2,14 +2,16 @@
 
 import { type Clock, type Logger, systemClock, type WriteObserver } from '@kapstan/api';
 import {
-  type OptionNames,
-  requireCallbacks,
+  checkedElsewhere,
+  type OptionTable,
+  objectWith,
+  optional,
   requireClock,
-  requireFunctions,
-  requireKnownOptions,
+  requireFunction,
   requireLogger,
   requireNotNegative,
   requireObject,
+  requireOptions,
   requireString,
 } from '@kapstan/api/internal';
 import type { Credentials } from './credentials/credentials.ts';
@@ -103,37 +105,37 @@ export const clientDefaults: Readonly<Record<DefaultedNumber, number>> = {
 
 type DefaultedNumber = 'timeoutMs' | 'listTimeoutMs' | 'openTimeoutMs' | 'maxRetries' | 'maxEventBytes' | 'pageSize';
 
-export const clientOptionNames: OptionNames<ClientOptions> = {
-  ...clientDefaults,
-  userAgent: true,
-  clock: true,
-  logger: true,
-  onWarning: true,
-  onRequest: true,
-  writeObserver: true,
-  rateLimit: true,
-  sharesEqualParts: true,
+export const clientTable: OptionTable<ClientOptions> = {
+  timeoutMs: optional(requireNotNegative),
+  listTimeoutMs: optional(requireNotNegative),
+  openTimeoutMs: optional(requireNotNegative),
+  maxRetries: optional(requireNotNegative),
+  maxEventBytes: optional(requireNotNegative),
+  pageSize: optional(requireNotNegative),
+  userAgent: optional(requireString),
+  clock: requireClock,
+  logger: requireLogger,
+  onWarning: requireFunction,
+  onRequest: requireFunction,
+  writeObserver: optional(objectWith('observeWrite')),
+  // The transport looks at it.
+  rateLimit: checkedElsewhere,
+  sharesEqualParts: optional(requireSharing),
 };
 
 /** Fills in the defaults. Throws TypeError for a value that is not a non-negative number, and for a callback that is not a function. */
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   requireObject(options, 'options of a client');
-  requireKnownOptions(options, clientOptionNames, 'a client');
-  const resolved = {
+  requireOptions(options, clientTable, 'a client');
+  return {
     clock: systemClock,
     logger: processLogger,
     sharesEqualParts: false,
     ...clientDefaults,
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;
-  for (const name of Object.keys(clientDefaults) as DefaultedNumber[]) {
-    requireNotNegative(resolved[name], name);
-  }
-  if (resolved.userAgent !== undefined) requireString(resolved.userAgent, 'userAgent');
-  requireClock(resolved.clock);
-  requireLogger(resolved.logger);
-  requireCallbacks(resolved, ['onWarning', 'onRequest']);
-  if (typeof resolved.sharesEqualParts !== 'boolean') throw new TypeError('sharesEqualParts must be a boolean');
-  if (resolved.writeObserver !== undefined) requireFunctions(resolved.writeObserver, 'writeObserver', ['observeWrite']);
-  return resolved;
+}
+
+function requireSharing(sharesEqualParts: unknown): void {
+  if (typeof sharesEqualParts !== 'boolean') throw new TypeError('sharesEqualParts must be a boolean');
 }

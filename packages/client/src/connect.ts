@@ -7,7 +7,7 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import { Client } from './client.ts';
-import { type ClientConfig, type ClientOptions, clientOptionNames } from './client-config.ts';
+import { type ClientConfig, type ClientOptions, clientTable } from './client-config.ts';
 import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
 import { clientConfigOf, isEmptyKubeconfig } from './kubeconfig/kubeconfig-client.ts';
 import { type KubeconfigOverrides, overrideInCluster, overrideKubeconfig } from './kubeconfig/kubeconfig-overrides.ts';
@@ -32,7 +32,7 @@ export interface ConnectOptions extends ClientOptions {
 }
 
 const optionNames: OptionNames<ConnectOptions> = {
-  ...clientOptionNames,
+  ...clientTable,
   config: true,
   kubeconfig: true,
   context: true,

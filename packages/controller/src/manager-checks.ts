@@ -3,29 +3,33 @@
 import { inspect } from 'node:util';
 import { dnsLabelErrors } from '@kapstan/api/errors';
 import {
+  checkedElsewhere,
   type OptionNames,
+  type OptionTable,
+  objectWith,
+  optional,
   requireClock,
   requireFunction,
-  requireFunctions,
   requireKnownOptions,
   requireLogger,
   requireNotNegative,
   requireObject,
+  requireOptions,
   requireString,
 } from '@kapstan/api/internal';
 import type { Controller } from './controller-builder.ts';
 import {
   type LeaderElectionOptions,
   type LeaderElectorOptions,
-  leaderElectionOptionNames,
+  leaderElectionTable,
 } from './leader-election/leader-election-options.ts';
+import type { ManagerOptions } from './manager-options.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
 import { type Runnable, requireRunnable } from './runnables.ts';
 
-const times = ['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'] as const;
 const maxPort = 65_535;
 const electionOptions: OptionNames<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {
-  ...leaderElectionOptionNames,
+  ...leaderElectionTable,
   onNewLeader: true,
 };
 const probeOptions: OptionNames<ProbeServerOptions> = { port: true, host: true };
@@ -48,32 +52,31 @@ export function requireControllers(controllers: readonly Controller[], runnables
   if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
 }
 
+/** What a manager and `run` take alike; the client of `run` may be absent. */
+export const managerTable: OptionTable<ManagerOptions> = {
+  client: checkedElsewhere,
+  gracePeriodMs: optional(requireNotNegative),
+  ownWritesTimeoutMs: optional(requireNotNegative),
+  cacheSyncTimeoutMs: optional(requireNotNegative),
+  clock: requireClock,
+  logger: requireLogger,
+  random: requireFunction,
+  registry: optional(objectWith('registerMetric', 'metrics')),
+  informers: optional(requireInformers),
+  leaderElection: optional(requireElection),
+  namespaces: optional(requireNamespaces),
+  runnables: optional(requireRunnables),
+  metrics: optional(requireProbes),
+  installCrds: optional(requireInstallCrds),
+};
+
 /** Throws TypeError for values that JavaScript lets through and that would fail late or not at all. */
-export function requireManagerOptions(given: object, names: Readonly<Record<string, unknown>>): void {
+export function requireManagerOptions(given: ManagerOptions): void {
   requireObject(given, 'options of a manager');
-  requireOptions(given, names, 'a manager');
-  requireFunctions((given as { readonly client?: unknown }).client, 'client', ['listerWatcher']);
+  requireOptions(given, { ...managerTable, client: objectWith('listerWatcher') }, 'a manager');
 }
 
-/** Does what {@link requireManagerOptions} does for `run`, before it looks for a cluster. */
-export function requireRunOptions(given: object, names: Readonly<Record<string, unknown>>): void {
-  requireOptions(given, names, 'run()');
-}
-
-function requireOptions(given: object, names: Readonly<Record<string, unknown>>, who: string): void {
-  requireKnownOptions(given, names, who);
-  const options = given as Readonly<Record<string, unknown>>;
-  for (const name of times) if (options[name] !== undefined) requireNotNegative(options[name], name);
-  requireClock(options.clock);
-  requireLogger(options.logger);
-  requireFunction(options.random, 'random');
-  if (options.registry !== undefined) requireFunctions(options.registry, 'registry', ['registerMetric', 'metrics']);
-  if (options.informers !== undefined) requireInformers(options.informers);
-  requireElection(options.leaderElection ?? false);
-  requireNamespaces(options.namespaces ?? []);
-  requireRunnables(options.runnables ?? []);
-  requireProbes(options.metrics);
-  const { installCrds = false } = options;
+function requireInstallCrds(installCrds: unknown): void {
   if (typeof installCrds !== 'boolean')
     throw new TypeError(`installCrds must be true or false, not ${inspect(installCrds)}`);
 }
@@ -111,7 +114,6 @@ function requireRunnables(runnables: unknown): void {
 }
 
 function requireProbes(metrics: unknown): void {
-  if (metrics === undefined) return;
   requireObject(metrics, 'metrics, such as { port: 8080 },');
   requireKnownOptions(metrics as object, probeOptions, 'metrics');
   const { port, host } = metrics as { readonly port?: unknown; readonly host?: unknown };

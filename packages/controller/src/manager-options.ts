@@ -1,7 +1,6 @@
 // ManagerOptions: the options of a manager. Read by manager.ts and run.ts, checked by manager-checks.ts.
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import type { OptionNames } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
 import type { InformerCacheOptions } from './informer-cache.ts';
 import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
@@ -51,20 +50,3 @@ export interface ManagerOptions {
    */
   readonly logger?: Logger;
 }
-
-export const managerOptionNames: OptionNames<ManagerOptions> = {
-  client: true,
-  leaderElection: true,
-  installCrds: true,
-  namespaces: true,
-  metrics: true,
-  registry: true,
-  gracePeriodMs: true,
-  ownWritesTimeoutMs: true,
-  cacheSyncTimeoutMs: true,
-  runnables: true,
-  informers: true,
-  clock: true,
-  random: true,
-  logger: true,
-};

@@ -14,7 +14,7 @@ import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
 import { requireControllers, requireManagerOptions } from './manager-checks.ts';
-import { type ManagerOptions, managerOptionNames } from './manager-options.ts';
+import type { ManagerOptions } from './manager-options.ts';
 import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type ProbeServer, startProbeServer } from './probe-server.ts';
@@ -53,7 +53,7 @@ export class Manager {
 
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
-    requireManagerOptions(options, managerOptionNames);
+    requireManagerOptions(options);
     const { clock = systemClock, registry, runnables = [] } = options;
     requireControllers(controllers, runnables);
     const logger = guardedLogger(options.logger ?? warningLogger);

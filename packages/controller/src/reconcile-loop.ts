@@ -14,10 +14,11 @@ import {
 } from '@kapstan/api';
 import {
   guardedCall,
-  type OptionNames,
+  type OptionTable,
+  objectWith,
+  optional,
   requireClock,
   requireFunction,
-  requireFunctions,
   requireGivenFunction,
   requireGivenSignal,
   requireLogger,
@@ -26,7 +27,7 @@ import {
 } from '@kapstan/api/internal';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
-import { requireOptionNames } from './option-names.ts';
+import { requirePartOptions } from './option-names.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
@@ -102,15 +103,15 @@ export interface ReconcileLoopOptions {
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
-const optionNames: OptionNames<ReconcileLoopOptions> = {
-  queue: true,
-  reconcile: true,
-  workers: true,
-  gracePeriodMs: true,
-  abort: true,
-  clock: true,
-  logger: true,
-  onOutcome: true,
+const optionTable: OptionTable<ReconcileLoopOptions> = {
+  queue: objectWith(...queueMethods),
+  reconcile: requireGivenFunction,
+  workers: optional(requireWorkers),
+  gracePeriodMs: optional(requireNotNegative),
+  abort: requireSignal,
+  clock: requireClock,
+  logger: requireLogger,
+  onOutcome: requireFunction,
 };
 const defaultGracePeriodMs = 30_000;
 
@@ -134,22 +135,11 @@ export class ReconcileLoop {
 
   /** Throws TypeError on bad options. */
   constructor(options: ReconcileLoopOptions) {
-    requireOptionNames(options, optionNames, 'a ReconcileLoop');
-    requireFunctions(options.queue, 'queue', queueMethods);
-    requireGivenFunction(options.reconcile, 'reconcile');
-    requireFunction(options.onOutcome, 'onOutcome');
-    requireSignal(options.abort);
-    requireClock(options.clock);
-    requireLogger(options.logger);
-    const workers = options.workers ?? 1;
-    if (!Number.isInteger(workers) || workers < 1)
-      throw new TypeError(`workers must be a whole number of at least 1, not ${workers}`);
-    const gracePeriodMs = options.gracePeriodMs ?? defaultGracePeriodMs;
-    requireNotNegative(gracePeriodMs, 'gracePeriodMs');
+    requirePartOptions(options, optionTable, 'a ReconcileLoop');
     this.#queue = options.queue;
     this.#reconcile = options.reconcile.bind(options);
-    this.#workers = workers;
-    this.#gracePeriodMs = gracePeriodMs;
+    this.#workers = options.workers ?? 1;
+    this.#gracePeriodMs = options.gracePeriodMs ?? defaultGracePeriodMs;
     this.#abort = options.abort;
     this.#clock = options.clock ?? systemClock;
     this.#logger =
@@ -283,4 +273,9 @@ function fieldsOf(key: string, error: unknown): LogFields {
 function requestOf(key: unknown): ReconcileRequest {
   if (typeof key !== 'string') throw new TypeError(`expected string in workqueue but got ${inspect(key)}`);
   return { key, ...splitMetaNamespaceKey(key) };
+}
+
+function requireWorkers(workers: unknown): void {
+  if (!Number.isInteger(workers) || (workers as number) < 1)
+    throw new TypeError(`workers must be a whole number of at least 1, not ${workers}`);
 }

@@ -2,12 +2,12 @@
 // manager.
 import { inspect } from 'node:util';
 import { type ResourceClient, systemClock } from '@kapstan/api';
-import { type OptionNames, requireSignal } from '@kapstan/api/internal';
+import { checkedElsewhere, type OptionTable, requireOptions, requireSignal } from '@kapstan/api/internal';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
 import { Manager } from './manager.ts';
-import { requireControllers, requireRunOptions } from './manager-checks.ts';
-import { type ManagerOptions, managerOptionNames } from './manager-options.ts';
+import { managerTable, requireControllers } from './manager-checks.ts';
+import type { ManagerOptions } from './manager-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
@@ -20,12 +20,13 @@ export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptio
   readonly signal?: AbortSignal;
 }
 
-const optionNames: OptionNames<RunOptions> = {
-  ...managerOptionNames,
-  signal: true,
-  kubeconfig: true,
-  context: true,
-  inCluster: true,
+const optionTable: OptionTable<RunOptions> = {
+  ...managerTable,
+  signal: requireSignal,
+  // What connects to the cluster looks at these.
+  kubeconfig: checkedElsewhere,
+  context: checkedElsewhere,
+  inCluster: checkedElsewhere,
 };
 
 /** Controllers, then options. */
@@ -42,9 +43,8 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
   if (more.length > 0) throw new TypeError('run() takes controllers, then one object of options, not several');
   const { client: given, signal: givenSignal, kubeconfig, context, inCluster, ...rest } = options;
   const { clock = systemClock, logger = warningLogger } = rest;
-  requireRunOptions(options, optionNames);
+  requireOptions(options, optionTable, 'run()');
   requireControllers(controllers, options.runnables);
-  requireSignal(givenSignal);
   const cluster = {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),

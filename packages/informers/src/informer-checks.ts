@@ -3,14 +3,11 @@
 import type { Resource } from '@kapstan/api';
 import {
   requireCallbacks,
-  requireClock,
   requireFunctions,
   requireGivenFunction,
-  requireLogger,
   requireNotNegative,
   requireObject,
   requireResource,
-  requireString,
 } from '@kapstan/api/internal';
 
 /** Callbacks that are called as methods of their options, see boundCallbacks. */
@@ -19,46 +16,17 @@ export const informerCallbacks = ['random', 'onWatchError', 'onHandlerError', 't
 export const requestCallbacks = ['onHandlerError', 'transform'] as const;
 
 const handlerMethods = ['onAdd', 'onUpdate', 'onDelete'];
-const mutationDetections: readonly unknown[] = ['off', 'freeze', 'compare'];
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Throws TypeError unless the first argument can list and watch and a reflector can use the options. */
-export function requireReflector(listerWatcher: unknown, options: unknown): void {
+/** Throws TypeError unless the first argument of a reflector or an informer can list and watch. */
+export function requireListerWatcher(listerWatcher: unknown): void {
   requireFunctions(listerWatcher, 'a ListerWatcher', ['list', 'watch']);
-  requireObject(options, 'options');
-  const { clock, name, labelSelector, fieldSelector, resyncMs = 0 } = options as Options;
-  requireClock(clock);
-  for (const [what, text] of Object.entries({ name, labelSelector, fieldSelector }))
-    if (text !== undefined) requireString(text, what);
-  requireNotNegative(resyncMs, 'resyncMs');
-  requireCallbacks(options as object, reflectorCallbacks);
 }
 
-/** Throws TypeError for options that an informer, a factory or a request cannot use. */
-export function requireInformerOptions(options: unknown): void {
-  requireObject(options, 'options');
-  const { logger, indexers, resyncMs = 0, mutationDetection = 'off', retryOnError = false } = options as Options;
-  requireLogger(logger);
-  requireNotNegative(resyncMs, 'resyncMs');
-  requireCallbacks(options as object, requestCallbacks);
-  if (indexers !== undefined) requireIndexers(indexers);
-  if (!mutationDetections.includes(mutationDetection))
-    throw new TypeError(
-      `mutationDetection must be 'off', 'freeze' or 'compare', not ${JSON.stringify(mutationDetection)}`,
-    );
-  if (typeof retryOnError !== 'boolean')
-    throw new TypeError(`retryOnError must be true or false, not ${JSON.stringify(retryOnError)}`);
-}
-
-/** Throws TypeError unless the client offers ListerWatchers and a factory can use the options. */
-export function requireFactory(client: unknown, options: unknown): void {
+/** Throws TypeError unless the client offers ListerWatchers. */
+export function requireClient(client: unknown): void {
   requireFunctions(client, 'a client', ['listerWatcher']);
-  requireInformerOptions(options);
-  const { namespace, clock } = options as Options;
-  requireClock(clock);
-  if (namespace !== undefined) requireString(namespace, 'namespace');
-  requireCallbacks(options as object, ['tweakListOptions', 'isServed']);
 }
 
 /** Returns the periods of single resources. Throws TypeError for a value that is not a list of such pairs. */

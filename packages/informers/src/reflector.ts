@@ -3,8 +3,8 @@
 import type { KubernetesObject, ListerWatcher } from '@kapstan/api';
 import { boundCallbacks, requireFunctions } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
-import { reflectorCallbacks, requireReflector } from './informer-checks.ts';
-import { requireOptionNames } from './informer-option-names.ts';
+import { reflectorCallbacks, requireListerWatcher } from './informer-checks.ts';
+import { requireOptionsOf } from './informer-option-tables.ts';
 import { ReflectorDriver } from './reflector-driver.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 import type { ReflectorStatus } from './reflector-status.ts';
@@ -18,8 +18,8 @@ export class Reflector<T extends KubernetesObject> {
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, given: ReflectorOptions = {}) {
-    requireReflector(listerWatcher, given);
-    requireOptionNames(given, 'a reflector');
+    requireListerWatcher(listerWatcher);
+    requireOptionsOf('a reflector', given);
     requireFunctions(store, 'a store', ['add', 'update', 'delete', 'replace']);
     this.#driver = new ReflectorDriver(listerWatcher, store, boundCallbacks(given, reflectorCallbacks));
     this.status$ = this.#driver.status.status$;

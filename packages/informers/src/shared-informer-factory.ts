@@ -4,14 +4,8 @@ import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource } fr
 import { boundCallbacks, immediate, requireResource } from '@kapstan/api/internal';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
-import {
-  informerCallbacks,
-  requestCallbacks,
-  requireFactory,
-  requireInformerOptions,
-  requirePeriods,
-} from './informer-checks.ts';
-import { requireOptionNames } from './informer-option-names.ts';
+import { informerCallbacks, requestCallbacks, requireClient, requirePeriods } from './informer-checks.ts';
+import { requireOptionsOf } from './informer-option-tables.ts';
 import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
 import { type Warn, warningTo } from './process-warning.ts';
@@ -66,8 +60,8 @@ export class SharedInformerFactory {
 
   /** Throws TypeError on bad options. */
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
-    requireFactory(client, options);
-    requireOptionNames(options, 'a factory');
+    requireClient(client);
+    requireOptionsOf('a factory', options);
     this.#client = client;
     this.#options = options;
     this.#warn = warningTo(options.logger);
@@ -299,8 +293,7 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
 /** Checked before the lookup, so that a wrong request fails even when the informer exists. */
 function requireRequest(resource: Resource, options: unknown): void {
   requireResource(resource, 'a factory');
-  requireInformerOptions(options);
-  requireOptionNames(options as object, 'an informer of a factory');
+  requireOptionsOf('an informer of a factory', options);
 }
 
 /** The resource of the first request decides the kind; a resource with another kind would get wrong objects unnoticed. */

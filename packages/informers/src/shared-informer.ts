@@ -21,9 +21,9 @@ import { FifoWriter } from './fifo-writer.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, withNamespaceIndex } from './indexer.ts';
-import { informerCallbacks, requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
+import { informerCallbacks, requireHandler, requireListerWatcher } from './informer-checks.ts';
 import { informerEvents } from './informer-events.ts';
-import { requireOptionNames } from './informer-option-names.ts';
+import { requireOptionsOf } from './informer-option-tables.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
@@ -71,9 +71,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, given: SharedInformerOptions<T> = {}) {
-    requireReflector(listerWatcher, given);
-    requireInformerOptions(given);
-    requireOptionNames(given, 'an informer');
+    requireListerWatcher(listerWatcher);
+    requireOptionsOf('an informer', given);
     const options = boundCallbacks(given, informerCallbacks);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;

@@ -4,13 +4,15 @@
 import { type Clock, systemClock } from '@kapstan/api';
 import {
   boundCallbacks,
-  type OptionNames,
+  checkedElsewhere,
+  type OptionTable,
+  optional,
   requireClock,
   requireFunction,
   requireNotNegative,
   TokenBucket,
 } from '@kapstan/api/internal';
-import { givenOptions, requireOptionNames } from '../option-names.ts';
+import { givenOptions, requirePartOptions } from '../option-names.ts';
 import { LruMap } from './lru-map.ts';
 
 /** What a recorder was asked to record, before it becomes an Event. */
@@ -91,14 +93,15 @@ const defaults = {
   spamKey: (draft: EventDraft) => keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type]),
 } as const;
 
-const optionNames: OptionNames<EventCorrelatorOptions> = {
-  clock: true,
-  cacheSize: true,
-  maxSimilar: true,
-  similarWindowMs: true,
-  spamBurst: true,
-  spamPerSecond: true,
-  spamKey: true,
+const optionTable: OptionTable<EventCorrelatorOptions> = {
+  clock: requireClock,
+  cacheSize: optional(requireNotNegative),
+  maxSimilar: optional(requireNotNegative),
+  similarWindowMs: optional(requireNotNegative),
+  // The bucket looks at these two.
+  spamBurst: checkedElsewhere,
+  spamPerSecond: checkedElsewhere,
+  spamKey: requireFunction,
 };
 
 interface Similar {
@@ -123,12 +126,8 @@ export class EventCorrelator {
 
   /** Throws TypeError on bad options. */
   constructor(options: EventCorrelatorOptions = {}) {
-    requireOptionNames(options, optionNames, 'an EventCorrelator');
+    requirePartOptions(options, optionTable, 'an EventCorrelator');
     this.#options = { ...defaults, ...givenOptions(boundCallbacks(options, ['spamKey'])) };
-    requireClock(this.#options.clock);
-    requireFunction(this.#options.spamKey, 'spamKey');
-    for (const name of ['cacheSize', 'maxSimilar', 'similarWindowMs'] as const)
-      requireNotNegative(this.#options[name], name);
     // Throws now what it would throw at the first event of each kind.
     this.#newBucket();
     this.#similar = new LruMap(this.#options.cacheSize);

@@ -18,7 +18,10 @@ import {
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import {
   boundCallbacks,
-  type OptionNames,
+  checkedElsewhere,
+  type OptionTable,
+  objectWith,
+  optional,
   requireClock,
   requireFunctions,
   requireLogger,
@@ -26,7 +29,7 @@ import {
 } from '@kapstan/api/internal';
 import { Event } from '@kapstan/kinds/core/v1';
 import { guardedLogger } from '../guarded-logger.ts';
-import { requireOptionNames } from '../option-names.ts';
+import { requirePartOptions } from '../option-names.ts';
 import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
 
 export interface EventRecorderOptions {
@@ -50,14 +53,14 @@ export interface EventMessage {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-const optionNames: OptionNames<EventRecorderOptions> = {
-  client: true,
-  component: true,
-  host: true,
-  clock: true,
-  random: true,
-  logger: true,
-  correlator: true,
+const optionTable: OptionTable<EventRecorderOptions> = {
+  client: (client) => requireFunctions(client, 'the client of an EventRecorder', ['create', 'patch']),
+  component: requireComponent,
+  host: checkedElsewhere,
+  clock: requireClock,
+  random: checkedElsewhere,
+  logger: requireLogger,
+  correlator: optional(objectWith('correlate')),
 };
 const maxQueued = 1000;
 /** Time between two log lines about dropped events, in milliseconds. */
@@ -84,13 +87,7 @@ export class EventRecorder {
 
   /** Throws TypeError on bad options. */
   constructor(options: EventRecorderOptions) {
-    requireOptionNames(options, optionNames, 'an EventRecorder');
-    requireFunctions(options.client, 'the client of an EventRecorder', ['create', 'patch']);
-    requireString(options.component, 'component');
-    if (options.component === '') throw new TypeError('component must say who records: the name of the controller');
-    requireClock(options.clock);
-    requireLogger(options.logger);
-    if (options.correlator !== undefined) requireFunctions(options.correlator, 'correlator', ['correlate']);
+    requirePartOptions(options, optionTable, 'an EventRecorder');
     const clock = options.clock ?? systemClock;
     const logger = guardedLogger(options.logger ?? silentLogger);
     this.#options = { host: '', random: Math.random, ...boundCallbacks(options, ['random']), logger, clock };
@@ -320,4 +317,9 @@ function referenceTo(object: KubernetesObject): InvolvedObject | undefined {
     ...(uid === undefined ? {} : { uid }),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
   };
+}
+
+function requireComponent(component: unknown): void {
+  requireString(component, 'component');
+  if (component === '') throw new TypeError('component must say who records: the name of the controller');
 }

@@ -5,17 +5,19 @@ import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import {
   boundCallbacks,
-  type OptionNames,
-  requireCallbacks,
+  checkedElsewhere,
+  type OptionTable,
+  objectWith,
+  optional,
   requireClock,
-  requireFunctions,
+  requireFunction,
   requireLogger,
   requireNotNegative,
   requireString,
 } from '@kapstan/api/internal';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { guardedLogger } from '../guarded-logger.ts';
-import { givenOptions, requireOptionNames } from '../option-names.ts';
+import { givenOptions, requirePartOptions } from '../option-names.ts';
 
 export interface LeaderElectionTimes {
   /**
@@ -65,25 +67,26 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   readonly onNewLeader?: (identity: string) => void;
 }
 
-export const leaderElectionOptionNames: OptionNames<LeaderElectionOptions> = {
-  name: true,
-  namespace: true,
-  identity: true,
-  releasesOnStop: true,
-  leaseDurationMs: true,
-  renewDeadlineMs: true,
-  retryPeriodMs: true,
+export const leaderElectionTable: OptionTable<LeaderElectionOptions> = {
+  // problemOf looks at these two.
+  name: checkedElsewhere,
+  namespace: checkedElsewhere,
+  identity: optional(requireString),
+  releasesOnStop: checkedElsewhere,
+  leaseDurationMs: optional(requireNotNegative),
+  renewDeadlineMs: optional(requireNotNegative),
+  retryPeriodMs: optional(requireNotNegative),
 };
-const electorOptionNames: OptionNames<LeaderElectorOptions> = {
-  ...leaderElectionOptionNames,
-  client: true,
-  clock: true,
-  random: true,
-  logger: true,
-  recorder: true,
-  onChange: true,
-  onSlowRenewal: true,
-  onNewLeader: true,
+const electorTable: OptionTable<LeaderElectorOptions> = {
+  client: objectWith('get', 'create', 'update'),
+  clock: requireClock,
+  logger: requireLogger,
+  recorder: optional(objectWith('record')),
+  random: requireFunction,
+  onChange: requireFunction,
+  onSlowRenewal: requireFunction,
+  onNewLeader: requireFunction,
+  ...leaderElectionTable,
 };
 
 export type ResolvedLeaderElectorOptions = Required<LeaderElectorOptions>;
@@ -102,7 +105,7 @@ const defaults = {
 
 /** Fills in the defaults. Throws TypeError by client-go's rules, and with its texts where they name no option. */
 export function resolveLeaderElectorOptions(options: LeaderElectorOptions): ResolvedLeaderElectorOptions {
-  requireOptionNames(options, electorOptionNames, 'a LeaderElector');
+  requirePartOptions(options, electorTable, 'a LeaderElector');
   const resolved: ResolvedLeaderElectorOptions = {
     ...defaults,
     identity: `${hostname()}_${randomUUID()}`,
@@ -115,22 +118,9 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
     onNewLeader: () => undefined,
     ...givenOptions(boundCallbacks(options, callbacks)),
   };
-  requireOptions(resolved);
   const problem = problemOf(resolved);
   if (problem !== undefined) throw new TypeError(problem);
   return { ...resolved, logger: guardedLogger(resolved.logger) };
-}
-
-/** Checks what Go's compiler, or the server, would refuse. */
-function requireOptions(options: ResolvedLeaderElectorOptions): void {
-  requireFunctions(options.client, 'client', ['get', 'create', 'update']);
-  requireClock(options.clock);
-  requireLogger(options.logger);
-  requireFunctions(options.recorder, 'recorder', ['record']);
-  requireCallbacks(options, callbacks);
-  for (const name of ['leaseDurationMs', 'renewDeadlineMs', 'retryPeriodMs'] as const)
-    requireNotNegative(options[name], name);
-  requireString(options.identity, 'identity');
 }
 
 function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {

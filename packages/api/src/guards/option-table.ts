@@ -1,0 +1,41 @@
+// OptionTable: all that is checked of an options object, one line an option. The compiler finds an option that is missing or too many.
+// For the parts of the SDK, whose options come from JavaScript too; known-options.ts finds misspelt names, required.ts has the checks.
+import { requireKnownOptions } from './known-options.ts';
+import { requireFunctions } from './required.ts';
+
+/** Throws TypeError for a value that is not fit for the option of this name. Gets undefined for an absent one. */
+export type OptionCheck = (value: unknown, name: string) => void;
+
+export type OptionTable<O extends object> = Readonly<Record<keyof O, OptionCheck>>;
+
+/** Throws TypeError for an option that is not in the table, then for the first one that its check refuses. `who` takes them. */
+export function requireOptions<O extends object>(options: O, table: OptionTable<O>, who: string): void {
+  requireKnownOptions(options, table, who);
+  requireOptionValues(options, table);
+}
+
+/** {@link requireOptions} without a look at names, for objects that may have members of their own. */
+export function requireOptionValues(options: object, table: Readonly<Record<string, OptionCheck>>): void {
+  const values = options as Readonly<Record<string, unknown>>;
+  for (const name in table) table[name]?.(values[name], name);
+}
+
+/** The check of an option that may be absent. */
+export function optional(check: OptionCheck): OptionCheck {
+  return (value, name) => {
+    if (value !== undefined) check(value, name);
+  };
+}
+
+/** The check of an object with these functions. */
+export function objectWith(...functions: readonly string[]): OptionCheck {
+  return (value, name) => requireFunctions(value, name, functions);
+}
+
+/** The check of an option that is either true or false. */
+export function requireBoolean(value: unknown, name: string): void {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${JSON.stringify(value)}`);
+}
+
+/** For an option whose value is checked together with others, or by who uses it. */
+export const checkedElsewhere: OptionCheck = () => undefined;

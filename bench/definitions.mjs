@@ -12,6 +12,8 @@ const count = Number(process.env.KAPSTAN_BENCH_DEFINITIONS ?? 1_000);
 /** Fewer, because each takes about 13 MB of it. */
 const peerCount = Number(process.env.KAPSTAN_BENCH_PEER_DEFINITIONS ?? 100);
 const bytes = 50_000;
+/** Custom resources that are created to measure one create. */
+const objects = 300;
 const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
@@ -65,6 +67,44 @@ async function fill(server, total) {
   };
 }
 
+/** Returns a schema in which each object is checked by so many rules. */
+function withRules(schema, rules) {
+  const section = schema.properties.spec.properties.section0;
+  section['x-kubernetes-validations'] = Array.from({ length: rules }, (_, index) => ({
+    rule: `self.field0 + ${index} > 0 && (!has(self.field3) || self.field3 in ['Always', 'Never'])`,
+    message: `rule ${index}`,
+  }));
+  return schema;
+}
+
+/** Returns the CPU per object created, in ms, of a definition with so many rules. */
+async function createObjects(server, { index, rules }) {
+  const caller = httpCaller(server, 4);
+  const definition = definitionBody(index, { bytes: 2_000, change: (schema) => withRules(schema, rules) });
+  await caller.call('POST', path, JSON.stringify(definition));
+  while (!(await isServed(caller, index))) await sleep(20);
+  const { group, names } = definition.spec;
+  const create = (name) => {
+    const spec = { section0: { field0: 5, field3: 'Always' } };
+    const body = { apiVersion: `${group}/v1`, kind: names.kind, metadata: { name }, spec };
+    const where = `/apis/${group}/v1/namespaces/default/${names.plural}`;
+    return caller.call('POST', where, JSON.stringify(body));
+  };
+  await inParallel(objects, 4, (at) => create(`warm-${at}`));
+  const before = await settled(server);
+  await inParallel(objects, 4, (at) => create(`object-${at}`));
+  const after = await server.measure();
+  caller.close();
+  return (after.cpuUs - before.cpuUs) / 1_000 / objects;
+}
+
+/** CPU of a create without rules, and with twenty. */
+async function measureRules(server, first) {
+  const none = await createObjects(server, { index: first, rules: 0 });
+  const twenty = await createObjects(server, { index: first + 1, rules: 20 });
+  return { none, twenty };
+}
+
 const documents = [
   ['/openapi/v2', '/openapi/v2', 'application/json'],
   ['/openapi/v2 as protobuf', '/openapi/v2', swaggerProtobuf],
@@ -101,12 +141,14 @@ let server = await startServer({ dataDir });
 const { turnMs: loadingMs } = await server.measure();
 const ours = await fill(server, count);
 await measureDocuments(server);
+Object.assign(ours, await measureRules(server, 100_000));
 await server.close();
 
 let peer;
 if (hasPeer) {
   const rival = await startPeer();
   peer = await fill(rival, peerCount);
+  Object.assign(peer, await measureRules(rival, 100_000));
   await rival.close();
 }
 const beside = (key) =>
@@ -116,6 +158,13 @@ const row = (what, unit, key, target) =>
 row(`memory of each of ${count} definitions of 50 KB`, 'MB', 'rssMb', { atMost: 1 });
 row('CPU to create one of them', 'ms', 'fillMs');
 row('CPU to create one more', 'ms', 'nextMs', { atMost: 60 });
+row('CPU to create a custom resource without rules', 'ms', 'none');
+row(
+  'CPU to create a custom resource with 20 rules',
+  'ms',
+  'twenty',
+  peer && { atMost: peer.twenty, why: 'as the peer' },
+);
 figure({
   bench: 'definitions',
   what: 'longest turn while they are created',

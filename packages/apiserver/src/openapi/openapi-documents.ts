@@ -147,7 +147,7 @@ function* jsonPieces(entry: Entry, { paths, schemas }: Contents): SlicedWork<Uin
 function* protobufPieces(entry: Entry, { paths, schemas }: Contents): SlicedWork<Uint8Array[]> {
   const { head, isCustom } = headOf(entry);
   return [
-    openApiHead({ ...head, ...(isCustom ? {} : { components: { securitySchemes } }) }),
+    openApiHead({ ...head, ...(isCustom ? {} : { components: { securitySchemes } }) }, schemas.length > 0),
     ...(yield* piecesOf(paths, function* ([path, item]) {
       yield;
       return [openApiPathPiece(path, item)];

@@ -23,13 +23,13 @@ import {
   writeShape,
 } from './gnostic-message.ts';
 
-/** Returns everything but paths and schemas. */
-export function openApiHead(document: Json): Uint8Array {
+/** Returns everything but paths and schemas. `hasSchemas` is false for the pages that answer text. */
+export function openApiHead(document: Json, hasSchemas: boolean): Uint8Array {
   return piece((writer) => {
     writeShape(writer, documentShape, document);
-    // Both messages are written even when empty.
+    // Both messages are written even when empty; a document without schemas has no message for them.
     writer.message(4, () => undefined);
-    writer.message(5, () => writer.message(1, () => undefined));
+    if (hasSchemas) writer.message(5, () => writer.message(1, () => undefined));
   });
 }
 

@@ -1,6 +1,6 @@
 // ConvertedStorage: objects of a kind in one version, over a storage that holds them as they are stored. The cache below it
 // never waits for a conversion; only the reader does who wants the object in this version. Made by resource-stack.ts.
-// Source: apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0024.
+// Source: apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0026.
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type {

@@ -568,6 +568,15 @@ describe('the schema of a definition', () => {
       ['FieldValueInvalid', `${a}.default`, 'Invalid value: 1: failed rule: self > 1'],
     ],
     [
+      'rules that its default breaks when it is new',
+      at({
+        type: 'integer',
+        default: 1,
+        'x-kubernetes-validations': [{ rule: 'oldSelf.hasValue()', optionalOldSelf: true }],
+      }),
+      ['FieldValueInvalid', `${a}.default`, 'Invalid value: 1: failed rule: oldSelf.hasValue()'],
+    ],
+    [
       'a default of another type',
       at({ type: 'integer', default: 'x' }),
       ['FieldValueTypeInvalid', `${a}.default`, 'Invalid value: "string":  in body must be of type integer: "string"'],

@@ -175,12 +175,12 @@ describe('what was there before a schema became stricter', () => {
       { k: 'two', n: 1 },
     ];
     await create(widget('a', { spec: { list: [one, two] } }));
-    await tighten({ spec: { type: 'object', properties: { list: keyed(small) } } });
+    await tighten({ spec: { type: 'object', properties: { list: { ...keyed(small), maxItems: 1 } } } });
     await update((object) => Object.assign(object, { spec: { list: [two, one] } }));
     const error = await refusal(
       update((object) => Object.assign(object, { spec: { list: [{ k: 'three', n: 9 }, one] } })),
     );
-    expect(error.status.details?.causes?.map(({ field }) => field)).toEqual(['spec.list[0].n']);
+    expect(error.status.details?.causes?.map(({ field }) => field)).toEqual(['spec.list[0].n', 'spec.list']);
   });
 
   it('may not stay in an object that holds what the schema does not name: nobody can tell whether that has changed', async () => {
@@ -236,11 +236,18 @@ describe('rules that take long', () => {
   }
 
   it('let others have their turn', async () => {
-    await serve({ spec: { type: 'object', properties: { list: withRule(numbers, dear) } } });
-    const object = widget('a', { spec: { list: Array.from({ length: 60 }, (_, index) => index) } });
-    const error = create(object);
-    expect(await turnsOf(error)).toBeGreaterThan(10);
-    expect((await refusal(error)).message).toContain('operation cancelled: actual cost limit exceeded');
+    const rules = Array.from({ length: 8 }, (_, index) => dear.replace('>= 0', `>= ${-index}`));
+    await serve({ spec: { type: 'object', properties: { list: withRule(numbers, ...rules) } } });
+    const created = create(widget('a', { spec: { list: Array.from({ length: 44 }, (_, index) => index) } }));
+    expect(await turnsOf(created)).toBeGreaterThan(20);
+    await created;
+  });
+
+  it('end at the limit of one evaluation', async () => {
+    await serve({ spec: { type: 'object', properties: { list: withRule(numbers, dear, 'self.size() < 9') } } });
+    const error = await refusal(create(widget('a', { spec: { list: Array.from({ length: 60 }, (_, i) => i) } })));
+    expect(error.status.details?.causes).toHaveLength(1);
+    expect(error.message).toContain('operation cancelled: actual cost limit exceeded');
   });
 
   it('of a definition are compiled one after the other', async () => {

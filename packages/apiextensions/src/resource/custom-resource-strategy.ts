@@ -18,7 +18,7 @@ import {
 import type { RuleValidator } from '../rules/rule-validator.ts';
 import { type ScalePaths, scaleErrors } from './custom-resource-scale.ts';
 import { embeddedResourceErrors } from './embedded-resources.ts';
-import { ruleErrors } from './rule-errors.ts';
+import { type CheckedObject, ruleErrors } from './rule-errors.ts';
 
 /** What the strategies need to know about one version of a kind. */
 export interface CustomKind {
@@ -80,23 +80,29 @@ function validationOf(
   ResourceStrategy<UnstructuredObject>,
   'validateCreate' | 'validateUpdate' | 'validateCreateInSlices' | 'validateUpdateInSlices'
 > {
-  const inSlices = function* (
-    object: Custom,
-    old: Custom | undefined,
-    context: RequestContext,
-  ): SlicedWork<readonly FieldError[]> {
-    const errors = validate(object, old);
+  const check = function* (write: CheckedWrite, { context, pace }: WriteContext): SlicedWork<readonly FieldError[]> {
+    const errors = validate(write.object, write.old);
     const rules = kind.rules();
     if (rules === undefined) return errors;
-    const found = yield* ruleErrors(rules, { object, old, errors, warn: (text) => context.warn(text) });
+    const found = yield* ruleErrors(rules, { ...write, errors, pace, warn: (text) => context.warn(text) });
     return found.length === 0 ? errors : [...errors, ...found];
   };
+  const atOnce = (write: CheckedWrite, context: RequestContext): readonly FieldError[] =>
+    runWhole(check(write, { context, pace: 'atOnce' }));
+  const inSlices = (write: CheckedWrite, context: RequestContext): SlicedWork<readonly FieldError[]> =>
+    check(write, { context, pace: 'slices' });
   return {
-    validateCreate: (object, context) => runWhole(inSlices(object, undefined, context)),
-    validateUpdate: (next, old, context) => runWhole(inSlices(next, old, context)),
-    validateCreateInSlices: (object, context) => inSlices(object, undefined, context),
-    validateUpdateInSlices: (next, old, context) => inSlices(next, old, context),
+    validateCreate: (object, context) => atOnce({ object, old: undefined }, context),
+    validateUpdate: (object, old, context) => atOnce({ object, old }, context),
+    validateCreateInSlices: (object, context) => inSlices({ object, old: undefined }, context),
+    validateUpdateInSlices: (object, old, context) => inSlices({ object, old }, context),
   };
+}
+
+type CheckedWrite = Pick<CheckedObject, 'object' | 'old'>;
+
+interface WriteContext extends Pick<CheckedObject, 'pace'> {
+  readonly context: RequestContext;
 }
 
 const standardFinalizers: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion', 'kubernetes']);

@@ -5,7 +5,7 @@ import { type FieldError, invalidField } from '@kapstan/api/errors';
 import type { SlicedWork } from '@kapstan/api/internal';
 import { CorrelatedObject, type JsonSchema } from '@kapstan/apiserver/internal';
 import { Correlation } from '../rules/correlation.ts';
-import { type EvaluatedRules, evaluateRules } from '../rules/rule-evaluation.ts';
+import { type EvaluatedRules, evaluateRules, type Pace } from '../rules/rule-evaluation.ts';
 import type { RuleValidator } from '../rules/rule-validator.ts';
 
 type Custom = DeepReadonly<UnstructuredObject>;
@@ -16,16 +16,17 @@ export interface CheckedObject {
   readonly old: Custom | undefined;
   /** What was found in it so far. */
   readonly errors: readonly FieldError[];
+  readonly pace: Pace;
   /** Gets the errors that are forgiven, because nothing has changed where they are. */
   warn(text: string): void;
 }
 
 export function* ruleErrors(
   rules: RuleValidator,
-  { object, old, errors, warn }: CheckedObject,
+  { object, old, errors, pace, warn }: CheckedObject,
 ): SlicedWork<readonly FieldError[]> {
   if (errors.some(isBlocking)) return [notChecked];
-  const evaluated = yield* evaluateObjectRules(rules, object, old);
+  const evaluated = yield* evaluateObjectRules(rules, { object, old, pace });
   for (const text of evaluated.warnings) warn(text);
   return evaluated.errors;
 }
@@ -33,14 +34,13 @@ export function* ruleErrors(
 /** Evaluates the rules for a whole object. */
 export function evaluateObjectRules(
   rules: RuleValidator,
-  object: Custom,
-  old: Custom | undefined,
+  { object, old, pace }: Pick<CheckedObject, 'object' | 'old' | 'pace'>,
 ): SlicedWork<EvaluatedRules> {
   const correlation =
     old === undefined
       ? Correlation.none
       : new Correlation(new CorrelatedObject(object, old, rules.schema as JsonSchema), undefined);
-  return evaluateRules(rules, { path: '', value: object, old, correlation });
+  return evaluateRules(rules, { path: '', value: object, old, correlation }, { pace });
 }
 
 const blocking: ReadonlySet<FieldError['type']> = new Set([

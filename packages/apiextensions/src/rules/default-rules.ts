@@ -41,10 +41,10 @@ function* validate(at: Field, schema: RuleSchema, { isRoot, budget }: Place): Sl
   const { default: value } = schema;
   const { path } = at.child('default');
   const place = { path, value, correlation: Correlation.none };
-  const kept = yield* evaluateRules(validator, { ...place, old: value }, budget);
+  const kept = yield* evaluateRules(validator, { ...place, old: value }, { budget });
   for (const error of kept.errors) at.tell(error);
   if (kept.errors.length > 0) return kept.budget;
-  const added = yield* evaluateRules(validator, { ...place, old: undefined }, budget);
+  const added = yield* evaluateRules(validator, { ...place, old: undefined }, { budget });
   for (const error of added.errors) at.tell(error);
   return Math.min(kept.budget, added.budget);
 }

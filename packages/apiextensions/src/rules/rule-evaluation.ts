@@ -5,7 +5,7 @@ import { getOwn, isJsonObject, maxToldErrors, omittedErrors, type SlicedWork } f
 import { KeyedItems } from '@kapstan/apiserver/internal';
 import { CelOptional, type Evaluation, type VariableSource } from '@kapstan/cel';
 import type { Correlation } from './correlation.ts';
-import type { RuleCompilation } from './rule-compilation.ts';
+import type { RuleCompilation, RuleProgram } from './rule-compilation.ts';
 import { evaluateMessage, messageOf } from './rule-message.ts';
 import type { CompiledRules, RuleValidator } from './rule-validator.ts';
 
@@ -37,13 +37,22 @@ export interface EvaluatedRules {
   readonly budget: number;
 }
 
+export interface EvaluationOptions {
+  /** Most that all rules may cost together. Default 10 000 000. */
+  readonly budget?: number;
+  /** How one expression runs: at once, which is faster, or with pauses, so that it never holds the loop. Default 'slices'. */
+  readonly pace?: Pace;
+}
+
+export type Pace = 'atOnce' | 'slices';
+
 /** Evaluates all rules for an object. `path` is "" for the object itself. */
 export function* evaluateRules(
   validator: RuleValidator,
   place: Place,
-  budget: number = objectBudget,
+  { budget = objectBudget, pace = 'slices' }: EvaluationOptions = {},
 ): SlicedWork<EvaluatedRules> {
-  const evaluation = new RuleEvaluation(budget);
+  const evaluation = new RuleEvaluation(budget, pace);
   yield* evaluation.visit(validator, place);
   return evaluation.outcome();
 }
@@ -53,10 +62,12 @@ class RuleEvaluation {
   readonly #warnings: string[] = [];
   #omitted = 0;
   #budget: number;
+  readonly #pace: Pace;
   #work = 0;
 
-  constructor(budget: number) {
+  constructor(budget: number, pace: Pace) {
     this.#budget = budget;
+    this.#pace = pace;
   }
 
   outcome(): EvaluatedRules {
@@ -134,7 +145,7 @@ class RuleEvaluation {
     const isOptional = rule.optionalOldSelf === true;
     if (usesOldSelf && !variables.hasOld && !isOptional) return;
     if (this.#isTimeToPause(0)) yield;
-    const outcome = yield* program.program.evaluateInSlices(isOptional ? variables.optional : variables.plain);
+    const outcome = yield* this.#run(program, isOptional ? variables.optional : variables.plain);
     if (!this.#pay(outcome.cost)) return this.#end(at.typeError(outOfBudget));
     if (outcome.error !== undefined) return this.#fail(compilation, at, outcome.error);
     if (outcome.value !== true) yield* this.#refuse(compilation, at, variables);
@@ -161,7 +172,7 @@ class RuleEvaluation {
     const isForgiven = (): boolean => !compilation.usesOldSelf && at.place.correlation.isUnchanged;
     let detail = messageOf(rule.message) ?? `failed rule: ${rule.rule.trim()}`;
     if (message !== undefined) {
-      const outcome = yield* message.program.evaluateInSlices(variables.plain);
+      const outcome = yield* this.#run(message, variables.plain);
       const evaluated = this.#messageOf(outcome, rule.messageExpression ?? '');
       if (evaluated.end !== undefined) {
         this.#tell(at.typeError(evaluated.end, fieldPath), isForgiven);
@@ -189,6 +200,11 @@ class RuleEvaluation {
     this.#pay(outcome.cost);
     const text = evaluateMessage(outcome);
     return text === undefined ? {} : { text };
+  }
+
+  *#run({ program }: RuleProgram, variables: VariableSource): SlicedWork<Evaluation> {
+    if (this.#pace === 'atOnce') return program.evaluate(variables);
+    return yield* program.evaluateInSlices(variables);
   }
 
   #pay(cost: number): boolean {

@@ -128,7 +128,10 @@ function evaluated(
   const { errors } = findingsOf({ definition, strategy, context, object: next, ...(old !== undefined && { old }) });
   const { warnings } = context;
   const rules = RuleValidator.of(schema, true);
-  const left = rules === undefined ? objectBudget : runWhole(evaluateObjectRules(rules, next, old)).budget;
+  const left =
+    rules === undefined
+      ? objectBudget
+      : runWhole(evaluateObjectRules(rules, { object: next, old, pace: 'atOnce' })).budget;
   return {
     errors: recordedErrors(errors),
     ...(warnings.length > 0 && { warnings }),

@@ -3,6 +3,7 @@
 import type { SlicedWork } from '@kapstan/api/internal';
 import { CelType } from '../types/cel-type.ts';
 import { CelBox } from '../values/cel-box.ts';
+import { CelMapping } from '../values/cel-map.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, isFailure, overloadFailure } from '../values/failure.ts';
 import { goTypeName } from '../values/go-type-name.ts';
@@ -80,7 +81,7 @@ function plainSelections(read: Code['run'], qualifiers: readonly Qualifier[]): C
     const [name] = names as [string];
     return (frame) => {
       const object = read(frame);
-      const value = isPlainObject(object) ? object[name] : undefined;
+      const value = memberOf(object, name);
       if (value === undefined) return select(frame, object, steps);
       frame.charge(1);
       return value;
@@ -90,13 +91,20 @@ function plainSelections(read: Code['run'], qualifiers: readonly Qualifier[]): C
     const object = read(frame);
     let value: unknown = object;
     for (const name of names) {
-      if (!isPlainObject(value)) return select(frame, object, steps);
-      value = value[name];
+      value = memberOf(value, name);
+      if (value === undefined) return select(frame, object, steps);
     }
     if (value === undefined) return select(frame, object, steps);
     frame.chargeUnits(names.length);
     return value;
   };
+}
+
+/** The member of a map; undefined where the selection takes the long way, which also knows what is wrong. */
+function memberOf(value: unknown, name: string): unknown {
+  if (isPlainObject(value)) return value[name];
+  const member = value instanceof CelMapping ? value.find(name) : undefined;
+  return isFailure(member) ? undefined : member;
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,6 @@
 // ConvertedStorage: objects of a kind in one version, over a storage that has them as stored. The cache below never
 // waits for a conversion; only a reader of this version does. Made by resource-stack.ts. Source:
-// apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0024.
+// apiextensions-apiserver crdConversionRESTOptionsGetter, which converts below the cache. Decision 0026.
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 import type {

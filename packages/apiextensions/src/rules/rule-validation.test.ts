@@ -25,7 +25,7 @@ function specOf(properties: object, ...others: object[]): Spec {
 }
 
 function errorsOf(spec: Spec, old?: Spec): readonly string[] {
-  const errors = collectFieldErrors((root: Field) => validateSpec(root.child('spec'), spec, old));
+  const errors = collectFieldErrors((root: Field) => validateSpec(root.child('spec'), spec, old && { spec: old }));
   return errors.map(({ field, detail }) => `${field}: ${detail.split('\n')[0]}`);
 }
 

@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { isStatusError, resource, type UnstructuredObject } from '@kapstan/api';
 import { selfSigned } from '@kapstan/apiserver/testing';
+import type { Client } from '@kapstan/client';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { type TestCluster, testCluster } from '@kapstan/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -37,6 +38,7 @@ let onAsked: () => void = () => undefined;
 let asked: Promise<void>;
 let server: Server;
 let cluster: TestCluster;
+let client: Client;
 
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const parts: Buffer[] = [];
@@ -69,13 +71,15 @@ beforeAll(async () => {
       conversion: { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } },
     },
   };
-  cluster = await testCluster({ http: 'off', crds: [definition as never] });
+  cluster = await testCluster({ crds: [definition as never] });
+  client = await cluster.connect();
   for (const name of ['a', 'b']) {
-    await cluster.client.create(v1, { metadata: { namespace, name }, spec: { n: 1 } } as never);
+    await client.create(v1, { metadata: { namespace, name }, spec: { n: 1 } } as never);
   }
 }, 60_000);
 
 afterAll(async () => {
+  await client.close();
   await cluster.close();
   server.closeAllConnections();
   server.close();
@@ -90,13 +94,12 @@ beforeEach(() => {
 
 /** What must go on whatever the webhook does. */
 async function expectOthersGoOn(): Promise<void> {
-  const { client } = cluster;
   const name = `m-${Math.random().toString(36).slice(2)}`;
   await client.create(ConfigMap, { metadata: { namespace, name }, data: { k: 'v' } });
   const patch = { type: 'merge', body: { spec: { seen: name } } } as const;
   await client.patch(v1, { namespace, name: 'a' }, patch);
-  const { items } = await client.list(v1, { namespace });
-  expect(items.find(({ metadata }) => metadata?.name === 'a')?.spec).toMatchObject({ seen: name });
+  const all = await client.list(v1, { namespace });
+  expect(all.find(({ metadata }) => metadata?.name === 'a')?.spec).toMatchObject({ seen: name });
   await client.delete(ConfigMap, { namespace, name });
 }
 
@@ -115,25 +118,24 @@ const title = 'conversion webhook for example.com/v1, Kind=Widget ';
 describe('a conversion webhook', () => {
   it('that hangs holds only who reads the other version, for 30 s', async () => {
     answer = () => undefined;
+    // In process, because a client over HTTP would give up at the same time.
     const hanging = failureOf(cluster.client.get(v2, { namespace, name: 'a' }));
     await asked;
     await expectOthersGoOn();
     await cluster.advance(30_000);
     expect(await hanging).toContain('context deadline exceeded (Client.Timeout exceeded while awaiting headers)');
     answer = success;
-    expect((await cluster.client.get(v2, { namespace, name: 'a' })).apiVersion).toBe('example.com/v2');
+    expect((await client.get(v2, { namespace, name: 'a' })).apiVersion).toBe('example.com/v2');
   });
 
   it('that cuts connections, or answers half of it, fails these reads alone', async () => {
     answer = (_review, _response, request) => void request.socket.destroy();
-    expect(await failureOf(cluster.client.get(v2, { namespace, name: 'a' }))).toContain(
-      `${title}failed: Post "https://`,
-    );
+    expect(await failureOf(client.get(v2, { namespace, name: 'a' }))).toContain(`${title}failed: Post "https://`);
     answer = (_review, response, request) => {
       response.writeHead(200, { 'content-length': 1_000 });
       response.write('{"kind":', () => request.socket.destroy());
     };
-    expect(await failureOf(cluster.client.list(v2, { namespace }))).toContain(`${title}failed: Post "https://`);
+    expect(await failureOf(client.list(v2, { namespace }))).toContain(`${title}failed: Post "https://`);
     await expectOthersGoOn();
   });
 
@@ -152,7 +154,7 @@ describe('a conversion webhook', () => {
     ],
   ])('that answers with %s fails these reads alone', async (_what, wrong, text) => {
     answer = wrong;
-    expect(await failureOf(cluster.client.get(v2, { namespace, name: 'a' }))).toContain(`${title}${text}`);
+    expect(await failureOf(client.get(v2, { namespace, name: 'a' }))).toContain(`${title}${text}`);
     await expectOthersGoOn();
   });
 
@@ -161,9 +163,10 @@ describe('a conversion webhook', () => {
     answer = (review, response, request) => void held.push(() => success(review, response, request));
     const seen: unknown[] = [];
     const done = new Promise<void>((resolve, reject) => {
-      const watching = cluster.client.watch(v2, { namespace, fieldSelector: 'metadata.name=b' }).subscribe({
-        next: ({ object }) => {
-          seen.push((object as UnstructuredObject).spec);
+      const watching = client.watch(v2, { namespace, fieldSelector: 'metadata.name=b' }).subscribe({
+        next: (event) => {
+          if (event.type === 'BOOKMARK') return;
+          seen.push(event.object.spec);
           if (seen.length < 4) return;
           watching.unsubscribe();
           resolve();
@@ -173,7 +176,7 @@ describe('a conversion webhook', () => {
     });
     await asked;
     for (const n of [2, 3, 4]) {
-      await cluster.client.patch(v1, { namespace, name: 'b' }, { type: 'merge', body: { spec: { n } } });
+      await client.patch(v1, { namespace, name: 'b' }, { type: 'merge', body: { spec: { n } } });
     }
     await expectOthersGoOn();
     answer = success;

@@ -212,7 +212,8 @@ function formatBadValue(value: unknown): string {
 
 /** Writes integers of 64 bits with all digits, and all else as Go writes floats. */
 function goNumber(value: number | ExactNumber): string {
-  if (Number.isSafeInteger(value)) return String(value);
+  if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 63)
+    return BigInt(value).toString();
   if (value instanceof ExactNumber && isInt64(value.text)) return value.text;
   const number = Number(value);
   const magnitude = Math.abs(number);

@@ -60,15 +60,19 @@ function floatCheck({ format }: JsonSchema): (value: number | ExactNumber, path:
   };
 }
 
+function isInt64(value: number): boolean {
+  return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
+}
+
 function multipleOfCheck({ multipleOf }: JsonSchema): readonly NumberCheck[] {
   if (typeof multipleOf !== 'number') return [];
   return [
     (value, path, shown) => {
       // Go divides integers by integers.
-      const factor = Number.isSafeInteger(value) ? Math.trunc(multipleOf) : multipleOf;
+      const factor = isInt64(value) ? Math.trunc(multipleOf) : multipleOf;
       if (factor <= 0)
         return invalidField(path, factor, `factor MultipleOf declared for ${path} must be positive: ${factor}`);
-      if (Number.isSafeInteger(value)) {
+      if (isInt64(value)) {
         return value % factor === 0
           ? undefined
           : invalidField(path, shown, `${path} in body should be a multiple of ${factor}`);

@@ -55,7 +55,7 @@ function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (value instanceof ExactNumber) return isInt64(value.text) ? 'integer' : 'number';
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? 'integer' : 'number';
+  if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
   return typeof value === 'object' ? 'object' : typeof value;
 }
 

@@ -1,5 +1,4 @@
-// A storage engine on a Map: a log of changes, and the present state. test/e2e/own-engine.test.ts runs the engine suite
-// on it.
+// A storage engine on a Map: a log of changes, and the present state. Tested by test/e2e/own-engine.test.ts.
 import { type CancelTimer, type Clock, type Revision, systemClock } from '@kapstan/api';
 import type * as port from '@kapstan/storage';
 import { compareKeys, isInRange, StorageError } from '@kapstan/storage';

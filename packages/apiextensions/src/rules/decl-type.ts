@@ -18,7 +18,7 @@ export const maxRequestBytes: number = 3 * 1024 * 1024;
 /** The type of a place whose schema is complete enough. `undefined` stands for places that expressions cannot see. */
 export type DeclType = ScalarDecl | ListDecl | MapDecl | ObjectDecl;
 
-export interface ScalarDecl {
+interface ScalarDecl {
   readonly kind: 'scalar';
   readonly type: CelType;
   /** Most characters or bytes; 0 for types whose values all have the same size. */
@@ -27,14 +27,14 @@ export interface ScalarDecl {
   readonly minSize: number;
 }
 
-export interface ListDecl {
+interface ListDecl {
   readonly kind: 'list';
   readonly element: DeclType;
   readonly maxElements: number;
   readonly minSize: number;
 }
 
-export interface MapDecl {
+interface MapDecl {
   readonly kind: 'map';
   readonly key: DeclType;
   readonly element: DeclType;

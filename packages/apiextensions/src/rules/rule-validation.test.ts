@@ -1,4 +1,4 @@
-import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
+import { collectFieldErrors, collectFieldErrorsInSlices, type Field } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
 import { validateSpec } from '../definition/spec-validation.ts';
@@ -25,7 +25,7 @@ function specOf(properties: object, ...others: object[]): Spec {
 }
 
 function errorsOf(spec: Spec, old?: Spec): readonly string[] {
-  const errors = collectFieldErrors((root: Field) => validateSpec(root.child('spec'), spec, old));
+  const errors = collectFieldErrors((root: Field) => validateSpec(root.child('spec'), spec, old && { spec: old }));
   return errors.map(({ field, detail }) => `${field}: ${detail.split('\n')[0]}`);
 }
 
@@ -78,5 +78,16 @@ describe('rules of a schema with errors', () => {
     expect(errorsOf(specOf({ a: rule, b: { description: 'no type' } }))).toEqual([
       'spec.validation.openAPIV3Schema.properties[b].type: must not be empty for specified object fields',
     ]);
+  });
+});
+
+describe('a definition with many rules', () => {
+  it('is validated with a pause before each of them', () => {
+    const rules = Array.from({ length: 40 }, (_, index) => ({ rule: `self > ${index}` }));
+    const spec = specOf({ a: { type: 'integer', 'x-kubernetes-validations': rules } });
+    const work = collectFieldErrorsInSlices((root) => validateSpec(root.child('spec'), spec));
+    let pauses = 0;
+    while (work.next().done !== true) pauses++;
+    expect(pauses).toBeGreaterThanOrEqual(40);
   });
 });

@@ -27,7 +27,7 @@ export interface RuleValidation {
 }
 
 /** The estimate for a rule that compiles. */
-export interface RuleEstimate {
+interface RuleEstimate {
   readonly path: string;
   readonly index: number;
   readonly cost: bigint;

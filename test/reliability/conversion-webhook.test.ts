@@ -1,6 +1,5 @@
 // A conversion webhook that hangs, cuts connections, answers wrongly or slowly, while other clients go on: they read and write the
 // stored version of the same kind, and another kind, and watch both.
-import 'reflect-metadata';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';

@@ -103,6 +103,7 @@ export class JobThread<Job, Answer> {
     do {
       this.#doing = this.#nextWaiting();
       if (this.#doing === undefined) {
+        this.#worker?.unref();
         this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#end(), idleMs);
         return;
       }
@@ -133,6 +134,8 @@ export class JobThread<Job, Answer> {
   #isGiven({ job, settle }: Waiting<Job, Answer>): boolean {
     try {
       this.#worker ??= this.#start();
+      // A program must not end while it waits for an answer; an idle thread must not keep it.
+      this.#worker.ref();
       this.#worker.postMessage(job);
       return true;
     } catch (error) {
@@ -153,7 +156,6 @@ export class JobThread<Job, Answer> {
     worker.on('exit', (code) => {
       if (worker === this.#worker) this.#onExit(code);
     });
-    worker.unref();
     return worker;
   }
 

@@ -1,7 +1,7 @@
 // LargeObjectValidation has large objects validated by a thread that runs validation-thread.ts. The rules of kinds so
 // stay plain functions, and other requests are served meanwhile
 // (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). Each server has one and hands it to its stores.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
 import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
@@ -9,6 +9,7 @@ import { runInTurns } from '@kapstan/storage';
 import type { DefinitionOrigin } from '../registry/definition/definition-origin.ts';
 import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/store/large-validation.ts';
 import { JobThread } from '../schema/job-thread.ts';
+import { limitedWorker } from '../schema/limited-worker.ts';
 
 /** Longest time for one object. The slowest object of 3 MiB takes some two seconds of one core. */
 const maxValidationMs = 20_000;
@@ -77,7 +78,7 @@ export class LargeObjectValidation implements LargeValidation {
 
 /** Returns a thread that runs the file, with a limit on its memory. */
 export function validationWorker(file: URL): Worker {
-  return new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
+  return limitedWorker(file, maxHeap);
 }
 
 function failureOf(error: Error & { readonly code?: string }): Error {

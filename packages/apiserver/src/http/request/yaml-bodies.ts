@@ -1,12 +1,13 @@
 // YamlBodies has long YAML bodies read by a thread (schema/yaml-thread.ts) before the turn that decodes them. Each
 // server has one; resource-call.ts and patch-handler.ts use it.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
 import { type CallSignal, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { JobThread } from '../../schema/job-thread.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
+import { limitedWorker } from '../../schema/limited-worker.ts';
 import { readJsonInYamlInSlices, readYamlBody, type YamlBody, type YamlReading } from '../../schema/yaml-body.ts';
 import { YamlSyntaxError } from '../../schema/yaml-reader.ts';
 import type { YamlAnswer } from '../../schema/yaml-thread.ts';
@@ -62,7 +63,7 @@ export class YamlBodies {
 }
 
 function newYamlThread(): Worker {
-  return new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
+  return limitedWorker(threadFile, maxHeap);
 }
 
 /** Gives the value away once, because its receiver may change it. */

@@ -47,6 +47,15 @@ export async function buildGoProgram(folder: URL, name: string): Promise<{ reado
   return { path };
 }
 
+/** Returns the folder of a module, such as "istio.io/api@v1.31.1", or the reason why it cannot be had. */
+export async function goModule(name: string): Promise<{ readonly folder: string } | string> {
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-modcacherw', GOMODCACHE: join(cache, 'mod') };
+  return exec('go', ['mod', 'download', '-json', name], { cwd: tmpdir(), env }).then(
+    ({ stdout }) => ({ folder: (JSON.parse(stdout) as { readonly Dir: string }).Dir }),
+    (error: Error) => `the Go module ${name} cannot be had (${lastLine(error)}); where it can: ${rerun}`,
+  );
+}
+
 type Go = (...args: string[]) => Promise<{ readonly stdout: string }>;
 
 /** Returns the go command for a module whose dependencies are available, or the reason why there is none. */

@@ -66,8 +66,6 @@ function checkKeySize(key: Buffer): void {
 
 export interface EnvironmentOptions {
   readonly dataDir: string;
-  /** The directory that errors name. Default `dataDir`. */
-  readonly shownDir?: string;
   /** Address space to map at first, in bytes. LMDB maps more when the file outgrows it. Default 1 GiB. */
   readonly mapSizeBytes?: number;
   /** True: the data file must exist and is not changed. Default false. */
@@ -269,10 +267,10 @@ function openTables(root: RootDatabase<Buffer, Buffer>): Tables {
 }
 
 function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
-  const { isReadOnly = false, durability = 'disk', shownDir = options.dataDir } = options;
+  const { isReadOnly = false, durability = 'disk' } = options;
   const access = isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK;
   const fault = findFault(join(options.dataDir, dataFileName), access);
-  if (fault !== undefined) throw cannotOpen(shownDir, fault);
+  if (fault !== undefined) throw cannotOpen(options.dataDir, fault);
   try {
     reserveRoom(options.dataDir, { dataFile: dataFileName, isFlushed: durability === 'disk' });
     return open<Buffer, Buffer>(options.dataDir, {
@@ -289,7 +287,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
       compression: false,
     });
   } catch (error) {
-    throw cannotOpen(shownDir, error instanceof Error ? error.message : String(error), error);
+    throw cannotOpen(options.dataDir, error instanceof Error ? error.message : String(error), error);
   }
 }
 

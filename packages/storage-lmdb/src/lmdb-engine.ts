@@ -24,7 +24,7 @@ import { isOutOfSpace } from './disk-space.ts';
 import { type Durability, dataFileName, Environment } from './environment.ts';
 import { checkKey, findableKey, findableRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
-import { createStoreIfMissing } from './new-store.ts';
+import { abandonNewStore, beginNewStore, endNewStore } from './new-store.ts';
 import { ensurePrivateDirectory } from './private-directory.ts';
 import { RangeReader } from './range-reader.ts';
 import { TurnQueue } from './turn-queue.ts';
@@ -100,15 +100,18 @@ export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEn
   ensurePrivateDirectory(dataDir, resolved.logger);
   const lock = await DataDirLock.acquire(dataDir, resolved.clock);
   let env: Environment | undefined;
+  let isNew = false;
   try {
     // Twice the quota leaves room for free pages, so that the map hardly ever has to grow.
-    const opening = { dataDir, mapSizeBytes: 2 * resolved.quotaBytes, durability: resolved.durability };
-    if (resolved.durability === 'disk') await createStoreIfMissing(opening);
-    env = new Environment(opening);
+    const { quotaBytes, durability } = resolved;
+    isNew = durability === 'disk' && beginNewStore(dataDir);
+    env = new Environment({ dataDir, mapSizeBytes: 2 * quotaBytes, durability });
     await env.checkFormat(dataDir);
+    if (isNew) endNewStore(dataDir);
     return new LmdbEngine(env, lock, resolved);
   } catch (error) {
     await env?.close();
+    if (isNew) abandonNewStore(dataDir);
     await lock.release();
     throw error;
   }

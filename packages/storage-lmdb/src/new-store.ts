@@ -1,33 +1,33 @@
-// Makes the data file of a new store, called by lmdb-engine.ts. The file gets its name once its tables are on disk: a
-// loss of power or a full disk at the first start must not leave a file that is no store, which the next start refuses.
-import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+// Marks a store that is being made, called by lmdb-engine.ts. A loss of power while LMDB writes the first pages can leave
+// a data file that no program can read. The mark tells that nothing in it was acknowledged, so it is made anew.
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { dataFileName, Environment, type EnvironmentOptions, syncDirectory } from './environment.ts';
+import { dataFileName, syncDirectory } from './environment.ts';
 
-const workDirName = 'new-store.tmp';
+const markName = 'new-store.tmp';
 
-/** Creates an empty store unless there is one. The directory must be locked. Rejects as opening an environment does. */
-export async function createStoreIfMissing(options: EnvironmentOptions): Promise<void> {
-  const { dataDir } = options;
+/**
+ * Returns true when the directory has no store yet. The mark is then on disk, until {@link endNewStore}. Removes what an
+ * attempt left that was cut short. The directory must be locked.
+ */
+export function beginNewStore(dataDir: string): boolean {
   const dataFile = join(dataDir, dataFileName);
-  if ((statSync(dataFile, { throwIfNoEntry: false })?.size ?? 0) > 0) return;
-  const workDir = join(dataDir, workDirName);
-  rmSync(workDir, { recursive: true, force: true });
-  mkdirSync(workDir, { mode: 0o700 });
-  try {
-    await createTables({ ...options, dataDir: workDir, shownDir: dataDir });
-    renameSync(join(workDir, dataFileName), dataFile);
-  } finally {
-    rmSync(workDir, { recursive: true });
-  }
+  const mark = join(dataDir, markName);
+  if (existsSync(mark)) rmSync(dataFile, { force: true });
+  if ((statSync(dataFile, { throwIfNoEntry: false })?.size ?? 0) > 0) return false;
+  closeSync(openSync(mark, 'w', 0o600));
+  syncDirectory(dataDir);
+  return true;
+}
+
+/** Removes the mark, durably: were it to come back, the next start would remove the store. Call it before any commit. */
+export function endNewStore(dataDir: string): void {
+  rmSync(join(dataDir, markName), { force: true });
   syncDirectory(dataDir);
 }
 
-async function createTables(options: EnvironmentOptions): Promise<void> {
-  const env = new Environment(options);
-  try {
-    await env.checkFormat(options.dataDir);
-  } finally {
-    await env.close();
-  }
+/** Removes what was made so far, after the environment was closed. */
+export function abandonNewStore(dataDir: string): void {
+  rmSync(join(dataDir, dataFileName), { force: true });
+  rmSync(join(dataDir, markName), { force: true });
 }

@@ -6,6 +6,7 @@ import { type Revision, silentLogger } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 import { DataDirLock } from './data-dir-lock.ts';
 import { dataFileName, Environment, syncDirectory, WriteSet } from './environment.ts';
+import { endNewStore } from './new-store.ts';
 import { ensurePrivateDirectory, makePrivate } from './private-directory.ts';
 
 export interface RestoreOptions {
@@ -52,6 +53,8 @@ async function restore(source: string, dataDir: string, revisionBump: number): P
     copyFileSync(source, join(workDir, dataFileName));
     makePrivate(join(workDir, dataFileName));
     const revision = await bumpRevision(workDir, revisionBump, source);
+    // The mark of a first start that was cut short would remove what is restored.
+    endNewStore(dataDir);
     renameSync(join(workDir, dataFileName), join(dataDir, dataFileName));
     syncDirectory(dataDir);
     return revision;

@@ -16,6 +16,7 @@ const strace = findTool({ command: 'strace', debianPackage: 'strace' });
 const writer = fileURLToPath(new URL('crash-writer.mjs', import.meta.url));
 const seed = Number(process.env.KAPSTAN_SEED ?? Math.floor(Math.random() * 1e9));
 const imageCount = 240;
+const markName = 'new-store.tmp';
 let folder = '';
 
 // The writer runs the built packages.
@@ -35,7 +36,7 @@ async function run(durability: 'sync' | 'noSync'): Promise<SystemCall[]> {
   return traceSystemCalls({
     command,
     dataFile: join(dataDir, 'data.mdb'),
-    newFile: join(dataDir, 'new-store.tmp', 'data.mdb'),
+    markFile: join(dataDir, markName),
     saidFile,
     traceFile: join(home, 'trace.txt'),
   });
@@ -51,6 +52,7 @@ async function problemsOf(
     images += 1;
     const dataDir = mkdtempSync(join(folder, 'image-'));
     writeFileSync(join(dataDir, 'data.mdb'), image.bytes);
+    if (!image.isMade) writeFileSync(join(dataDir, markName), '');
     const found = await reader.read(dataDir);
     rmSync(dataDir, { recursive: true });
     const wrong = found === 'died' ? ['the process died'] : [...found.problems, ...lostIn(found, image)];

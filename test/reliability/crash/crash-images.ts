@@ -5,6 +5,8 @@ import type { SystemCall } from './system-calls.ts';
 export interface CrashImage {
   /** Content of the disk. */
   readonly bytes: Buffer;
+  /** True once the mark of a new store is gone. */
+  readonly isMade: boolean;
   /** Lines that the program had printed before. */
   readonly said: readonly string[];
   /** The point in the trace, and how much of the unsynced data is there. */
@@ -30,18 +32,23 @@ export function* crashImages(calls: readonly SystemCall[], count: number, random
     if (disk.isEmpty) continue;
     const chance = chances[Math.floor(random() * chances.length)] as number;
     const bytes = disk.image(chance, random);
-    yield { bytes, said: disk.said, name: `line ${moment}, ${disk.pendingCount} writes not synced, chance ${chance}` };
+    yield {
+      bytes,
+      isMade: disk.isMade,
+      said: disk.said,
+      name: `line ${moment}, ${disk.pendingCount} writes not synced, chance ${chance}`,
+    };
   }
 }
 
 /** The disk at a moment: what is certainly there, and what may be. */
 class Disk {
   readonly said: string[] = [];
+  isMade = false;
   readonly #ends: readonly SystemCall[];
   readonly #begins: readonly Write[];
   #certain: Buffer = Buffer.alloc(0);
   #pending: Write[] = [];
-  #isNamed = false;
   #nextEnd = 0;
   #nextBegin = 0;
 
@@ -54,9 +61,9 @@ class Disk {
     return this.#pending.length;
   }
 
-  /** True before the file has its name. */
+  /** True before the file was created. */
   get isEmpty(): boolean {
-    return !this.#isNamed;
+    return this.#certain.length === 0 && this.#pending.length === 0;
   }
 
   /** Moves on to the moment: adds the writes that began by then, and applies the calls that ended by then. */
@@ -88,7 +95,7 @@ class Disk {
 
   #onEnd(call: SystemCall): void {
     if (call.type === 'said') this.said.push(call.line);
-    else if (call.type === 'rename') this.#isNamed = true;
+    else if (call.type === 'made') this.isMade = true;
     else if (call.type === 'sync') this.#settle(({ ended }) => ended <= call.began);
     else if (call.isSynchronous) this.#settle((write) => write === call);
   }

@@ -8,7 +8,7 @@ const openSynced = `7 openat(AT_FDCWD, "${hex('/d/data.mdb')}", O_WRONLY|O_DSYNC
 const openSaid = `7 openat(AT_FDCWD, "${hex('/d/said.txt')}", O_WRONLY) = 22`;
 
 async function read(...lines: string[]): Promise<unknown[]> {
-  const calls = await readTrace([openData, openSynced, openSaid, ...lines], ['/d/data.mdb']);
+  const calls = await readTrace([openData, openSynced, openSaid, ...lines], '/d/data.mdb');
   return calls.map((call) => {
     if (call.type === 'write') return [call.offset, call.bytes.toString(), call.isSynchronous];
     return call.type === 'said' ? call.line : call.type;

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 export type SystemCall = { readonly began: number; readonly ended: number } & (
   | { readonly type: 'write'; readonly offset: number; readonly bytes: Buffer; readonly isSynchronous: boolean }
   | { readonly type: 'sync' }
-  | { readonly type: 'rename' }
+  | { readonly type: 'made' }
   | { readonly type: 'said'; readonly line: string }
 );
 
@@ -18,18 +18,31 @@ export interface TraceOptions {
   /** Program and arguments. */
   readonly command: readonly [string, ...string[]];
   readonly dataFile: string;
-  /** Path at which the data file is made, before it is renamed to `dataFile`. */
-  readonly newFile: string;
+  /** File that is removed when the store is made. */
+  readonly markFile: string;
   readonly saidFile: string;
   readonly traceFile: string;
 }
 
-const calls = 'openat,/^rename,lseek,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,ftruncate,msync,mmap';
+const calls = 'openat,/^unlink,lseek,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,ftruncate,msync,mmap';
 
 /** Runs a program under strace. Throws for a call that the crash images do not handle but would have to. */
 export async function traceSystemCalls(options: TraceOptions): Promise<SystemCall[]> {
-  const { command, dataFile, newFile, saidFile, traceFile } = options;
-  const filters = ['-f', '-xx', '-s', '1000000', '-e', `trace=${calls}`, '-P', dataFile, '-P', newFile, '-P', saidFile];
+  const { command, dataFile, markFile, saidFile, traceFile } = options;
+  const filters = [
+    '-f',
+    '-xx',
+    '-s',
+    '1000000',
+    '-e',
+    `trace=${calls}`,
+    '-P',
+    dataFile,
+    '-P',
+    markFile,
+    '-P',
+    saidFile,
+  ];
   const child = spawn('strace', [...filters, '-o', traceFile, ...command], { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaints = '';
   child.stderr.on('data', (chunk) => {
@@ -37,15 +50,15 @@ export async function traceSystemCalls(options: TraceOptions): Promise<SystemCal
   });
   const [code, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error(`the program ended with ${code ?? signal}: ${complaints}`);
-  return readTrace(createInterface({ input: createReadStream(traceFile) }), [dataFile, newFile]);
+  return readTrace(createInterface({ input: createReadStream(traceFile) }), dataFile);
 }
 
-/** Reads the calls from the lines that strace wrote with the filters above. A renamed file has two paths. */
+/** Reads the calls from the lines that strace wrote with the filters above. */
 export async function readTrace(
   lines: AsyncIterable<string> | Iterable<string>,
-  dataFiles: readonly string[],
+  dataFile: string,
 ): Promise<SystemCall[]> {
-  const reader = new TraceReader(dataFiles);
+  const reader = new TraceReader(dataFile);
   for await (const line of lines) reader.read(line);
   return reader.calls;
 }
@@ -57,15 +70,15 @@ interface Unfinished {
 
 class TraceReader {
   readonly calls: SystemCall[] = [];
-  readonly #dataFiles: readonly string[];
+  readonly #dataFile: string;
   readonly #unfinished: Map<string, Unfinished> = new Map();
   /** Descriptor → what is known of its file. */
   readonly #open: Map<string, { readonly isData: boolean; readonly isSynchronous: boolean; position: number }> =
     new Map();
   #line = 0;
 
-  constructor(dataFiles: readonly string[]) {
-    this.#dataFiles = dataFiles;
+  constructor(dataFile: string) {
+    this.#dataFile = dataFile;
   }
 
   read(line: string): void {
@@ -88,7 +101,7 @@ class TraceReader {
     const file = this.#open.get(descriptor);
     const times = { began, ended: this.#line };
     if (name === 'openat') this.#onOpen(args, result);
-    else if (name.startsWith('rename')) this.calls.push({ ...times, type: 'rename' });
+    else if (name.startsWith('unlink')) this.calls.push({ ...times, type: 'made' });
     else if (name === 'mmap') refuseWritableMap(args);
     else if (file === undefined) return;
     else if (name === 'lseek') file.position = Number(result);
@@ -104,7 +117,7 @@ class TraceReader {
 
   #onOpen(args: string, result: string): void {
     const path = Buffer.from(bytesIn(args)).toString();
-    const isData = this.#dataFiles.includes(path);
+    const isData = path === this.#dataFile;
     this.#open.set(result, { isData, isSynchronous: /O_D?SYNC/.test(args), position: 0 });
   }
 

@@ -369,7 +369,8 @@ describe('discovery and health', () => {
   it('publishes all resources in one OpenAPI v2 document that refers only to itself', async () => {
     const document = await server.send('GET', '/openapi/v2');
     expect([document.status, document.headers['content-type']]).toEqual([200, 'application/json']);
-    const { paths, swagger } = document.json;
+    const rooms = document.json;
+    const { paths, swagger } = rooms;
     expect(swagger).toBe('2.0');
     const references = new Set(
       [...document.text.matchAll(/"\$ref":"#\/([^"]+)\/([^"]+)"/g)].map(([, ...at]) => at.join('/')),
@@ -377,7 +378,7 @@ describe('discovery and health', () => {
     expect(references.size).toBeGreaterThan(100);
     const isMissing = (reference: string): boolean => {
       const [room = '', name = ''] = reference.split('/');
-      return document.json[room]?.[name] === undefined;
+      return rooms[room]?.[name] === undefined;
     };
     expect([...references].filter(isMissing)).toEqual([]);
     const patch = paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'].patch;

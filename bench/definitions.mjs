@@ -137,7 +137,7 @@ async function measureDocuments(server) {
 
 const dataDir = temporaryFolder();
 let server = await startServer({ dataDir });
-/** What loading the scripts takes in one turn: no start has less. */
+// The longest turn of a start with no definitions, which loads the scripts.
 const { turnMs: loadingMs } = await server.measure();
 const ours = await fill(server, count);
 await measureDocuments(server);

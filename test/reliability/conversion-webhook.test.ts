@@ -91,7 +91,7 @@ beforeEach(() => {
   });
 });
 
-/** What must go on whatever the webhook does. */
+/** Checks the work that must go on whatever the webhook does. */
 async function expectOthersGoOn(): Promise<void> {
   const name = `m-${Math.random().toString(36).slice(2)}`;
   await client.create(ConfigMap, { metadata: { namespace, name }, data: { k: 'v' } });

@@ -96,7 +96,7 @@ export interface ResourcesOptions {
 export interface Resources {
   /** Every resource that the server works with. */
   readonly catalog: ResourceCatalog;
-  /** Those resources of the catalog that clients can discover. */
+  /** Resources of the catalog that clients can discover. */
   readonly served: ResourceCatalog;
   /** Present where several servers share the store. */
   readonly nodePorts: SharedNodePorts | undefined;

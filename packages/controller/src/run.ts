@@ -23,7 +23,7 @@ export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptio
 const optionTable: OptionTable<RunOptions> = {
   ...managerTable,
   signal: requireSignal,
-  // What connects to the cluster looks at these.
+  // The code that connects to the cluster checks these.
   kubeconfig: checkedElsewhere,
   context: checkedElsewhere,
   inCluster: checkedElsewhere,

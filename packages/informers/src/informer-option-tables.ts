@@ -1,5 +1,5 @@
-// What the options of informers, their factory and reflectors must be, each once: the check of each option, and by that all names, so
-// that an option in the wrong place is refused. Used by those three; informer-checks.ts checks their other arguments.
+// Tables of the options of informers, their factory and reflectors. A table has one check per option, so it also has all names, and
+// an option in the wrong place is refused. Used by those three; informer-checks.ts checks their other arguments.
 import type { KubernetesObject } from '@kapstan/api';
 import {
   checkedElsewhere,
@@ -24,7 +24,7 @@ import type { SharedInformerOptions } from './shared-informer-options.ts';
 
 const mutationDetections: readonly unknown[] = ['off', 'freeze', 'compare'];
 
-/** What the options of a reflector, an informer, a factory or a request have in common. */
+/** Options that reflectors, informers, factories and requests share. */
 const commonTable = {
   clock: requireClock,
   random: requireFunction,
@@ -39,7 +39,7 @@ const commonTable = {
   onWatchError: requireFunction,
   onHandlerError: requireFunction,
   transform: requireFunction,
-  // What makes the FIFO looks at it.
+  // The code that makes the FIFO checks it.
   fifo: checkedElsewhere,
   retryOnError: optional(requireBoolean),
   logger: requireLogger,

@@ -12,7 +12,7 @@ type Fields = Record<string, unknown>;
 
 /** Objects converted so far: "a>v2". */
 let asked: string[];
-/** What the conversion does next in place of its work. */
+/** Replaces the next conversion. */
 let trouble: ((object: UnstructuredObject) => Promise<UnstructuredObject> | UnstructuredObject) | undefined;
 let fixture: DefinitionFixture;
 

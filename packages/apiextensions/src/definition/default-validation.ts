@@ -83,7 +83,7 @@ function metadataFault({ default: value }: Schema, { object, surround }: Place):
   return errors.length === 1 ? formatFieldError(first) : formatFieldErrors(errors);
 }
 
-/** What is wrong with the types and the metadata of a value that is, or holds, objects. */
+/** Reports errors in the types and the metadata of a value that is an object or contains some. */
 function resourceErrors(value: unknown, schema: Schema): readonly FieldError[] {
   const holder = { value: deepCopy(value) };
   const node = { properties: new Map([['value', structuralSchema(schema as JsonSchema)]]) };

@@ -122,7 +122,7 @@ export class DefinitionController {
     this.#ownWebhooks?.close();
   }
 
-  /** What was counted of conversions. */
+  /** Returns the metrics of conversions. */
   families(): MetricFamily[] {
     return this.#conversions.metrics.families();
   }

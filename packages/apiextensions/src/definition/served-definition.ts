@@ -21,7 +21,7 @@ export interface ServedDefinitionOptions {
 interface VersionStack {
   /** Identifies the state of the definition that it serves. */
   readonly definitionKey: string;
-  /** Of definitions with a conversion: what all versions have in common, and with it one stack. */
+  /** Identifies the stack that all versions share. Undefined in definitions without a conversion. */
   readonly sharedKey: string | undefined;
   /**
    * The version that the store was made from. If a newer state of the definition gives the same storage, that stays

@@ -14,7 +14,7 @@ export interface CheckedObject {
   readonly object: Custom;
   /** Absent for a create. */
   readonly old: Custom | undefined;
-  /** What was found in it so far. */
+  /** Errors found in the object so far. */
   readonly errors: readonly FieldError[];
   readonly pace: Pace;
   /** Gets the errors that are forgiven, because nothing has changed where they are. */

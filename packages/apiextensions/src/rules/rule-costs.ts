@@ -13,7 +13,7 @@ const largest = 2n ** 64n - 1n;
 /** Number of rules named when all of them together cost too much. */
 const mostNamed = 4;
 
-/** How often a place may occur; undefined where the schema has no limit. */
+/** Most occurrences of a place; undefined where the schema has no limit. */
 export type Cardinality = bigint | undefined;
 
 /** Returns the cardinality inside a place of that schema. */

@@ -90,7 +90,7 @@ export class DefinitionFixture {
     await this.#controller.start();
   }
 
-  /** What the controller has counted of conversions: one line a sample. */
+  /** Returns the controller's metrics of conversions, one line per sample. */
   conversionCounts(): string {
     return formatMetrics(this.#controller?.families() ?? []);
   }

@@ -66,7 +66,7 @@ export interface RecordedRulesAnswer {
 
 let definitions: ResourceDefinition | undefined;
 
-/** What this package says to a question, in the form of the facts. */
+/** Returns this package's answer to a question, in the form of the facts. */
 export function answerRules({ schema, evaluations = [] }: RecordedRulesQuestion): RecordedRulesAnswer {
   const definition = widgets({
     version: { schema: { openAPIV3Schema: schema } } as unknown as CustomResourceDefinitionVersion,

@@ -69,7 +69,7 @@ export interface ApiTypes {
   rawSchema(definition: string): RawSchema | undefined;
   /** A default of a member that documents tell of, though nothing fills it in. */
   markedDefault(definition: string, member: string): unknown;
-  /** What is said of a definition; undefined when nothing is known. */
+  /** Returns the description of a definition, or undefined when there is none. */
   describe(definition: string): TypeDescription | undefined;
   /** Returns the published name: "core.v1.Pod" → "io.k8s.api.core.v1.Pod". */
   publishedName(definition: string): string;

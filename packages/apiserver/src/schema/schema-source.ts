@@ -34,7 +34,7 @@ export type GoTypeName = string | { readonly collection?: string; readonly eleme
 /** Names of types by definition and field. */
 export type GoTypeData = Readonly<Record<string, Readonly<Record<string, GoTypeName>>>>;
 
-/** What is said of a type, and of its members where anything is. */
+/** Descriptions of a type and of its members. Members without a description are absent. */
 export interface TypeDescription {
   readonly description?: string;
   readonly properties: Readonly<Record<string, string>>;

@@ -18,6 +18,7 @@ import { canonicalTime, GoTimeError } from './go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
 import { converterText, isNumber, plainNumber, zeroOf } from './go-values.ts';
 import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-schema-unions.ts';
+import { mergeRepeated } from './repeated-member.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 /** The document does not fit its kind. The message is that of Go's decoders. */
@@ -393,14 +394,4 @@ function takesAnything(node: SchemaNode): boolean {
     node.items === undefined &&
     (node.type === undefined || node.type === 'object')
   );
-}
-
-/** A member that is in the text twice is decoded twice into the same Go value, so structs and maps are merged. */
-function mergeRepeated(old: unknown, next: unknown, node: SchemaNode): unknown {
-  if (!isJsonObject(old) || !isJsonObject(next)) return next;
-  for (const [name, member] of Object.entries(next)) {
-    const property = node.properties?.get(name);
-    setOwn(old, name, property === undefined ? member : mergeRepeated(getOwn(old, name), member, property));
-  }
-  return old;
 }

@@ -9,7 +9,7 @@ interface Reference {
 }
 
 interface ExprBase {
-  /** Where it begins, in UTF-16 units: for compound expressions at the operator, dot or bracket. */
+  /** Offset in UTF-16 units. A compound expression begins at its operator, dot or bracket. */
   readonly offset: number;
   type?: CelType;
   reference?: Reference;

@@ -41,7 +41,7 @@ export type TokenKind =
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
-  /** Where it begins, in UTF-16 units. */
+  /** Offset of its first character, in UTF-16 units. */
   readonly offset: number;
 }
 

@@ -21,8 +21,9 @@ async function keepAliveSecondsOf({ localPort = 0 }: Socket): Promise<number | u
     const lines = readFileSync('/proc/self/net/tcp', 'utf8').split('\n');
     const columns = lines.map((line) => line.trim().split(/ +/));
     const [kind, when = ''] = columns.find(([, local]) => local?.endsWith(port))?.[5]?.split(':') ?? [];
-    // While something that was sent is not acknowledged, the kernel shows the timer for that.
-    if (kind !== '01') return kind === '02' ? Math.round(Number.parseInt(when, 16) / 100) : undefined;
+    if (kind === '02') return Math.round(Number.parseInt(when, 16) / 100);
+    if (kind === '00') return undefined;
+    // Other timers hide this one until what was sent is acknowledged. The file may lack a row while others come and go.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -61,7 +61,10 @@ export async function serveOpenApi(exchange: Exchange, documents: OpenApiDocumen
   return true;
 }
 
-/** Whatever is accepted: the aggregator writes it without a word about what it is. Source: openapiv3/aggregator. */
+/**
+ * Answers every Accept header alike. The aggregator sets no content type, so Go guesses this one. Source:
+ * openapiv3/aggregator.
+ */
 function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): Promise<void> {
   const bytes = Buffer.from(stringifyJson(documents.index()));
   return sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });

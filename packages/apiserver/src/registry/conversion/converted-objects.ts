@@ -71,7 +71,7 @@ export class ConvertedObjects {
     for (const [index, stored] of batch.entries()) {
       const one = converting.then((converted) => converted[index] as StoredObject);
       this.#underWay.set(stored, one);
-      // Those who asked get the failure; without this it would be unhandled when nobody did.
+      // Callers that wait get the failure. Without this line it would be unhandled when there are none.
       one.catch(() => undefined);
     }
     try {
@@ -104,7 +104,7 @@ export class ConvertedObjects {
       () => this.#shared(parseJson(decoder.decode(bytes)) as UnstructuredObject),
       isLarge ? inTurns : undefined,
     );
-    // Those who asked read it in this turn; afterwards its bytes suffice.
+    // Callers read the object in this turn; afterwards its bytes are enough.
     onNextTurn(() => stored.release());
     return stored;
   }

@@ -202,7 +202,7 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * merge patch and their own texts of 404.
    */
   readonly isCustom?: boolean;
-  /** How the documents of OpenAPI tell of a custom resource. Absent: by its schema alone. */
+  /** Details that OpenAPI documents show of a custom resource. Absent: they show its schema alone. */
   readonly published?: PublishedResource;
   /**
    * Set for definitions that a thread can make too, so that large objects are validated there. Absent = in the turn of

@@ -40,9 +40,9 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   readonly prepareForUpdateInSlices?:
     | ((next: T, old: DeepReadonly<T>, context: RequestContext) => SlicedWork<void>)
     | undefined;
-  /** What validateCreate does, in slices: for rules that users write, which may take seconds of a small object. */
+  /** Does what validateCreate does, in slices, because rules that users write may take seconds for a small object. */
   validateCreateInSlices?(object: DeepReadonly<T>, context: RequestContext): SlicedWork<readonly FieldError[]>;
-  /** What validateUpdate does, likewise. */
+  /** Does what validateUpdate does, in slices. */
   validateUpdateInSlices?(
     next: DeepReadonly<T>,
     old: DeepReadonly<T>,

@@ -1,0 +1,13 @@
+// Merges a member that a text has twice, as Go decodes it. Used by typed-decoder.ts.
+import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
+import type { SchemaNode } from './schema-node.ts';
+
+/** Returns the value after the second decoding. Go decodes both into the same value, so structs and maps are merged. */
+export function mergeRepeated(old: unknown, next: unknown, node: SchemaNode): unknown {
+  if (!isJsonObject(old) || !isJsonObject(next)) return next;
+  for (const [name, member] of Object.entries(next)) {
+    const property = node.properties?.get(name);
+    setOwn(old, name, property === undefined ? member : mergeRepeated(getOwn(old, name), member, property));
+  }
+  return old;
+}

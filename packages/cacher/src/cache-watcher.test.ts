@@ -284,3 +284,22 @@ describe('objects that watchers share', () => {
     expect(seenByThree(eventOf(5, { current })).every((stored) => stored === current.stored)).toBe(true);
   });
 });
+
+describe('the beginning of a CacheWatcher', () => {
+  it.each<[string, (watcher: CacheWatcher<TestPod>) => void]>([
+    ['its start is taken', (watcher) => watcher.begin(fromStart)],
+    ['it is closed', (watcher) => watcher.close()],
+    ['it ends', (watcher) => watcher.end('refused', new Error('no'))],
+  ])('is told once %s', async (_what, act) => {
+    const { watcher } = open();
+    let hasBegun = false;
+    const begun = watcher.begun.then(() => {
+      hasBegun = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hasBegun).toBe(false);
+    act(watcher);
+    await begun;
+    expect(hasBegun).toBe(true);
+  });
+});

@@ -47,6 +47,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   readonly key: string;
   readonly isRecursive: boolean;
   readonly predicate: SelectionPredicate<T>;
+  readonly begun: Promise<void>;
   readonly #sink: StorageWatchSink<T>;
   readonly #logger: Logger;
   readonly #onClosed: CacheWatcherInit<T>['onClosed'];
@@ -62,6 +63,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   #knows = 0 as Revision;
   #isLive = false;
   #isClosed = false;
+  #noteBegun: () => void = () => undefined;
 
   constructor(init: CacheWatcherInit<T>) {
     this.key = init.key;
@@ -72,6 +74,9 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#onClosed = init.onClosed;
     this.#everything = isEverything(init.predicate);
     this.#withPrevious = init.withPrevious === true;
+    this.begun = new Promise((resolve) => {
+      this.#noteBegun = resolve;
+    });
   }
 
   /** True: the watch gets each event as it happens. False: it still reads past events. */
@@ -97,6 +102,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     this.#start = start;
     this.#position = start.position;
     this.#after = start.revision;
+    this.#noteBegun();
   }
 
   /**
@@ -181,6 +187,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   #close(reason?: EndReason): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#noteBegun();
     this.#isLive = false;
     this.#start = undefined;
     this.#onClosed(this, reason);

@@ -158,6 +158,11 @@ export interface StorageWatchSink<T extends KubernetesObject> {
 }
 
 export interface StorageWatch {
+  /**
+   * Resolves when the state that the watch begins with is fixed, so that a write from now on is delivered as a change of
+   * it, or when the watch has ended. Never rejects. Absent = it was fixed when `watch` returned.
+   */
+  readonly begun?: Promise<void> | undefined;
   /** Idempotent. Nothing is delivered after it. */
   close(): void;
 }

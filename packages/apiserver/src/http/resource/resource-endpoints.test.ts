@@ -1,7 +1,7 @@
 import type { UnstructuredObject } from '@kapstan/api';
 import { alreadyExists, serverTimeout } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
-import { Stored } from '@kapstan/storage';
+import { type StorageWatch, Stored } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
@@ -54,8 +54,9 @@ class FakeStore implements ResourceStore {
     await this.#note('list', context, { select });
     return { items: [], revision: 1 as never } as never;
   }
-  watch(context: RequestContext, select: WatchRequest): never {
+  watch(context: RequestContext, select: WatchRequest): StorageWatch {
     this.asked.push({ verb: 'watch', namespace: context.namespace, select });
+    if (this.waits !== undefined) return { begun: this.waits, close: () => undefined };
     throw serverTimeout({ group: '', resource: 'things' }, 'watch', 0);
   }
   async update(context: RequestContext, { name }: { readonly name: string }) {
@@ -132,6 +133,24 @@ describe('lists and watches', () => {
   ])('GET %s asks for what it says', async (path, namespace, select) => {
     await server.send('GET', `/apis/test.io/v1/${path}`);
     expect(store.asked).toMatchObject([{ verb: 'watch', namespace, select }]);
+  });
+
+  it('sends the head of a watch when its first state is fixed: a write after it is a change', async () => {
+    let begin: () => void = () => undefined;
+    store.waits = new Promise((resolve) => {
+      begin = resolve;
+    });
+    const order: string[] = [];
+    const opened = server.stream(`${things}?watch=1`).then((stream) => {
+      order.push(`head ${stream.status}`);
+      return stream;
+    });
+    while (store.asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await server.send('GET', '/version');
+    order.push('begun');
+    begin();
+    (await opened).close();
+    expect(order).toEqual(['begun', 'head 200']);
   });
 
   it.each([

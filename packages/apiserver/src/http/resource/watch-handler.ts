@@ -64,6 +64,8 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     if (timeoutMs < 0) await nextTurn();
     refuseEarly(response);
     const isOver = timeoutMs < 0 && response.earlyError === undefined;
+    // A client that has the head may write at once, and must get that write as a change.
+    if (!isOver) await watch.begun;
     exchange.setHeader('Content-Type', streamMediaType(form));
     const stream = exchange.isUpgrade ? openWebSocket(exchange, contentOf(form)) : exchange.open(200);
     if (stream === undefined) return;

@@ -18,11 +18,13 @@ let asked: { readonly count: number; finish(): void }[];
 let objects: ConvertedObjects;
 let below: StorageWatchSink<UnstructuredObject>;
 let isClosed: boolean;
+const begun = Promise.resolve();
 let told: string[];
 const base = {
   watch: (_key: string, _options: unknown, sink: StorageWatchSink<UnstructuredObject>) => {
     below = sink;
     return {
+      begun,
       close: () => {
         isClosed = true;
       },
@@ -67,6 +69,10 @@ const bookmark: StorageEvent<UnstructuredObject> = { type: 'BOOKMARK', revision:
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('ConvertedWatch', () => {
+  it('has begun when the watch below has', () => {
+    expect(startWatch().begun).toBe(begun);
+  });
+
   it('passes what needs no conversion at once, in the same turn', () => {
     startWatch();
     below.onEvent(added(storedIn('v2', 'a')));

@@ -55,6 +55,10 @@ export class ConvertedWatch implements StorageWatch {
     this.#selects = !selectsByMetadata(predicate);
   }
 
+  get begun(): Promise<void> | undefined {
+    return this.#watch?.begun;
+  }
+
   /** Starts the watch. Throws what the storage below throws. */
   start(base: Storage<UnstructuredObject>, key: string, options: StorageWatchOptions<UnstructuredObject>): void {
     const asked = this.#selects

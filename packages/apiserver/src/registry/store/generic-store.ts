@@ -205,5 +205,5 @@ function endedBy(watch: StorageWatch, signal: CallSignal | undefined): StorageWa
   };
   if (signal.aborted) watch.close();
   else signal.addEventListener('abort', close, { once: true });
-  return { close };
+  return { close, begun: watch.begun };
 }

@@ -86,10 +86,9 @@ export class AdmissionChain implements AdmissionControl {
 
   /** Returns the metrics for /metrics. */
   families(): MetricFamily[] {
-    return admissionFamilies(
-      this.#whole,
-      this.#plugins.map(({ plugin, durations }) => [plugin.name, durations]),
-    );
+    const durations = this.#plugins.map((timed) => [timed.plugin.name, timed.durations] as const);
+    const own = this.#plugins.flatMap(({ plugin }) => plugin.families?.() ?? []);
+    return [...admissionFamilies(this.#whole, durations), ...own];
   }
 
   admit(attributes: AdmissionAttributes): Promise<void> {

@@ -1,6 +1,7 @@
 // AdmissionPlugin: one rule of the admission chain, in a file of its own. admission-chain.ts orders them.
 import type { StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
+import type { MetricFamily } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '../registry/store/admission-control.ts';
 
 /** Both functions reject with StatusError to refuse. Absent = the plug-in does nothing in that phase. */
@@ -14,6 +15,8 @@ export interface AdmissionPlugin {
   /** Group resources that `validate` checks: "pods", "deployments.apps". Absent = all. */
   readonly validatedResources?: readonly string[];
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
+  /** Returns its metrics for /metrics. Absent = none besides its durations, which the chain measures. */
+  families?(): MetricFamily[];
 }
 
 /**

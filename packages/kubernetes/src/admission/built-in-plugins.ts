@@ -18,6 +18,8 @@ import { NamespaceLifecycle } from './namespace-lifecycle.ts';
 import { ownerReferencesPermissionEnforcement } from './owner-references-permission-enforcement.ts';
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts';
 import { operations, operationsOf } from './plugin-operations.ts';
+import { PodSecurity } from './pod-security/pod-security.ts';
+import { defaultPodSecurity } from './pod-security/pod-security-configuration.ts';
 import { podTopologyLabels } from './pod-topology-labels.ts';
 import { Priority } from './priority.ts';
 import { runtimeClass } from './runtime-class.ts';
@@ -77,6 +79,7 @@ function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): Ad
     new NamespaceLifecycle(reader, clock),
     new ServiceAccount({ reader, clock, random }),
     taintNodesByCondition,
+    new PodSecurity({ reader, clock, configuration: defaultPodSecurity }),
     new Priority(reader),
     defaultTolerationSeconds,
     defaultStorageClass(reader),

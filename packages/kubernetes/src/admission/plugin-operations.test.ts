@@ -18,8 +18,8 @@ describe('what a plug-in is asked about', () => {
   });
 
   it('is never guessed', () => {
-    expect(() => operationsOf('PodSecurity')).toThrow(
-      new TypeError('what the admission plug-in PodSecurity is asked about is not listed'),
+    expect(() => operationsOf('ImagePolicyWebhook')).toThrow(
+      new TypeError('what the admission plug-in ImagePolicyWebhook is asked about is not listed'),
     );
   });
 });

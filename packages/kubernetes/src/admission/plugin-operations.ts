@@ -21,6 +21,7 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['LimitPodHardAntiAffinityTopology', writes],
   ['ServiceAccount', writes],
   ['TaintNodesByCondition', creates],
+  ['PodSecurity', writes],
   ['Priority', changes],
   ['DefaultTolerationSeconds', writes],
   ['ExtendedResourceToleration', writes],

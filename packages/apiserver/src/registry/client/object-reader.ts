@@ -3,6 +3,7 @@
 
 import { type DeepReadonly, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
+import type { Stored } from '@kapstan/storage';
 import type { ResourceCatalog } from '../definition/catalog.ts';
 import { serverContext } from '../definition/server-context.ts';
 import { pathSegmentErrors } from '../meta/names.ts';
@@ -53,5 +54,15 @@ export class ObjectReader {
     if (served === undefined) return [];
     const list = await served.store.list(serverContext(''), { resourceVersion: '0' });
     return list.items.map((item) => item.object);
+  }
+
+  /**
+   * Returns the objects of a namespace from the cache. They may be many, so read each with `view`, which does not keep
+   * it parsed.
+   */
+  async listIn(resource: GroupVersionResource, namespace: string): Promise<readonly Stored<UnstructuredObject>[]> {
+    const served = this.#catalog.find(resource.group, resource.version, resource.resource);
+    if (served === undefined) return [];
+    return (await served.store.list(serverContext(namespace), { resourceVersion: '0' })).items;
   }
 }

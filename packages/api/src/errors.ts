@@ -1,6 +1,7 @@
 // Constructors of errors for servers, fakes of servers and validators. Programs that only test errors need @kapstan/api
 // alone.
 
+export { aggregateTexts } from './errors/aggregate.ts';
 export {
   duplicateField,
   type FieldError,

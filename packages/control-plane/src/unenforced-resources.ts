@@ -9,7 +9,6 @@ const unenforced: Readonly<Record<string, string>> = {
   'mutatingadmissionpolicies.admissionregistration.k8s.io': 'no policy is evaluated',
   'mutatingadmissionpolicybindings.admissionregistration.k8s.io': 'no policy is evaluated',
   resourcequotas: 'no quota is enforced',
-  limitranges: 'no limit is enforced and no default is set',
 };
 
 /** Returns the warning texts by group resource. */

@@ -26,14 +26,16 @@ describe('the admission chain', () => {
     const built = names({});
     expect(built).toEqual(admissionPluginNames.filter((name) => built.includes(name)));
     expect(built).toContain('NamespaceLifecycle');
-    expect(names({ disabled: ['ServiceAccount', 'LimitRanger'] })).toEqual(built.filter((n) => n !== 'ServiceAccount'));
+    const disabled = ['ServiceAccount', 'LimitRanger', 'EventRateLimit'];
+    expect(names({ disabled })).toEqual(built.filter((name) => !disabled.includes(name)));
   });
 
   it('puts plug-ins from elsewhere where their names belong', () => {
-    expect(names({ plugins: [{ name: 'ResourceQuota' }, { name: 'LimitRanger' }] }).slice(0, 3)).toEqual([
+    const plugins = [{ name: 'ResourceQuota' }, { name: 'LimitPodHardAntiAffinityTopology' }];
+    expect(names({ plugins }).slice(0, 3)).toEqual([
       'NamespaceLifecycle',
+      'LimitPodHardAntiAffinityTopology',
       'LimitRanger',
-      'ServiceAccount',
     ]);
     expect(names({ plugins: [{ name: 'ResourceQuota' }] }).at(-1)).toBe('ResourceQuota');
   });

@@ -28,8 +28,8 @@ const linesOf = (chain: AdmissionChain): string[] =>
 
 it('the time of each plug-in is told by name, operation and outcome, and that of all together', async () => {
   const chain = chainOf(
-    { name: 'LimitRanger', admit: () => took(20), validate: () => took(0) },
-    { name: 'PodSecurity', validate: () => undefined, validatedResources: ['pods'] },
+    { name: 'NodeRestriction', admit: () => took(20), validate: () => took(0) },
+    { name: 'EventRateLimit', validate: () => undefined, validatedResources: ['pods'] },
     {
       name: 'ResourceQuota',
       admit: async ({ resource, operation }) => {
@@ -55,9 +55,9 @@ it('the time of each plug-in is told by name, operation and outcome, and that of
     `type="${type}",operation="${operation}",rejected="false"`;
   const rejected = 'type="admit",operation="DELETE",rejected="true"';
   expect(linesOf(chain)).toEqual([
-    ...histogram(controller, `name="LimitRanger",${passed('admit')}`, [1, 1, 0.02]),
-    ...histogram(controller, `name="LimitRanger",${passed('admit', 'DELETE')}`, [1, 1, 0.02]),
-    ...histogram(controller, `name="LimitRanger",${passed('validate')}`, [1, 1, 0]),
+    ...histogram(controller, `name="NodeRestriction",${passed('admit')}`, [1, 1, 0.02]),
+    ...histogram(controller, `name="NodeRestriction",${passed('admit', 'DELETE')}`, [1, 1, 0.02]),
+    ...histogram(controller, `name="NodeRestriction",${passed('validate')}`, [1, 1, 0]),
     ...histogram(controller, `name="ResourceQuota",${passed('admit')}`, [0, 0, 0.3]),
     ...histogram(controller, `name="ResourceQuota",${rejected}`, [0, 0, 0.3]),
     ...histogram(step, passed('admit'), [0, 0, 0.32]),
@@ -75,6 +75,7 @@ it.each<[AdmissionOperation, readonly string[]]>([
       'DefaultIngressClass admit',
       'DefaultStorageClass admit',
       'DefaultTolerationSeconds admit',
+      'LimitRanger admit',
       'PodTopologyLabels admit',
       'Priority admit',
       'RuntimeClass admit',
@@ -83,7 +84,7 @@ it.each<[AdmissionOperation, readonly string[]]>([
       'TaintNodesByCondition admit',
     ],
   ],
-  ['UPDATE', ['DefaultTolerationSeconds admit', 'Priority admit', 'ServiceAccount admit']],
+  ['UPDATE', ['DefaultTolerationSeconds admit', 'LimitRanger admit', 'Priority admit', 'ServiceAccount admit']],
   ['DELETE', ['Priority admit']],
   ['CONNECT', []],
 ])('a plug-in is asked about the operations that it is asked about in Kubernetes: %s', async (operation, names) => {

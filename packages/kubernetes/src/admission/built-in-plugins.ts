@@ -12,6 +12,7 @@ import { defaultTolerationSeconds } from './default-toleration-seconds.ts';
 import { denyServiceExternalIPs } from './deny-service-external-ips.ts';
 import { extendedResourceToleration } from './extended-resource-toleration.ts';
 import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts';
+import { LimitRanger } from './limit-range/limit-ranger.ts';
 import { namespaceAutoProvision } from './namespace-auto-provision.ts';
 import { namespaceExists } from './namespace-exists.ts';
 import { NamespaceLifecycle } from './namespace-lifecycle.ts';
@@ -77,6 +78,7 @@ function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): Ad
   const reader = new ObjectReader(catalog);
   return [
     new NamespaceLifecycle(reader, clock),
+    new LimitRanger(reader),
     new ServiceAccount({ reader, clock, random }),
     taintNodesByCondition,
     new PodSecurity({ reader, clock, configuration: defaultPodSecurity }),

@@ -19,6 +19,7 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['NamespaceLifecycle', changes],
   ['NamespaceExists', changes],
   ['LimitPodHardAntiAffinityTopology', writes],
+  ['LimitRanger', writes],
   ['ServiceAccount', writes],
   ['TaintNodesByCondition', creates],
   ['PodSecurity', writes],

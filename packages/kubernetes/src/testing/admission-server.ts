@@ -34,6 +34,7 @@ const resources: readonly DefinitionChanges[] = [
     },
   },
   { resource: 'pods', kind: 'Pod' },
+  { resource: 'limitranges', kind: 'LimitRange' },
   { resource: 'nodes', kind: 'Node', namespaced: false },
   { resource: 'serviceaccounts', kind: 'ServiceAccount' },
   { resource: 'services', kind: 'Service' },

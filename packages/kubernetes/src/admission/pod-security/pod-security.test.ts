@@ -39,6 +39,7 @@ beforeAll(async () => {
     const prefixed = Object.fromEntries(Object.entries(labels).map(([mode, level]) => [prefix + (key ?? mode), level]));
     await server.create('namespaces', { name, metadata: { labels: prefixed } });
   }
+  await server.create('pods', { name: 'old', namespace: 'open', spec: onHost });
 });
 afterAll(() => server.close());
 beforeEach(() => {
@@ -204,12 +205,16 @@ describe('a namespace', () => {
   });
 
   it('that becomes stricter warns of the pods in it', async () => {
-    await server.create('pods', { name: 'old', namespace: 'open', spec: onHost });
     await label({ enforce: 'baseline' }, {}, 'open');
     expect(warnings).toEqual([
       'existing pods in namespace "open" violate the new PodSecurity enforce level "baseline:latest"',
       'old: host namespaces',
     ]);
+  });
+
+  it('that gets another version of its level warns of the pods in it', async () => {
+    await label({ enforce: 'baseline', 'enforce-version': 'v1.20' }, { enforce: 'baseline' }, 'open');
+    expect(warnings).toHaveLength(2);
   });
 
   it.each<[Record<string, string>, Record<string, string>]>([

@@ -1,0 +1,13 @@
+// aggregateTexts joins the texts of several errors as Go does. Used where an answer shows errors that name no field.
+import { maxToldErrors } from './field-error.ts';
+
+/**
+ * Returns one text as it is, several in brackets, equal texts once: "[a, b]". Beyond the first 100 they are counted.
+ * "" for none. Source: utilerrors.Aggregate.Error.
+ */
+export function aggregateTexts(texts: Iterable<string>): string {
+  const different = [...new Set(texts)];
+  const untold = different.length - maxToldErrors;
+  if (untold > 0) different.splice(maxToldErrors, untold, `and ${untold} more error${untold === 1 ? '' : 's'}`);
+  return different.length > 1 ? `[${different.join(', ')}]` : (different[0] ?? '');
+}

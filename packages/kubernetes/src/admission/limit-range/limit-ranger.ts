@@ -1,0 +1,137 @@
+// LimitRanger gives containers the default amounts of their namespace's limit ranges, and refuses pods and claims outside
+// of their bounds. Source: plugin/pkg/admission/limitranger.
+
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { aggregateTexts } from '@kapstan/api/errors';
+import { eachInSlices, type GroupVersionResource, type SlicedWork } from '@kapstan/api/internal';
+import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
+import { refuse } from '@kapstan/apiserver/internal';
+import type { Container, LimitRange, PersistentVolumeClaim, Pod, PodSpec } from '@kapstan/kinds/core/v1';
+import { runInTurns, type Stored } from '@kapstan/storage';
+import { totalsOf } from '../../core/pods/container-totals.ts';
+import { amountsOf, type LimitRules, limitRules, violations } from './limit-rules.ts';
+
+const limitRanges: GroupVersionResource = { group: '', version: 'v1', resource: 'limitranges' };
+const annotation = 'kubernetes.io/limit-ranger';
+/** Containers that are compared between two looks at the clock. */
+const containersPerSlice = 100;
+/** What the resources of a pod as a whole may name. */
+const podLevelResources = ['cpu', 'memory'] as const;
+
+/** A limit range may change at any time, so every request reads the rules of the present ones. */
+export class LimitRanger implements AdmissionPlugin {
+  readonly name = 'LimitRanger';
+  readonly validatedResources: readonly string[] = ['pods', 'persistentvolumeclaims'];
+  readonly #reader: ObjectReader;
+  readonly #rules = new WeakMap<Stored<UnstructuredObject>, LimitRules>();
+
+  constructor(reader: ObjectReader) {
+    this.#reader = reader;
+  }
+
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    const spec = isMeasured(attributes) && isPod(attributes) ? (attributes.object as Pod).spec : undefined;
+    if (spec === undefined) return;
+    for (const { defaults } of await this.#rulesFor(attributes)) {
+      const set = await runInTurns(setDefaults(spec, defaults));
+      if (set.length > 0) annotate(attributes, `LimitRanger plugin set: ${set.join('; ')}`);
+    }
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    if (!isMeasured(attributes)) return;
+    for (const rules of await this.#rulesFor(attributes)) {
+      const faults = isPod(attributes)
+        ? await runInTurns(podFaults(rules, (attributes.object as Pod).spec ?? { containers: [] }))
+        : claimFaults(rules, attributes.object as PersistentVolumeClaim);
+      if (faults.length > 0) throw refuse(attributes, aggregateTexts(faults));
+    }
+  }
+
+  async #rulesFor({ namespace }: AdmissionAttributes): Promise<LimitRules[]> {
+    const stored = await this.#reader.listIn(limitRanges, namespace);
+    return stored.map((each) => {
+      const known = this.#rules.get(each);
+      if (known !== undefined) return known;
+      const rules = each.view((object) => limitRules(object as DeepReadonly<LimitRange>));
+      this.#rules.set(each, rules);
+      return rules;
+    });
+  }
+}
+
+function isPod({ kind }: AdmissionAttributes): boolean {
+  return kind.group === '' && kind.kind === 'Pod';
+}
+
+/** The amounts of a pod change through its subresource `resize` alone. */
+function isMeasured(attributes: AdmissionAttributes): boolean {
+  const { subresource, operation, kind, object, oldObject } = attributes;
+  if (object === undefined || oldObject?.metadata?.deletionTimestamp !== undefined) return false;
+  if (subresource !== '') return subresource === 'resize' && isPod(attributes) && operation === 'UPDATE';
+  if (isPod(attributes)) return operation === 'CREATE';
+  return kind.group === '' && kind.kind === 'PersistentVolumeClaim';
+}
+
+/** Returns what it set, for people: "cpu request for container a". */
+function* setDefaults(spec: PodSpec, defaults: LimitRules['defaults']): SlicedWork<string[]> {
+  const told: string[] = [];
+  if (defaults.limits.size === 0 && defaults.requests.size === 0) return told;
+  const fill = (container: Container, what: string): void => {
+    for (const list of ['requests', 'limits'] as const) {
+      const set = fillList(container, list, defaults[list]);
+      const noun = list === 'requests' ? 'request' : 'limit';
+      if (set.length > 0) told.push(`${set.join(', ')} ${noun} for ${what} ${container.name}`);
+    }
+  };
+  yield* eachInSlices(spec.containers ?? [], (each) => fill(each, 'container'), containersPerSlice);
+  yield* eachInSlices(spec.initContainers ?? [], (each) => fill(each, 'init container'), containersPerSlice);
+  return told;
+}
+
+function fillList(container: Container, list: 'limits' | 'requests', defaults: ReadonlyMap<string, string>): string[] {
+  const present = container.resources?.[list] ?? {};
+  const missing = [...defaults].filter(([resource]) => !Object.hasOwn(present, resource));
+  if (missing.length === 0) return [];
+  container.resources = { ...container.resources, [list]: { ...present, ...Object.fromEntries(missing) } };
+  return missing.map(([resource]) => resource).sort();
+}
+
+function annotate({ object }: AdmissionAttributes, text: string): void {
+  if (object === undefined) return;
+  object.metadata = { ...object.metadata, annotations: { ...object.metadata?.annotations, [annotation]: text } };
+}
+
+function* podFaults(rules: LimitRules, spec: DeepReadonly<PodSpec>): SlicedWork<string[]> {
+  const faults: string[] = [];
+  if (rules.rules.has('Container')) {
+    const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
+    yield* eachInSlices(
+      containers,
+      ({ resources }) => {
+        const asked = { requests: amountsOf(resources?.requests), limits: amountsOf(resources?.limits) };
+        for (const fault of violations(rules, { type: 'Container', ...asked })) faults.push(fault);
+      },
+      containersPerSlice,
+    );
+  }
+  if (!rules.rules.has('Pod')) return faults;
+  const asked = { requests: podTotals(spec, 'requests'), limits: podTotals(spec, 'limits') };
+  return [...faults, ...violations(rules, { type: 'Pod', ...asked })];
+}
+
+/** The amounts of the pod as a whole replace those of its containers. */
+function podTotals(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests'): ReturnType<typeof amountsOf> {
+  const totals = new Map(totalsOf(spec, list));
+  const whole = amountsOf(spec.resources?.[list]);
+  for (const resource of podLevelResources) {
+    const own = whole.get(resource);
+    if (own !== undefined) totals.set(resource, own);
+  }
+  return totals;
+}
+
+function claimFaults(rules: LimitRules, { spec }: DeepReadonly<PersistentVolumeClaim>): string[] {
+  const requests = amountsOf(spec?.resources?.requests);
+  return violations(rules, { type: 'PersistentVolumeClaim', requests, limits: new Map() });
+}

@@ -146,7 +146,7 @@ export interface ControlPlaneOptions {
   readonly registersApiServices?: boolean;
   /**
    * Whether clients that create or change objects which this server stores without enforcing them (webhook configurations, admission
-   * policies, quotas, limit ranges) get a warning. Default false.
+   * policies, quotas) get a warning. Default false.
    */
   readonly warnsWithoutEffect?: boolean;
   /**

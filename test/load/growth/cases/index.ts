@@ -1,5 +1,6 @@
 // All cases, in the order in which they run.
 import type { GrowthCase } from '../growth-case.ts';
+import { admissionCases } from './admission-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
@@ -15,6 +16,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...selectorCases,
   ...validationCases,
   ...stageCases,
+  ...admissionCases,
   ...customResourceCases,
   ...openApiCases,
   ...schemaCases,

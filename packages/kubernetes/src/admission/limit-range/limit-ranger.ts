@@ -9,12 +9,14 @@ import { refuse } from '@kapstan/apiserver/internal';
 import type { Container, LimitRange, PersistentVolumeClaim, Pod, PodSpec } from '@kapstan/kinds/core/v1';
 import { runInTurns, type Stored } from '@kapstan/storage';
 import { totalsOf } from '../../core/pods/container-totals.ts';
-import { amountsOf, type LimitRules, limitRules, violations } from './limit-rules.ts';
+import { addFaults, amountsOf, type LimitRules, limitRules, maxFaults } from './limit-rules.ts';
 
 const limitRanges: GroupVersionResource = { group: '', version: 'v1', resource: 'limitranges' };
 const annotation = 'kubernetes.io/limit-ranger';
 /** Containers that are compared between two looks at the clock. */
 const containersPerSlice = 100;
+/** Most amounts that a limit range sets in one pod. One of 3 MiB may have 60,000 containers. */
+const maxDefaults = 500_000;
 /** What the resources of a pod as a whole may name. */
 const podLevelResources = ['cpu', 'memory'] as const;
 
@@ -33,6 +35,7 @@ export class LimitRanger implements AdmissionPlugin {
     const spec = isMeasured(attributes) && isPod(attributes) ? (attributes.object as Pod).spec : undefined;
     if (spec === undefined) return;
     for (const { defaults } of await this.#rulesFor(attributes)) {
+      requireFewDefaults(attributes, spec, defaults);
       const set = await runInTurns(setDefaults(spec, defaults));
       if (set.length > 0) annotate(attributes, `LimitRanger plugin set: ${set.join('; ')}`);
     }
@@ -41,23 +44,36 @@ export class LimitRanger implements AdmissionPlugin {
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isMeasured(attributes)) return;
     for (const rules of await this.#rulesFor(attributes)) {
-      const faults = isPod(attributes)
-        ? await runInTurns(podFaults(rules, (attributes.object as Pod).spec ?? { containers: [] }))
+      const work = isPod(attributes)
+        ? podFaults(rules, (attributes.object as Pod).spec ?? { containers: [] })
         : claimFaults(rules, attributes.object as PersistentVolumeClaim);
+      const faults = await runInTurns(work);
       if (faults.length > 0) throw refuse(attributes, aggregateTexts(faults));
     }
   }
 
   async #rulesFor({ namespace }: AdmissionAttributes): Promise<LimitRules[]> {
-    const stored = await this.#reader.listIn(limitRanges, namespace);
-    return stored.map((each) => {
-      const known = this.#rules.get(each);
-      if (known !== undefined) return known;
-      const rules = each.view((object) => limitRules(object as DeepReadonly<LimitRange>));
-      this.#rules.set(each, rules);
-      return rules;
-    });
+    const rules: LimitRules[] = [];
+    for (const stored of await this.#reader.listIn(limitRanges, namespace)) {
+      let own = this.#rules.get(stored);
+      if (own === undefined) {
+        own = await runInTurns(limitRules(stored.view((object) => object as DeepReadonly<LimitRange>)));
+        this.#rules.set(stored, own);
+      }
+      rules.push(own);
+    }
+    return rules;
   }
+}
+
+/** Each container gets each default, so a pod of many containers could grow beyond all bounds. */
+function requireFewDefaults(
+  attributes: AdmissionAttributes,
+  { containers = [], initContainers = [] }: PodSpec,
+  { limits, requests }: LimitRules['defaults'],
+): void {
+  const count = (containers.length + initContainers.length) * (limits.size + requests.size);
+  if (count > maxDefaults) throw refuse(attributes, `limit ranges would set more than ${maxDefaults} amounts`);
 }
 
 function isPod({ kind }: AdmissionAttributes): boolean {
@@ -105,19 +121,17 @@ function annotate({ object }: AdmissionAttributes, text: string): void {
 function* podFaults(rules: LimitRules, spec: DeepReadonly<PodSpec>): SlicedWork<string[]> {
   const faults: string[] = [];
   if (rules.rules.has('Container')) {
-    const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
-    yield* eachInSlices(
-      containers,
-      ({ resources }) => {
-        const asked = { requests: amountsOf(resources?.requests), limits: amountsOf(resources?.limits) };
-        for (const fault of violations(rules, { type: 'Container', ...asked })) faults.push(fault);
-      },
-      containersPerSlice,
-    );
+    for (const [at, { resources }] of [...(spec.containers ?? []), ...(spec.initContainers ?? [])].entries()) {
+      if (faults.length >= maxFaults) return faults;
+      const asked = { requests: amountsOf(resources?.requests), limits: amountsOf(resources?.limits) };
+      yield* addFaults(rules, { type: 'Container', ...asked }, faults);
+      if (at % containersPerSlice === containersPerSlice - 1) yield;
+    }
   }
   if (!rules.rules.has('Pod')) return faults;
   const asked = { requests: podTotals(spec, 'requests'), limits: podTotals(spec, 'limits') };
-  return [...faults, ...violations(rules, { type: 'Pod', ...asked })];
+  yield* addFaults(rules, { type: 'Pod', ...asked }, faults);
+  return faults;
 }
 
 /** The amounts of the pod as a whole replace those of its containers. */
@@ -131,7 +145,9 @@ function podTotals(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests'): Re
   return totals;
 }
 
-function claimFaults(rules: LimitRules, { spec }: DeepReadonly<PersistentVolumeClaim>): string[] {
+function* claimFaults(rules: LimitRules, { spec }: DeepReadonly<PersistentVolumeClaim>): SlicedWork<string[]> {
+  const faults: string[] = [];
   const requests = amountsOf(spec?.resources?.requests);
-  return violations(rules, { type: 'PersistentVolumeClaim', requests, limits: new Map() });
+  yield* addFaults(rules, { type: 'PersistentVolumeClaim', requests, limits: new Map() }, faults);
+  return faults;
 }

@@ -2,6 +2,7 @@
 // limit-ranger.ts.
 
 import type { DeepReadonly, Quantity } from '@kapstan/api';
+import { eachInSlices, type SlicedWork } from '@kapstan/api/internal';
 import type { LimitRange, LimitRangeItem } from '@kapstan/kinds/core/v1';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 import {
@@ -16,6 +17,11 @@ import {
 
 type Item = DeepReadonly<LimitRangeItem>;
 
+/** Most faults that are looked for. An answer shows fewer. */
+export const maxFaults = 1_000;
+/** Bounds that are compared, or entries that are read, between two looks at the clock. */
+const rulesPerSlice = 500;
+
 interface Rule {
   readonly bound: Bound;
   readonly constraint: Constraint;
@@ -28,12 +34,12 @@ export interface LimitRules {
   readonly rules: ReadonlyMap<string, readonly Rule[]>;
 }
 
-export function limitRules({ spec }: DeepReadonly<LimitRange>): LimitRules {
+export function* limitRules({ spec }: DeepReadonly<LimitRange>): SlicedWork<LimitRules> {
   const limits = new Map<string, string>();
   const requests = new Map<string, string>();
   const rules = new Map<string, readonly Rule[]>();
   for (const item of spec?.limits ?? []) {
-    rules.set(item.type, [...(rules.get(item.type) ?? []), ...rulesOf(item)]);
+    rules.set(item.type, [...(rules.get(item.type) ?? []), ...(yield* rulesOf(item))]);
     if (item.type !== 'Container') continue;
     for (const [resource, text] of textsOf(item.default)) limits.set(resource, text);
     for (const [resource, text] of textsOf(item.defaultRequest)) requests.set(resource, text);
@@ -41,17 +47,22 @@ export function limitRules({ spec }: DeepReadonly<LimitRange>): LimitRules {
   return { defaults: { limits, requests }, rules };
 }
 
-function rulesOf({ type, min, max, maxLimitRequestRatio }: Item): Rule[] {
+function* rulesOf({ type, min, max, maxLimitRequestRatio }: Item): SlicedWork<Rule[]> {
   const isClaim = type === 'PersistentVolumeClaim';
   return [
-    ...withBounds(min, minimum),
-    ...withBounds(max, isClaim ? maximumRequest : maximum),
-    ...(isClaim ? [] : withBounds(maxLimitRequestRatio, maximumRatio)),
+    ...(yield* withBounds(min, minimum)),
+    ...(yield* withBounds(max, isClaim ? maximumRequest : maximum)),
+    ...(isClaim ? [] : yield* withBounds(maxLimitRequestRatio, maximumRatio)),
   ];
 }
 
-function withBounds(list: ResourceList | undefined, constraint: Constraint): Rule[] {
-  return [...amountsOf(list)].map(([resource, quantity]) => ({ bound: { resource, amount: quantity }, constraint }));
+function* withBounds(list: ResourceList | undefined, constraint: Constraint): SlicedWork<Rule[]> {
+  const rules: Rule[] = [];
+  const add = ([resource, text]: [string, ResourceList[string]]): void => {
+    rules.push({ bound: { resource, amount: amount(text) }, constraint });
+  };
+  yield* eachInSlices(Object.entries(list ?? {}), add, rulesPerSlice);
+  return rules;
 }
 
 export function amountsOf(list: ResourceList | undefined): Map<string, Quantity> {
@@ -62,7 +73,17 @@ function textsOf(list: ResourceList | undefined): [string, string][] {
   return Object.entries(list ?? {}).map(([resource, text]) => [resource, String(text)]);
 }
 
-/** Returns what the object asks for against the rules. */
-export function violations({ rules }: LimitRules, asked: Asked): string[] {
-  return (rules.get(asked.type) ?? []).flatMap(({ bound, constraint }) => constraint(asked, bound) ?? []);
+/**
+ * Adds what the object asks for against the rules to `faults`, until there are {@link maxFaults}. A limit range may have
+ * as many bounds as fit into a request, and a pod as many containers.
+ */
+export function* addFaults({ rules }: LimitRules, asked: Asked, faults: string[]): SlicedWork<void> {
+  let looked = 0;
+  for (const { bound, constraint } of rules.get(asked.type) ?? []) {
+    if (faults.length >= maxFaults) return;
+    const fault = constraint(asked, bound);
+    if (fault !== undefined) faults.push(fault);
+    looked += 1;
+    if (looked % rulesPerSlice === 0) yield;
+  }
 }

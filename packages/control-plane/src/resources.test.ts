@@ -31,7 +31,7 @@ describe('openResources', () => {
     resources = await openResources(singleEngine(engine), {
       clock,
       logger: silentLogger,
-      ...(keyPrefix === undefined ? {} : { keyPrefix }),
+      keyPrefix,
     });
     await resources.client.create(Namespace, { metadata: { name: 'ns' } });
     await resources.client.create(ConfigMap, { metadata: { namespace: 'ns', name: 'a' } });

@@ -48,7 +48,7 @@ export class ControllerMetrics {
   readonly #requests = new RequestMetrics();
 
   /** Throws TypeError on bad options. */
-  constructor(options: { readonly registry?: Registry; readonly clock?: Clock } = {}) {
+  constructor(options: { readonly registry?: Registry | undefined; readonly clock?: Clock | undefined } = {}) {
     requireOptionNames(options, { registry: true, clock: true }, 'ControllerMetrics');
     const { registry = new Registry(), clock = systemClock } = options;
     requireFunctions(registry, 'registry', ['registerMetric', 'metrics']);

@@ -41,7 +41,7 @@ export interface ObservedClientOptions {
   /** Called with each object before it is created, updated, patched or applied, whatever the result. */
   readonly wanted?: (resource: Resource, target: ObjectTarget) => void;
   /** Cancels every call, in addition to the call's own signal. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const optionNames: OptionNames<ObservedClientOptions> = {
@@ -164,11 +164,10 @@ export class ObservedClient implements ResourceClient {
     return this.#options.client;
   }
 
-  async #write<O extends CallOptions & { readonly dryRun?: boolean }, R extends KubernetesObject | undefined>(
-    resource: Resource,
-    options: O | undefined,
-    send: (options: O) => Promise<R>,
-  ): Promise<R> {
+  async #write<
+    O extends CallOptions & { readonly dryRun?: boolean | undefined },
+    R extends KubernetesObject | undefined,
+  >(resource: Resource, options: O | undefined, send: (options: O) => Promise<R>): Promise<R> {
     const written = await this.#admitted(options, send);
     const { name, namespace = '', resourceVersion } = written?.metadata ?? {};
     if (options?.dryRun !== true && name !== undefined && resourceVersion !== undefined)

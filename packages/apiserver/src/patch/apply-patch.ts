@@ -35,7 +35,7 @@ export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
 };
 
 /** Custom resources have no strategic merge patch. */
-export function patchTypesOf(definition: { readonly isCustom?: boolean }): readonly PatchType[] {
+export function patchTypesOf(definition: { readonly isCustom?: boolean | undefined }): readonly PatchType[] {
   return definition.isCustom === true ? ['json', 'merge'] : ['json', 'merge', 'strategic'];
 }
 

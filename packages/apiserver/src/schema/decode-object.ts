@@ -46,7 +46,7 @@ export interface DecodeObjectOptions extends DocumentForm {
   /** Called with each complaint when `fieldValidation` is 'Warn'. */
   readonly warn: (text: string) => void;
   /** Accepts other versions of the same kind, as for DeleteOptions. Absent = none. */
-  readonly acceptsVersion?: (version: GroupVersion) => boolean;
+  readonly acceptsVersion?: ((version: GroupVersion) => boolean) | undefined;
 }
 
 /**

@@ -10,7 +10,7 @@ import { queueOptionNames, requireKey } from './work-queue.ts';
 
 export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
-  readonly rateLimiter?: RateLimiter<K>;
+  readonly rateLimiter?: RateLimiter<K> | undefined;
 }
 
 const optionNames: OptionNames<RateLimitingQueueOptions<never>> = { ...queueOptionNames, rateLimiter: true };

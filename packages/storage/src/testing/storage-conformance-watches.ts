@@ -174,8 +174,7 @@ function semanticsMatrix(bench: StorageBench): void {
     const [a, b, c] = await bench.createAll('a', 'b', 'c');
     const current = await bench.caughtUp();
     const resourceVersion = { first: before, current: String(current) }[version] ?? version;
-    const send = sendInitialEvents === undefined ? {} : { sendInitialEvents };
-    const watch = bench.watch({ bookmarks, resourceVersion, ...send });
+    const watch = bench.watch({ bookmarks, resourceVersion, sendInitialEvents });
     const state =
       expected === 'nothing' ? [] : [a, b, c].map((item) => `ADDED ${item?.object.metadata?.name}@${item?.revision}`);
     const end = expected === 'state+end' ? [`END@${current}`] : [];

@@ -160,7 +160,7 @@ describe('metadata', () => {
     ],
     ['a DNS-1035 label', nameIsDns1035Label, label, ['must be no more than 63 characters']],
   ])('with a name that must be %s', (_case, nameRule, name, texts) => {
-    expect(errorsOf({ name }, nameRule === undefined ? {} : { nameRule })).toEqual(
+    expect(errorsOf({ name }, { nameRule })).toEqual(
       texts.map((text) => `metadata.name: Invalid value: ${JSON.stringify(name)}: ${text}`),
     );
   });

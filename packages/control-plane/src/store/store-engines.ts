@@ -40,11 +40,6 @@ export interface StoreEnginesOptions {
   readonly onFatal?: ((error: unknown) => void) | undefined;
 }
 
-/** Uses one store for everything. */
-export function singleEngine(main: Engine): StoreEngines {
-  return { main, all: [main], engineFor: () => main };
-}
-
 /**
  * Opens the engines that the options name. `closers` receives a function that closes each, also when a later one fails to open. The caller
  * still owns an engine that it passed in.

@@ -24,13 +24,14 @@ import {
 } from '@kapstan/api';
 import {
   addAbortListener,
-  type OptionNames,
+  checkedElsewhere,
+  type OptionTable,
   removeAbortListener,
   requireFunction,
   requireObject,
   requireSignal,
 } from '@kapstan/api/internal';
-import { requireOptionNames } from './option-names.ts';
+import { requirePartOptions } from './part-options.ts';
 
 export interface ObservedClientOptions {
   readonly client: ResourceClient;
@@ -44,12 +45,12 @@ export interface ObservedClientOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const optionNames: OptionNames<ObservedClientOptions> = {
-  client: true,
-  observer: true,
-  admit: true,
-  wanted: true,
-  signal: true,
+const table: OptionTable<ObservedClientOptions> = {
+  client: checkedElsewhere,
+  observer: checkedElsewhere,
+  admit: requireFunction,
+  wanted: requireFunction,
+  signal: requireSignal,
 };
 
 export class ObservedClient implements ResourceClient {
@@ -57,10 +58,7 @@ export class ObservedClient implements ResourceClient {
 
   /** Throws TypeError on bad options. */
   constructor(options: ObservedClientOptions) {
-    requireOptionNames(options, optionNames, 'an ObservedClient');
-    requireFunction(options.admit, 'admit');
-    requireFunction(options.wanted, 'wanted');
-    requireSignal(options.signal);
+    requirePartOptions(options, table, 'an ObservedClient');
     this.#options = options;
   }
 

@@ -31,7 +31,7 @@ export class WalkSources {
     const { through } = hop;
     const [from, to] = [this.find(caller), this.find(hop)];
     if (from === undefined || to === undefined) return `${from === undefined ? caller.name : hop.name} does not exist`;
-    if (through.startsWith('wire:')) return undefined;
+    if (through.startsWith('wire:') || through === 'as there') return undefined;
     if (through.startsWith('awaits ')) return this.#problemOfTaking(caller, to, through.slice('awaits '.length));
     if (through === '')
       return this.#callsOf(from).some((call) => this.#isCallOf(call, to)) ? undefined : 'there is no such call';

@@ -1,4 +1,4 @@
-// Reads the walk of one event out of ARCHITECTURE.md.
+// Reads the walks of one event out of ARCHITECTURE.md and docs/walks.md.
 
 /** One function on the walk. */
 export interface Hop {
@@ -8,16 +8,15 @@ export interface Hop {
   readonly file: string;
   /** "Cacher.create", "Committer.#run", "handleCreate". */
   readonly name: string;
-  /** How the function before calls this one: an interface, the type of a function, `wire: …`, `awaits …`. "" = by its name. */
+  /** How the function before calls this one: an interface, the type of a function, `wire: …`, `awaits …`, `as there`. "" = by its name. */
   readonly through: string;
   /** Functions that it calls and that return before the next hop. */
   readonly asides: readonly string[];
 }
 
-const heading = '\n## The walk of one event\n';
-
-export function readWalk(text: string): readonly Hop[] {
-  const section = text.split(heading)[1]?.split('\n## ')[0] ?? '';
+/** Reads the table below a heading. */
+export function readWalk(text: string, heading: string): readonly Hop[] {
+  const section = text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('| '));
   let step = '';
   return rows.slice(2).flatMap((row) => {

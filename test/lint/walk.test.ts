@@ -1,5 +1,5 @@
-// Checks the walk of one event in ARCHITECTURE.md against the sources: each function that it names calls the next one, as
-// the TypeScript compiler resolves calls.
+// Checks the walk of one event in ARCHITECTURE.md, and those in docs/walks.md, against the sources: each function that they
+// name calls the next one, as the TypeScript compiler resolves calls.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,8 +7,14 @@ import { WalkSources } from './walk-sources.ts';
 import { type Hop, readWalk } from './walk-table.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const hops = readWalk(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'));
-const sources = new WalkSources(root, [...new Set(hops.map(({ file }) => file))]);
+const hops = readWalk(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'), 'The walk of one event');
+const others = ['The walk of an update', 'The walk on etcd'].map((heading) => ({
+  heading,
+  hops: readWalk(readFileSync(join(root, 'docs/walks.md'), 'utf8'), heading),
+}));
+const sources = new WalkSources(root, [
+  ...new Set([...hops, ...others.flatMap((other) => other.hops)].map(({ file }) => file)),
+]);
 
 /** Returns the hops that may come before one: the walk parts at step 7 and meets again at step 9. */
 function callersOf(hop: Hop): readonly Hop[] {
@@ -59,5 +65,32 @@ describe('the walk of one event in ARCHITECTURE.md', () => {
       return sources.problemOf(caller, next.hop) === undefined ? [`${caller.name} → ${next.hop.name}`] : [];
     });
     expect(unnoticed).toEqual([]);
+  });
+});
+
+describe.each(others)('$heading in docs/walks.md', (other) => {
+  it('has its hops', () => {
+    expect(other.hops.length).toBeGreaterThan(9);
+    expect(other.hops.filter((hop) => sources.find(hop) === undefined)).toEqual([]);
+  });
+
+  it('goes from each to the next by a call', () => {
+    const problems = other.hops.slice(1).flatMap((hop, index) => {
+      const caller = other.hops[index] as Hop;
+      const problem = sources.problemOf(caller, hop);
+      return problem === undefined ? [] : [`${caller.name} → ${hop.name}: ${problem}`];
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('lets each call what returns before the next', () => {
+    const asides = other.hops.flatMap((hop) => hop.asides.map((aside) => ({ hop, aside })));
+    const problems = asides.flatMap(({ hop, aside }) => sources.problemOfAside(hop, aside) ?? []);
+    expect(problems).toEqual([]);
+  });
+
+  it('meets the first walk wherever it says "as there"', () => {
+    const inside = other.hops.filter(({ through }) => through === 'as there');
+    expect(inside.filter(({ name }) => !hops.some((hop) => hop.name === name))).toEqual([]);
   });
 });

@@ -119,7 +119,7 @@ async function checkStored(ledger: Ledger): Promise<{ readonly version: string; 
     const page = await client.listPage(ConfigMap, {
       namespace,
       limit: 2000,
-      ...(continueToken === undefined ? {} : { continue: continueToken }),
+      continue: continueToken,
     });
     for (const { metadata, data } of page.items) {
       const { name = '', resourceVersion = '' } = metadata ?? {};

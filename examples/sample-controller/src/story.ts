@@ -86,8 +86,8 @@ async function waitFor<T extends KubernetesObject>(
   where: { readonly name?: string; readonly signal: AbortSignal },
   isAsWanted: (object: T) => boolean,
 ): Promise<void> {
-  const fieldSelector = where.name === undefined ? {} : { fieldSelector: `metadata.name=${where.name}` };
-  const events$ = client.watch<T>(token, { ...fieldSelector, signal: where.signal });
+  const fieldSelector = where.name === undefined ? undefined : `metadata.name=${where.name}`;
+  const events$ = client.watch<T>(token, { fieldSelector, signal: where.signal });
   await firstValueFrom(
     events$.pipe(
       map((event) => event.type !== 'BOOKMARK' && event.type !== 'DELETED' && isAsWanted(event.object as T)),

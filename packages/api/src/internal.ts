@@ -109,4 +109,3 @@ export { listWatchFailureOf } from './watch/list-watch-failure.ts';
 export { createListWatchState, stepListWatch } from './watch/list-watch-machine.ts';
 export type { ListWatchOptions } from './watch/list-watch-options.ts';
 export type { ListWatchEffect, ListWatchInput, ListWatchPhase, ListWatchState } from './watch/list-watch-state.ts';
-export { SerialEmitter } from './watch/serial-emitter.ts';

@@ -16,11 +16,11 @@ export interface CacheEventInit<T extends KubernetesObject> {
   /** When the cache learned of the change, on the monotonic clock, in milliseconds. */
   readonly timeMs: number;
   /** State after the change; absent for a deletion. */
-  readonly current?: CacheEntry<T>;
+  readonly current?: CacheEntry<T> | undefined;
   /** State before; absent for a creation. */
-  readonly previous?: CacheEntry<T>;
+  readonly previous?: CacheEntry<T> | undefined;
   /** For a deletion: the last state as the storage reported it. */
-  readonly lastState?: Stored<T>;
+  readonly lastState?: Stored<T> | undefined;
 }
 
 /** One change, shared by all watchers. */

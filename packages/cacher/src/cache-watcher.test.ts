@@ -28,8 +28,8 @@ function eventOf(revision: number, { previous, current }: Change): CacheEvent<Te
     key,
     revision: at(revision),
     timeMs: 0,
-    ...(previous === undefined ? {} : { previous }),
-    ...(current === undefined ? {} : { current }),
+    previous,
+    current,
   });
 }
 

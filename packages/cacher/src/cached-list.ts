@@ -21,9 +21,9 @@ export interface CachedListCall<T extends KubernetesObject> {
   readonly options: StorageListOptions<T>;
   readonly indexedFields: readonly string[];
   /** First key of the page, when a token names one. */
-  readonly fromKey?: string;
+  readonly fromKey?: string | undefined;
   /** The past revision to read. Absent = the present. */
-  readonly revision?: Revision;
+  readonly revision?: Revision | undefined;
 }
 
 export interface CachedList<T extends KubernetesObject> {

@@ -40,7 +40,7 @@ export interface CacherOptions<T extends KubernetesObject> {
   /** The storage to cache. Closing the cacher does not close it. */
   readonly storage: Storage<T>;
   /** Must be that of the storage below. Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** Must be that of the storage below: "/pods". */
   readonly resourcePrefix: string;
   /**
@@ -49,32 +49,32 @@ export interface CacherOptions<T extends KubernetesObject> {
    */
   readonly getAttributes: GetAttributes<T>;
   /** Fields, besides name and namespace, by which watches and lists are indexed: "spec.nodeName". Default none. */
-  readonly indexedFields?: readonly string[];
+  readonly indexedFields?: readonly string[] | undefined;
   /** Time for which events stay available to watches that resume, in milliseconds. At least 75 000, the default. */
-  readonly historyWindowMs?: number;
+  readonly historyWindowMs?: number | undefined;
   /** Least number of events for which there is room. Default 100. */
-  readonly minHistory?: number;
+  readonly minHistory?: number | undefined;
   /**
    * Number of events for which there is room at first, `minHistory` to 102 400 (twice as many for twice the window). A
    * value outside that range is moved into it, with a warning when it is lowered. Default `minHistory`.
    */
-  readonly initialHistory?: number;
+  readonly initialHistory?: number | undefined;
   /**
    * Most bytes of past states kept for watches that resume, even if they are younger than the window.
    * Default 33 554 432.
    */
-  readonly maxHistoryBytes?: number;
+  readonly maxHistoryBytes?: number | undefined;
   /**
    * Least time between two comparisons with the storage below, in milliseconds. Up to half of it is added at random.
    * 0 = no comparisons. Default 300 000.
    */
-  readonly consistencyPeriodMs?: number;
+  readonly consistencyPeriodMs?: number | undefined;
   /** Freezes all cached objects, for tests of I6. Default false. */
-  readonly freeze?: boolean;
-  readonly clock?: Clock;
+  readonly freeze?: boolean | undefined;
+  readonly clock?: Clock | undefined;
   /** Source of random numbers in [0, 1), for the pauses between attempts. Default Math.random. */
-  readonly random?: () => number;
-  readonly logger?: Logger;
+  readonly random?: (() => number) | undefined;
+  readonly logger?: Logger | undefined;
 }
 
 export class Cacher<T extends KubernetesObject> implements Storage<T> {
@@ -112,11 +112,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#logger = logger;
     const indexedFields = options.indexedFields ?? [];
     const { minHistory, initialHistory, maxHistoryBytes } = options;
-    const capacities = {
-      ...(minHistory === undefined ? {} : { minCapacity: minHistory }),
-      ...(initialHistory === undefined ? {} : { initialCapacity: initialHistory }),
-      ...(maxHistoryBytes === undefined ? {} : { maxBytes: maxHistoryBytes }),
-    };
+    const capacities = { minCapacity: minHistory, initialCapacity: initialHistory, maxBytes: maxHistoryBytes };
     this.#cache = new WatchCache<T>({
       clock,
       getAttributes: options.getAttributes,

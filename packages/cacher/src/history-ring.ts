@@ -13,15 +13,15 @@ const oldBytes = 1_048_576;
 
 export interface HistoryRingOptions {
   /** Time for which an event should stay, in milliseconds. At least 75 000, the default. */
-  readonly windowMs?: number;
+  readonly windowMs?: number | undefined;
   /** Least number of slots. Default 100. */
-  readonly minCapacity?: number;
+  readonly minCapacity?: number | undefined;
   /** Number of slots at first, within the bounds. Default `minCapacity`. */
-  readonly initialCapacity?: number;
+  readonly initialCapacity?: number | undefined;
   /** Largest number of slots. Default 102 400, doubled as often as the window is. */
-  readonly maxCapacity?: number;
+  readonly maxCapacity?: number | undefined;
   /** Most bytes of past states that the events keep, whatever the window. Default 32 MiB. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /** Called with each event that was dropped for room, the oldest first. {@link HistoryRing.clear} does not call it. */

@@ -72,7 +72,7 @@ export class ListReader<T extends KubernetesObject> {
       return this.#standIn(key, options);
     }
     const answer = await this.#fromCache(key, options, {
-      ...(position.fromKey === undefined ? {} : { fromKey: position.fromKey }),
+      fromKey: position.fromKey,
       ...(plan.state === 'exact' ? { revision: plan.revision } : {}),
     });
     if (plan.state === 'newest') this.#counters.consistentReads++;

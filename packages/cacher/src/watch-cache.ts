@@ -67,9 +67,7 @@ export class WatchCache<T extends KubernetesObject> {
     }
     const current = this.#entryOf(stored);
     const previous = this.store.put(current);
-    return this.#record(
-      new CacheEvent({ key, revision, timeMs, current, ...(previous === undefined ? {} : { previous }) }),
-    );
+    return this.#record(new CacheEvent({ key, revision, timeMs, current, previous }));
   }
 
   /** Notes that everything up to this revision has been applied. */

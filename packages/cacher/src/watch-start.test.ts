@@ -55,7 +55,7 @@ describe('the start of a watch', () => {
       predicate: predicate({ bookmarks: bookmarks === true }),
       recursive: true,
       marksInitialEventsEnd: bookmarks === 'marked',
-      ...(send === undefined ? {} : { sendInitialEvents: send }),
+      sendInitialEvents: send,
     };
     const storage = {
       supportsProgressRequests: progressRequests,

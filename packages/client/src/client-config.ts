@@ -36,19 +36,19 @@ export interface ClientConfig {
   /** URL, "host:port" or "host". A path in it is a prefix of every request's path. */
   readonly server: string;
   /** The context's namespace; the client never fills it in by itself. Default "default". */
-  readonly namespace?: string;
-  readonly tls?: TlsConfig;
-  readonly token?: string;
+  readonly namespace?: string | undefined;
+  readonly tls?: TlsConfig | undefined;
+  readonly token?: string | undefined;
   /** Takes precedence over `token`; re-read about once a minute and after a 401. */
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly exec?: ExecConfig;
-  readonly oidc?: OidcConfig;
-  readonly credentials?: Credentials;
-  readonly impersonate?: Impersonation;
+  readonly tokenFile?: string | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly exec?: ExecConfig | undefined;
+  readonly oidc?: OidcConfig | undefined;
+  readonly credentials?: Credentials | undefined;
+  readonly impersonate?: Impersonation | undefined;
   /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = no proxy, whatever the environment says. */
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
 }
 
 export interface ClientOptions {

@@ -74,8 +74,7 @@ export class Client implements ResourceClient {
     this.#streams = new PodStreams({ transport: this.#transport, options: this.#options });
     this.namespace = config.namespace || 'default';
     this.discovery = new Discovery({
-      read: ({ path, accept, ...limits }) =>
-        this.#object({ method: 'GET', path, ...(accept === undefined ? {} : { accept }) }, limits),
+      read: ({ path, accept, ...limits }) => this.#object({ method: 'GET', path, accept }, limits),
       wait: (work, { signal, timeoutMs = 0 }) => this.#transport.wait('discovery', { signal, timeoutMs }, work),
     });
     this.mapper = new RestMapper(this.discovery);
@@ -345,7 +344,7 @@ export class Client implements ResourceClient {
   async #write<T extends KubernetesObject>(
     resource: Resource,
     request: HttpRequest,
-    options: CallOptions & { readonly dryRun?: boolean },
+    options: CallOptions & { readonly dryRun?: boolean | undefined },
   ): Promise<T> {
     const object = await this.#object<T>(request, options);
     const { name, namespace = '', resourceVersion } = object.metadata ?? {};

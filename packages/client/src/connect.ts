@@ -70,7 +70,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   signal?.throwIfAborted();
   const client = new Client(config ?? (await findConfig(options)), rest);
   try {
-    await client.prepare(signal === undefined ? {} : { signal });
+    await client.prepare({ signal });
     return client;
   } catch (error) {
     await client.close();
@@ -83,7 +83,7 @@ async function findConfig(options: ConnectOptions): Promise<ClientConfig> {
   const ports = { env, ...(logger === undefined ? {} : { logger }) };
   const ofPod = async (): Promise<ClientConfig> => overrideInCluster(await inClusterConfig(ports), overrides);
   if (inCluster === true) return await ofPod();
-  const loaded = await loadKubeconfig({ ...ports, ...(kubeconfig === undefined ? {} : { path: kubeconfig }) });
+  const loaded = await loadKubeconfig({ ...ports, path: kubeconfig });
   const mayBeInCluster = inCluster !== false && kubeconfig === undefined && context === undefined;
   if (mayBeInCluster && isEmptyKubeconfig(loaded) && (await isInCluster(ports))) return await ofPod();
   const isOverridden = Object.keys(overrides).length > 0;

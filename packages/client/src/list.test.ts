@@ -1,8 +1,9 @@
 import { isExpired, resource } from '@kapstan/api';
 import { lastValueFrom } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
-import { json, ScriptedServer, status } from './testing/scripted-server.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Client } from './client.ts';
+import { json, type ScriptedServer, status } from './testing/scripted-server.ts';
+import { servedClient } from './testing/served-client.ts';
 
 const Pod = resource({ group: '', version: 'v1', kind: 'Pod' });
 const page = (names: readonly string[], metadata: Record<string, unknown> = {}) =>
@@ -19,12 +20,7 @@ describe('list', () => {
   let server: ScriptedServer;
   let client: Client;
   beforeEach(async () => {
-    server = await ScriptedServer.start();
-    client = new Client({ server: server.url });
-  });
-  afterEach(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
+    ({ server, client } = await servedClient());
   });
 
   it('gives one page with its version, token and rest', async () => {

@@ -1,8 +1,9 @@
 import { type KubernetesObject, type ListerWatcher, resource } from '@kapstan/api';
 import { firstValueFrom, take, toArray } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
-import { json, ScriptedServer, status, stream } from './testing/scripted-server.ts';
+import { json, type ScriptedServer, status, stream } from './testing/scripted-server.ts';
+import { servedClient } from './testing/served-client.ts';
 
 interface Pod extends KubernetesObject {
   spec?: { image: string };
@@ -23,12 +24,7 @@ describe('what lists and watches hold in common', () => {
   let server: ScriptedServer;
   let client: Client;
   beforeEach(async () => {
-    server = await ScriptedServer.start();
-    client = new Client({ server: server.url });
-  });
-  afterEach(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
+    ({ server, client } = await servedClient());
   });
 
   it('is one frozen value in all objects of a lister-watcher, with sharesEqualParts', async () => {

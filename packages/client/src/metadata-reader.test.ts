@@ -1,8 +1,9 @@
 import { type KubernetesObject, resource } from '@kapstan/api';
 import { firstValueFrom, toArray } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
-import { json, ScriptedServer, status } from './testing/scripted-server.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Client } from './client.ts';
+import { json, type ScriptedServer, status } from './testing/scripted-server.ts';
+import { servedClient } from './testing/served-client.ts';
 
 const Pod = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Pod' });
 const apiVersion = 'meta.k8s.io/v1';
@@ -12,12 +13,7 @@ describe('reads of metadata alone', () => {
   let server: ScriptedServer;
   let client: Client;
   beforeEach(async () => {
-    server = await ScriptedServer.start();
-    client = new Client({ server: server.url });
-  });
-  afterEach(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
+    ({ server, client } = await servedClient());
   });
 
   it('asks for one object, and takes JSON of any form', async () => {

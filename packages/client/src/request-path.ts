@@ -21,7 +21,7 @@ export function objectPath(
   target: ObjectTarget,
   { subresource, query = {} }: ObjectPart = {},
 ): string {
-  callChecks.get(resource, target, subresource === undefined ? {} : { subresource });
+  callChecks.get(resource, target, { subresource });
   const { namespace, name } = target;
   const path = resourcePath(resource, {
     name,

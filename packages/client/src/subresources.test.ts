@@ -1,8 +1,9 @@
 import { resource, type UnstructuredObject } from '@kapstan/api';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Client } from './client.ts';
 import { bind, createToken, evict, getScale, updateScale } from './subresources.ts';
-import { json, ScriptedServer, status } from './testing/scripted-server.ts';
+import { json, type ScriptedServer, status } from './testing/scripted-server.ts';
+import { servedClient } from './testing/served-client.ts';
 
 const Deployment = resource<UnstructuredObject>({ group: 'apps', version: 'v1', kind: 'Deployment' });
 const target = { namespace: 'n', name: 'a' };
@@ -17,12 +18,7 @@ describe('subresources of built-in kinds', () => {
   let server: ScriptedServer;
   let client: Client;
   beforeEach(async () => {
-    server = await ScriptedServer.start();
-    client = new Client({ server: server.url });
-  });
-  afterEach(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
+    ({ server, client } = await servedClient());
   });
   const sent = () => {
     const { method, path, query, body } = server.last;

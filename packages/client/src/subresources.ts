@@ -143,8 +143,8 @@ function requireCall(
 /** Returns the options that limit a call, without those about its request. */
 export function limitsOf({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
   return {
-    ...(signal === undefined ? {} : { signal }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(beforeAttempt === undefined ? {} : { beforeAttempt }),
+    signal,
+    timeoutMs,
+    beforeAttempt,
   };
 }

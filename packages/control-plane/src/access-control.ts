@@ -40,11 +40,11 @@ export type AuthorizationMode = (typeof authorizationModes)[number];
 
 export interface AccessControlOptions {
   /** Users by token. Default none. */
-  readonly tokens?: ReadonlyMap<string, UserInfo>;
+  readonly tokens?: ReadonlyMap<string, UserInfo> | undefined;
   /** Default: a new signing key that is lost when the process ends. */
-  readonly serviceAccounts?: ServiceAccountOptions;
+  readonly serviceAccounts?: ServiceAccountOptions | undefined;
   /** Authorizers, asked in this order. Members of system:masters may do everything before any is asked. Default RBAC alone. */
-  readonly authorization?: readonly AuthorizationMode[];
+  readonly authorization?: readonly AuthorizationMode[] | undefined;
 }
 
 export interface AccessControl {
@@ -81,7 +81,7 @@ export function createAccessControl(options: AccessControlOptions, ports: Access
     apiAudiences: audiences,
     reader,
     clock: ports.clock,
-    ...(signingKey === undefined ? {} : { signingKey }),
+    signingKey,
   });
   const { signatures } = serviceAccountTokens;
   const secretTokens = new SecretTokens({ signatures, apiAudiences: audiences, reader, ...ports });

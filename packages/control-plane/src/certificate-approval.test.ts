@@ -6,7 +6,7 @@ import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { AuthorizationMode } from './access-control.ts';
 import { openResources, type Resources } from './resources.ts';
-import { singleEngine } from './store/store-engines.ts';
+import { singleEngine } from './testing/single-engine.ts';
 
 /** Base64 of the PEM of a request for CN=bob, made by openssl. */
 const request =

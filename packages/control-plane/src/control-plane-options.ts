@@ -19,7 +19,7 @@ import type { EtcdOverride } from './store/store-engines.ts';
 /** How to reach the kubelets of nodes, for logs, exec and similar requests. */
 export interface KubeletAccessOptions extends KubeletOptions {
   /** Node address types to try, in order of preference. Default: Hostname, InternalDNS, InternalIP, ExternalDNS, ExternalIP. */
-  readonly addressTypes?: readonly string[];
+  readonly addressTypes?: readonly string[] | undefined;
 }
 
 export interface ControlPlaneOptions {
@@ -29,153 +29,153 @@ export interface ControlPlaneOptions {
    * A store that replaces the embedded one in `dataDir`. The caller owns and closes it. No other control plane may write to it; use the
    * option `etcd` for a cluster that several share.
    */
-  readonly engine?: Engine;
+  readonly engine?: Engine | undefined;
   /**
    * Time between compactions of the embedded store, in milliseconds; history lasts one to two intervals. 0 = never, which lets the store
    * grow until it is full. Default 300 000. For etcd, set the interval in `etcd`; a given `engine` is not compacted.
    */
-  readonly compactionIntervalMs?: number;
+  readonly compactionIntervalMs?: number | undefined;
   /** Maximum size of the embedded store in bytes, including history; beyond it creates and updates get 507. Default 8 GiB. */
-  readonly quotaBytes?: number;
+  readonly quotaBytes?: number | undefined;
   /** An etcd cluster that replaces the embedded store. `dataDir` then holds only the certificates. */
-  readonly etcd?: EtcdEngineOptions;
+  readonly etcd?: EtcdEngineOptions | undefined;
   /** Built-in resources that have their own etcd cluster, in addition to `etcd`. The last entry for a resource counts. Default none. */
-  readonly etcdOverrides?: readonly EtcdOverride[];
+  readonly etcdOverrides?: readonly EtcdOverride[] | undefined;
   /** Prefix of all keys in the store; leading and trailing slashes are ignored. Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** Media type in which objects of built-in kinds are stored; all are readable. Default: protobuf with `etcd`, else application/json. */
-  readonly storageMediaType?: StorageMediaType;
+  readonly storageMediaType?: StorageMediaType | undefined;
   /** Encryption at rest. Default: objects are stored unencrypted, and encrypted ones cannot be read. */
-  readonly encryption?: EncryptionOptions;
+  readonly encryption?: EncryptionOptions | undefined;
   /**
    * How long a start waits for objects that cannot be read, because they are corrupt or their key is missing, before it continues without
    * them, in milliseconds. Default 60 000.
    */
-  readonly storageInitializationTimeoutMs?: number;
+  readonly storageInitializationTimeoutMs?: number | undefined;
   /** Further settings of the server. 'off' = no server is started, and its fields (url, token, …) are empty. */
-  readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
+  readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'> | undefined;
   /** Maximum number of bytes buffered for slow readers over all watches of one user. 0 = no limit. Default 64 MiB. */
-  readonly maxUserWatchBufferBytes?: number;
+  readonly maxUserWatchBufferBytes?: number | undefined;
   /** Maximum number of bytes buffered for slow readers over all watches of the server. 0 = no limit. Default 128 MiB. */
-  readonly maxServerWatchBufferBytes?: number;
+  readonly maxServerWatchBufferBytes?: number | undefined;
   /** Default 127.0.0.1. */
-  readonly bindAddress?: string;
+  readonly bindAddress?: string | undefined;
   /** 0 = any free port. Default 0. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** An additional address in the serving certificate. */
-  readonly advertiseAddress?: string;
+  readonly advertiseAddress?: string | undefined;
   /** Users by token, as the text of a kube-apiserver token file; `fileName` appears in errors about it. */
-  readonly tokens?: { readonly text: string; readonly fileName: string };
-  readonly serviceAccounts?: ServiceAccountOptions;
+  readonly tokens?: { readonly text: string; readonly fileName: string } | undefined;
+  readonly serviceAccounts?: ServiceAccountOptions | undefined;
   /** PEM of additional authorities that sign client certificates. */
-  readonly clientCa?: string;
+  readonly clientCa?: string | undefined;
   /** A serving certificate that replaces the generated one. */
-  readonly serving?: KeyPair;
+  readonly serving?: KeyPair | undefined;
   /**
    * Authorizers, asked in this order; members of system:masters may do everything before any is asked. 'AlwaysAllow' allows everything.
    * Default RBAC alone.
    */
-  readonly authorization?: readonly AuthorizationMode[];
+  readonly authorization?: readonly AuthorizationMode[] | undefined;
   /** Default true. */
-  readonly isAnonymousAllowed?: boolean;
+  readonly isAnonymousAllowed?: boolean | undefined;
   /** Default: on for every resource. */
-  readonly watchCache?: WatchCacheOptions;
+  readonly watchCache?: WatchCacheOptions | undefined;
   /** Maximum number of seconds by which a lease may outlive its object, so that objects can share leases. 0 = no sharing. Default 60. */
-  readonly leaseReuseSeconds?: number;
+  readonly leaseReuseSeconds?: number | undefined;
   /** Interval at which stored objects are counted for /metrics, in milliseconds; 0 = never. Default 60 000. */
-  readonly countPollMs?: number;
+  readonly countPollMs?: number | undefined;
   /** Interval at which the size of the store is read for /metrics, in milliseconds; 0 = never. Default 30 000. */
-  readonly sizePollMs?: number;
+  readonly sizePollMs?: number | undefined;
   /** Default 3600. */
-  readonly eventTtlSeconds?: number;
+  readonly eventTtlSeconds?: number | undefined;
   /**
    * Whether privileged containers and Windows host process containers are allowed. When false, pods and templates that ask for them are
    * refused. Default true: kube-apiserver's default is false, but everything that sets up clusters turns it on.
    */
-  readonly allowsPrivileged?: boolean;
+  readonly allowsPrivileged?: boolean | undefined;
   /** Default 1. */
-  readonly deleteCollectionWorkers?: number;
+  readonly deleteCollectionWorkers?: number | undefined;
   /** False: deletions add no finalizers for the garbage collector, and it does not run. Default true. */
-  readonly collectsGarbage?: boolean;
-  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
+  readonly collectsGarbage?: boolean | undefined;
+  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] } | undefined;
   /** 0 = no limit. Default 400. */
-  readonly maxRequestsInflight?: number;
+  readonly maxRequestsInflight?: number | undefined;
   /** 0 = no limit. Default 200. */
-  readonly maxMutatingRequestsInflight?: number;
+  readonly maxMutatingRequestsInflight?: number | undefined;
   /** Maximum number of concurrent streams on one HTTP/2 connection. Default 250. */
-  readonly maxConcurrentStreams?: number;
+  readonly maxConcurrentStreams?: number | undefined;
   /** What to record about requests, and where. Default: nothing. */
-  readonly audit?: AuditSettings;
+  readonly audit?: AuditSettings | undefined;
   /** Maximum duration of a request other than a watch, in milliseconds; writes get at most 34 000. Default 60 000. */
-  readonly requestTimeoutMs?: number;
+  readonly requestTimeoutMs?: number | undefined;
   /** Minimum time that a watch stays open before the server ends it, in milliseconds. Default 1 800 000. */
-  readonly minWatchMs?: number;
+  readonly minWatchMs?: number | undefined;
   /** See ApiServerOptions. Default false. */
-  readonly allowsUnsafeDeletion?: boolean;
+  readonly allowsUnsafeDeletion?: boolean | undefined;
   /** Fraction of requests, in [0, 1], after which an HTTP/2 client is told to reconnect, so that clients spread over servers. Default 0. */
-  readonly goawayChance?: number;
+  readonly goawayChance?: number | undefined;
   /** How long /livez treats control loops that are not yet ready as healthy, in milliseconds. Default 0. */
-  readonly livezGraceMs?: number;
+  readonly livezGraceMs?: number | undefined;
   /** The steps of a graceful stop. Default: stops at once. */
-  readonly shutdown?: ShutdownOptions;
+  readonly shutdown?: ShutdownOptions | undefined;
   /** Default 10.96.0.0/16. */
-  readonly serviceClusterIpRange?: string;
-  readonly kubelet?: KubeletAccessOptions;
+  readonly serviceClusterIpRange?: string | undefined;
+  readonly kubelet?: KubeletAccessOptions | undefined;
   /**
    * Turns built-in APIs on or off, as kube-apiserver's flag does: keys such as "apps/v1", "apps/v1/deployments", "/v1" or "api/beta",
    * values "true" or "false". The server itself can still use all of them. Default: stable versions on, all others off.
    */
-  readonly runtimeConfig?: RuntimeConfig;
+  readonly runtimeConfig?: RuntimeConfig | undefined;
   /**
    * Who maintains the endpoints of the service "kubernetes" in "default". The service, and the ServiceCIDR of the same name, are created
    * when missing. 'lease': this server together with the others on its etcd. 'none': somebody else. 'off': neither object is created.
    * Always 'off' without HTTP. Default 'off'.
    */
-  readonly endpointReconciler?: 'off' | 'none' | 'lease';
+  readonly endpointReconciler?: 'off' | 'none' | 'lease' | undefined;
   /**
    * The objects in "kube-system" that describe this server. 'on': a Lease, renewed every 10 s and deleted at the end, and the config maps
    * extension-apiserver-authentication and kube-apiserver-legacy-service-account-token-tracking, without which kube-controller-manager
    * complains; Leases of servers that are gone are deleted every hour. 'without lease': only the config maps, so that an idle server writes
    * nothing. Always 'off' without HTTP. Default 'off'.
    */
-  readonly identity?: 'off' | 'without lease' | 'on';
+  readonly identity?: 'off' | 'without lease' | 'on' | undefined;
   /**
    * Whether the server keeps an APIService for each group version that it serves, and reports for all APIServices whether they are
    * available. Always false without HTTP. Default false.
    */
-  readonly registersApiServices?: boolean;
+  readonly registersApiServices?: boolean | undefined;
   /**
    * Whether clients that create or change objects which this server stores without enforcing them (webhook configurations, admission
    * policies, quotas) get a warning. Default false.
    */
-  readonly warnsWithoutEffect?: boolean;
+  readonly warnsWithoutEffect?: boolean | undefined;
   /**
    * Functions that convert custom resources between versions, by name of the definition ("widgets.example.com"). Such a function is called
    * in place of what the definition says: neither webhook nor certificate is needed. Default none.
    */
-  readonly conversions?: Readonly<Record<string, ConvertObject>>;
+  readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
   /**
    * Names of control loops, as in kube-controller-manager; "*" = all, "-name" = all except this one. Default none. Without HTTP there is no
    * authority to publish and nobody to accept tokens, so root-ca-certificate-publisher-controller and serviceaccount-token-controller are
    * left out. With `etcd` only one of the servers runs the loops, see `leaderElection`; the published authority and the key that signs
    * tokens in Secrets are then those of that server.
    */
-  readonly controlLoops?: readonly string[];
+  readonly controlLoops?: readonly string[] | undefined;
   /**
    * With `etcd`, the servers elect one of them to run the control loops: the holder of the Lease kube-system/kapstan-control-loops. 'off' =
    * this server runs them in any case. Default: client-go's times. Without `etcd` there is no election.
    */
-  readonly leaderElection?: 'off' | LeaderElectionTimes;
+  readonly leaderElection?: 'off' | LeaderElectionTimes | undefined;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
-  readonly freeze?: boolean;
+  readonly freeze?: boolean | undefined;
   /** What /metrics shows in addition to the server's own metrics; a registry of prom-client is one. Default none. */
-  readonly metrics?: readonly MetricsText[];
-  readonly clock?: Clock;
-  readonly logger?: Logger;
+  readonly metrics?: readonly MetricsText[] | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
   /** Called when the store failed for good; the process should end. Default: nothing. */
-  readonly onFatal?: (error: unknown) => void;
+  readonly onFatal?: ((error: unknown) => void) | undefined;
   /** Cancels a start in progress at its next step. Has no effect once it has started. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ControlPlane {

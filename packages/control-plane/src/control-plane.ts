@@ -78,8 +78,7 @@ async function start(
   const token = randomBytes(24).toString('base64url');
   const access = await accessOptions(options, token);
   const { addressTypes } = options.kubelet ?? {};
-  const kubelets = addressTypes === undefined ? {} : { kubeletAddressTypes: addressTypes };
-  const stores = { ...options, ...kubelets, storedAs: storedAs(options), encryption };
+  const stores = { ...options, kubeletAddressTypes: addressTypes, storedAs: storedAs(options), encryption };
   const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
     closers.push(() => opened.close());
     return opened;
@@ -259,7 +258,7 @@ function kubernetesService(
           endpoints,
           storedAs: storedAs(options),
           ttlSeconds: leaseSeconds,
-          ...(keyPrefix !== undefined && { keyPrefix }),
+          keyPrefix,
         });
   const leases = endpointReconciler === 'none' ? 'none' : isAlone ? ownLeases() : shared();
   const clusterIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange);
@@ -383,7 +382,7 @@ async function accessOptions(options: ControlPlaneOptions, token: string): Promi
   return {
     tokens: new Map([[token, admin], ...file]),
     serviceAccounts: await serviceAccounts(options),
-    ...(options.authorization === undefined ? {} : { authorization: options.authorization }),
+    authorization: options.authorization,
   };
 }
 

@@ -6,7 +6,7 @@ import { StorageError } from '@kapstan/storage';
 import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openResources, type Resources } from './resources.ts';
-import { singleEngine } from './store/store-engines.ts';
+import { singleEngine } from './testing/single-engine.ts';
 
 let clock: VirtualClock;
 let engine: MemoryEngine;
@@ -31,7 +31,7 @@ describe('openResources', () => {
     resources = await openResources(singleEngine(engine), {
       clock,
       logger: silentLogger,
-      ...(keyPrefix === undefined ? {} : { keyPrefix }),
+      keyPrefix,
     });
     await resources.client.create(Namespace, { metadata: { name: 'ns' } });
     await resources.client.create(ConfigMap, { metadata: { namespace: 'ns', name: 'a' } });

@@ -59,36 +59,36 @@ export interface WatchCacheOptions {
 
 export interface ResourcesOptions {
   /** Prefix of all keys in the store. Default "/registry". */
-  readonly keyPrefix?: string;
-  readonly watchCache?: WatchCacheOptions;
-  readonly deleteCollectionWorkers?: number;
-  readonly collectsGarbage?: boolean;
-  readonly serviceClusterIpRange?: string;
-  readonly eventTtlSeconds?: number;
-  readonly allowsPrivileged?: boolean;
+  readonly keyPrefix?: string | undefined;
+  readonly watchCache?: WatchCacheOptions | undefined;
+  readonly deleteCollectionWorkers?: number | undefined;
+  readonly collectsGarbage?: boolean | undefined;
+  readonly serviceClusterIpRange?: string | undefined;
+  readonly eventTtlSeconds?: number | undefined;
+  readonly allowsPrivileged?: boolean | undefined;
   /** Node address types to try when connecting to a kubelet, in order of preference. */
-  readonly kubeletAddressTypes?: readonly string[];
-  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
+  readonly kubeletAddressTypes?: readonly string[] | undefined;
+  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] } | undefined;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
-  readonly freeze?: boolean;
+  readonly freeze?: boolean | undefined;
   readonly encryption?: EncryptionAtRest | undefined;
   /** Same as the option of the server: objects that cannot be read may be deleted by force, so lists name them. Default false. */
-  readonly allowsUnsafeDeletion?: boolean;
+  readonly allowsUnsafeDeletion?: boolean | undefined;
   /** How long to wait for kinds whose objects cannot be read, in milliseconds, before serving without them. Default 60 000. */
-  readonly storageInitializationTimeoutMs?: number;
+  readonly storageInitializationTimeoutMs?: number | undefined;
   /** Maximum number of seconds by which a lease may outlive its object, so that objects can share leases. 0 = no sharing. Default 60. */
-  readonly leaseReuseSeconds?: number;
+  readonly leaseReuseSeconds?: number | undefined;
   /** Interval at which stored objects are counted for /metrics, in milliseconds; 0 = never. Default 60 000. */
-  readonly countPollMs?: number;
+  readonly countPollMs?: number | undefined;
   /** Interval at which the size of the store is read for /metrics, in milliseconds; 0 = never. Default 30 000. */
-  readonly sizePollMs?: number;
-  readonly access?: AccessControlOptions;
+  readonly sizePollMs?: number | undefined;
+  readonly access?: AccessControlOptions | undefined;
   /** Built-in APIs to serve or not. Default: stable versions on, all others off. */
-  readonly runtimeConfig?: RuntimeConfig;
+  readonly runtimeConfig?: RuntimeConfig | undefined;
   /** See ControlPlaneOptions. */
-  readonly conversions?: Readonly<Record<string, ConvertObject>>;
+  readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
   /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
-  readonly storedAs?: ResourceCodecOptions;
+  readonly storedAs?: ResourceCodecOptions | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -291,13 +291,11 @@ function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'en
   return {
     codecFor: (definition) => storageCodecOf(definition, options.storedAs ?? ownStore),
     ...watchCacheOptions(options.watchCache),
-    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
-    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
-    ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),
-    ...(options.deleteCollectionWorkers === undefined
-      ? {}
-      : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
-    ...(options.leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds: options.leaseReuseSeconds }),
+    keyPrefix: options.keyPrefix,
+    freeze: options.freeze,
+    collectsGarbage: options.collectsGarbage,
+    deleteCollectionWorkers: options.deleteCollectionWorkers,
+    leaseReuseSeconds: options.leaseReuseSeconds,
     initializationTimeoutMs: options.storageInitializationTimeoutMs ?? 60_000,
     namesUnreadable: options.allowsUnsafeDeletion ?? false,
     transformerFor: (definition) => options.encryption?.transformerFor(definition),
@@ -314,7 +312,7 @@ function nodePortsOf(
     engine: engines.engineFor(nodePortsResource),
     storedAs,
     transformer: encryption?.transformerFor(nodePortsResource),
-    ...(keyPrefix !== undefined && { keyPrefix }),
+    keyPrefix,
   });
 }
 

@@ -162,11 +162,11 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     bindAddress: flags['bind-address'],
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),
-    ...(tokens === undefined ? {} : { tokens: { text: tokens, fileName: flags['token-auth-file'] } }),
-    ...(audit === undefined ? {} : { audit }),
+    tokens: tokens === undefined ? undefined : { text: tokens, fileName: flags['token-auth-file'] },
+    audit,
     serviceAccounts: await serviceAccountOptions(flags),
-    ...(clientCa === undefined ? {} : { clientCa }),
-    ...(cert === undefined || key === undefined ? {} : { serving: { cert, key } }),
+    clientCa,
+    serving: cert === undefined || key === undefined ? undefined : { cert, key },
     authorization: flags['authorization-mode'],
     // With AlwaysAllow anonymous requests are refused: nobody without a name may do everything.
     // Source: BuiltInAuthenticationOptions.ApplyAuthorization.

@@ -4,8 +4,8 @@ import { networkInterfaces } from 'node:os';
 
 export interface ServerAddress {
   /** Default 127.0.0.1. */
-  readonly bindAddress?: string;
-  readonly advertiseAddress?: string;
+  readonly bindAddress?: string | undefined;
+  readonly advertiseAddress?: string | undefined;
 }
 
 /** Wildcard addresses, which clients cannot connect to, and the loopback address that each includes. */

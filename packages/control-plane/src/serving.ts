@@ -78,7 +78,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
       ...(audit === undefined ? [] : [audit.log]),
       ...(options.metrics ?? []),
     ],
-    ...(audit === undefined ? {} : { audit }),
+    audit,
     pages: [
       ...storePages({ engines, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),

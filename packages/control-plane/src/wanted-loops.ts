@@ -31,7 +31,7 @@ export function wantedLoops(
   const isAlone = etcd === undefined || leaderElection === 'off' || names.length === 0;
   if (isAlone) return new ControlLoops(loops);
   try {
-    return new ElectedLoops({ ...loops, ...(leaderElection !== undefined && { times: leaderElection }) });
+    return new ElectedLoops({ ...loops, times: leaderElection });
   } catch (error) {
     throw new StartError('leaderElection', { cause: error });
   }

@@ -5,11 +5,13 @@ import type { DeepReadonly, KubernetesObject, NamespacedResource, ObjectTarget, 
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import {
   boundCallbacks,
-  type OptionNames,
-  requireCallbacks,
-  requireKnownOptions,
+  checkedElsewhere,
+  type OptionTable,
+  optional,
+  requireFunction as requireCallback,
   requireNotNegative,
   requireObject,
+  requireOptions,
   requireResource,
 } from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
@@ -199,7 +201,7 @@ export function controller<T extends KubernetesObject>(
 ): ControllerBuilder<T> {
   requireResource(resource, 'controller()');
   requireObject(options, 'options of a controller');
-  requireKnownOptions(options, controllerOptionNames, 'controller()');
+  requireOptions(options, controllerTable, 'controller()');
   const { name = resource.kind.toLowerCase() } = options;
   requireName(name);
   return builder({
@@ -214,16 +216,17 @@ export function controller<T extends KubernetesObject>(
   });
 }
 
-const controllerOptionNames: OptionNames<{ readonly name?: string }> = { name: true };
-const sourceOptionNames: OptionNames<SourceOptions<never>> = { when: true };
-const settingNames: OptionNames<ControllerSettings<never>> = {
-  workers: true,
-  rateLimiter: true,
-  priority: true,
-  priorityQueue: true,
-  timeoutMs: true,
-  slowAfterMs: true,
-  onOutcome: true,
+const controllerTable: OptionTable<{ readonly name?: string }> = { name: optional(requireName) };
+/** What `when` must be depends on where it stands. */
+const sourceTable: OptionTable<SourceOptions<never>> = { when: checkedElsewhere };
+const settingsTable: OptionTable<ControllerSettings<never>> = {
+  workers: optional(requireWorkers),
+  timeoutMs: optional(requireNotNegative),
+  slowAfterMs: optional(requireNotNegative),
+  rateLimiter: optional(requireRateLimiter),
+  priorityQueue: optional(requirePriorityOptions),
+  priority: requireCallback,
+  onOutcome: requireCallback,
 };
 const settingsCallbacks = ['priority', 'onOutcome'] as const;
 
@@ -285,7 +288,7 @@ function resourceOf(resource: unknown, where: string): Resource {
 
 function predicateOf(options: SourceOptions<never>, where: string): Predicate<KubernetesObject> {
   requireObject(options, `options of ${where}, such as { when },`);
-  requireKnownOptions(options, sourceOptionNames, where);
+  requireOptions(options, sourceTable, where);
   const when = requireFunction<Predicate<KubernetesObject>>(options.when ?? always, `${where} with when`);
   return when.bind(options);
 }
@@ -324,13 +327,10 @@ function requireFinalizerName(name: unknown): void {
 
 function requireSettings(settings: ControllerSettings<never>): void {
   requireObject(settings, 'settings');
-  requireKnownOptions(settings, settingNames, 'settings()');
-  const { workers = 1, timeoutMs = 0, slowAfterMs = 0, rateLimiter, priorityQueue } = settings;
-  if (!Number.isInteger(workers) || workers < 1)
-    throw new TypeError(`workers must be a whole number of at least 1, not ${inspect(workers)}`);
-  requireNotNegative(timeoutMs, 'timeoutMs');
-  requireNotNegative(slowAfterMs, 'slowAfterMs');
-  if (rateLimiter !== undefined) requireRateLimiter(rateLimiter);
-  if (priorityQueue !== undefined) requirePriorityOptions(priorityQueue);
-  requireCallbacks(settings, settingsCallbacks);
+  requireOptions(settings, settingsTable, 'settings()');
+}
+
+function requireWorkers(workers: unknown, name: string): void {
+  if (Number.isInteger(workers) && (workers as number) >= 1) return;
+  throw new TypeError(`${name} must be a whole number of at least 1, not ${inspect(workers)}`);
 }

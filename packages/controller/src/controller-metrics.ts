@@ -2,9 +2,16 @@
 // controller-runtime. Filled by work queues, controller-runner.ts and the manager; shown by probe-server.ts.
 import diagnostics_channel from 'node:diagnostics_channel';
 import { type Clock, systemClock } from '@kapstan/api';
-import { type RequestMeasure, RequestMetrics, requireClock, requireFunctions } from '@kapstan/api/internal';
+import {
+  type OptionTable,
+  objectWith,
+  optional,
+  type RequestMeasure,
+  RequestMetrics,
+  requireClock,
+} from '@kapstan/api/internal';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { requireOptionNames } from './option-names.ts';
+import { requirePartOptions } from './part-options.ts';
 import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
 import { registerRequests } from './registered-requests.ts';
 import type { WorkQueueObserver } from './workqueue/index.ts';
@@ -21,6 +28,16 @@ interface QueueTimes {
   readonly addedAtMs: Map<string, number>;
   readonly startedAtMs: Map<string, number>;
 }
+
+interface ControllerMetricsOptions {
+  readonly registry?: Registry | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+const table: OptionTable<ControllerMetricsOptions> = {
+  registry: optional(objectWith('registerMetric', 'metrics')),
+  clock: requireClock,
+};
 
 /**
  * A manager has one. For a loop of your own, {@link ControllerMetrics.queueObserver} and the methods beside it fill
@@ -48,11 +65,9 @@ export class ControllerMetrics {
   readonly #requests = new RequestMetrics();
 
   /** Throws TypeError on bad options. */
-  constructor(options: { readonly registry?: Registry; readonly clock?: Clock } = {}) {
-    requireOptionNames(options, { registry: true, clock: true }, 'ControllerMetrics');
+  constructor(options: ControllerMetricsOptions = {}) {
+    requirePartOptions(options, table, 'ControllerMetrics');
     const { registry = new Registry(), clock = systemClock } = options;
-    requireFunctions(registry, 'registry', ['registerMetric', 'metrics']);
-    requireClock(clock);
     this.registry = registry;
     this.#clock = clock;
     const registers = [registry];

@@ -73,7 +73,7 @@ export class ControllerRunner {
       clock: ports.clock,
       priority: priorityQueue,
       observer: ports.metrics.queueObserver(name),
-      ...(rateLimiter === undefined ? {} : { rateLimiter }),
+      rateLimiter,
     });
     ports.metrics.controllerAdded(name, workers);
     this.#sources = new ControllerSources(controller, { ...ports, queue: this.#queue, log: this.#log });

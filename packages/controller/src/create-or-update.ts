@@ -78,8 +78,8 @@ async function getIfThere<T extends KubernetesObject>(
   const { signal, timeoutMs } = options;
   try {
     return await client.get(resource, target, {
-      ...(signal === undefined ? {} : { signal }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      signal,
+      timeoutMs,
     });
   } catch (error) {
     if (isNotFound(error)) return undefined;

@@ -11,12 +11,20 @@ import {
   retryAfterSeconds,
   systemClock,
 } from '@kapstan/api';
-import { Backoff, isDefinedResource, type OptionNames, requireNotNegative, requireSignal } from '@kapstan/api/internal';
+import {
+  Backoff,
+  checkedElsewhere,
+  isDefinedResource,
+  type OptionTable,
+  optional,
+  requireNotNegative,
+  requireSignal,
+} from '@kapstan/api/internal';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { isOfClosedClient } from './cache-problem.ts';
 import { guardedLogger } from './guarded-logger.ts';
-import { requireOptionNames } from './option-names.ts';
+import { requirePartOptions } from './part-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface InstallDefinitionsOptions {
@@ -32,13 +40,13 @@ export interface InstallDefinitionsOptions {
   readonly signal?: AbortSignal;
 }
 
-const optionNames: OptionNames<InstallDefinitionsOptions> = {
-  client: true,
-  fieldManager: true,
-  clock: true,
-  logger: true,
-  timeoutMs: true,
-  signal: true,
+const table: OptionTable<InstallDefinitionsOptions> = {
+  client: checkedElsewhere,
+  fieldManager: checkedElsewhere,
+  clock: checkedElsewhere,
+  logger: checkedElsewhere,
+  timeoutMs: optional(requireNotNegative),
+  signal: requireSignal,
 };
 
 /** As for the informers: a server that is away is asked for definitions as often as for objects. */
@@ -53,11 +61,9 @@ export async function installDefinitions(
   resources: readonly DefinedResource[],
   options: InstallDefinitionsOptions,
 ): Promise<void> {
-  requireOptionNames(options, optionNames, 'installDefinitions()');
+  requirePartOptions(options, table, 'installDefinitions()');
   const { clock = systemClock, timeoutMs = 0, signal } = options;
   const logger = guardedLogger(options.logger ?? warningLogger);
-  requireNotNegative(timeoutMs, 'timeoutMs');
-  requireSignal(signal);
   for (const resource of resources)
     if (!isDefinedResource(Object(resource)))
       throw new TypeError('installDefinitions() takes what defineResource() gives: another resource has no definition');

@@ -4,7 +4,6 @@ import { inspect } from 'node:util';
 import { dnsLabelErrors } from '@kapstan/api/errors';
 import {
   checkedElsewhere,
-  type OptionNames,
   type OptionTable,
   objectWith,
   optional,
@@ -28,11 +27,11 @@ import type { ProbeServerOptions } from './probe-server.ts';
 import { type Runnable, requireRunnable } from './runnables.ts';
 
 const maxPort = 65_535;
-const electionOptions: OptionNames<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {
+const electionTable: OptionTable<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {
   ...leaderElectionTable,
-  onNewLeader: true,
+  onNewLeader: checkedElsewhere,
 };
-const probeOptions: OptionNames<ProbeServerOptions> = { port: true, host: true };
+const probeTable: OptionTable<ProbeServerOptions> = { port: requirePort, host: optional(requireHost) };
 
 /**
  * Throws TypeError for values that are no controllers, for an empty list unless something else runs, and for two
@@ -95,7 +94,7 @@ function requireElection(election: unknown): void {
   const lease = (typeof election === 'object' && election) || {};
   if (!('name' in lease && typeof lease.name === 'string'))
     throw new TypeError(`leaderElection takes { name }, the Lease's, not ${inspect(election)}`);
-  requireKnownOptions(lease, electionOptions, 'leaderElection');
+  requireKnownOptions(lease, electionTable, 'leaderElection');
 }
 
 function requireNamespaces(namespaces: unknown): void {
@@ -115,9 +114,14 @@ function requireRunnables(runnables: unknown): void {
 
 function requireProbes(metrics: unknown): void {
   requireObject(metrics, 'metrics, such as { port: 8080 },');
-  requireKnownOptions(metrics as object, probeOptions, 'metrics');
-  const { port, host } = metrics as { readonly port?: unknown; readonly host?: unknown };
+  requireOptions(metrics as ProbeServerOptions, probeTable, 'metrics');
+}
+
+function requirePort(port: unknown): void {
   if (!(Number.isInteger(port) && (port as number) >= 0 && (port as number) <= maxPort))
     throw new TypeError(`metrics.port must be a whole number from 0 to ${maxPort}, not ${inspect(port)}`);
-  if (host !== undefined) requireString(host, 'metrics.host');
+}
+
+function requireHost(host: unknown): void {
+  requireString(host, 'metrics.host');
 }

@@ -60,7 +60,7 @@ export class Manager {
     const told = stackOnceLogger(logger, clock);
     this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
-    this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
+    this.#metrics = new ControllerMetrics({ clock, registry });
     this.#cache = new InformerCache(options.client, {
       onHandlerError: (error, change, informer) =>
         told.error('a handler failed; it misses this change', { informer, key: change?.key, error }),

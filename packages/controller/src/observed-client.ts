@@ -24,13 +24,14 @@ import {
 } from '@kapstan/api';
 import {
   addAbortListener,
-  type OptionNames,
+  checkedElsewhere,
+  type OptionTable,
   removeAbortListener,
   requireFunction,
   requireObject,
   requireSignal,
 } from '@kapstan/api/internal';
-import { requireOptionNames } from './option-names.ts';
+import { requirePartOptions } from './part-options.ts';
 
 export interface ObservedClientOptions {
   readonly client: ResourceClient;
@@ -41,15 +42,15 @@ export interface ObservedClientOptions {
   /** Called with each object before it is created, updated, patched or applied, whatever the result. */
   readonly wanted?: (resource: Resource, target: ObjectTarget) => void;
   /** Cancels every call, in addition to the call's own signal. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
-const optionNames: OptionNames<ObservedClientOptions> = {
-  client: true,
-  observer: true,
-  admit: true,
-  wanted: true,
-  signal: true,
+const table: OptionTable<ObservedClientOptions> = {
+  client: checkedElsewhere,
+  observer: checkedElsewhere,
+  admit: requireFunction,
+  wanted: requireFunction,
+  signal: requireSignal,
 };
 
 export class ObservedClient implements ResourceClient {
@@ -57,10 +58,7 @@ export class ObservedClient implements ResourceClient {
 
   /** Throws TypeError on bad options. */
   constructor(options: ObservedClientOptions) {
-    requireOptionNames(options, optionNames, 'an ObservedClient');
-    requireFunction(options.admit, 'admit');
-    requireFunction(options.wanted, 'wanted');
-    requireSignal(options.signal);
+    requirePartOptions(options, table, 'an ObservedClient');
     this.#options = options;
   }
 
@@ -164,11 +162,10 @@ export class ObservedClient implements ResourceClient {
     return this.#options.client;
   }
 
-  async #write<O extends CallOptions & { readonly dryRun?: boolean }, R extends KubernetesObject | undefined>(
-    resource: Resource,
-    options: O | undefined,
-    send: (options: O) => Promise<R>,
-  ): Promise<R> {
+  async #write<
+    O extends CallOptions & { readonly dryRun?: boolean | undefined },
+    R extends KubernetesObject | undefined,
+  >(resource: Resource, options: O | undefined, send: (options: O) => Promise<R>): Promise<R> {
     const written = await this.#admitted(options, send);
     const { name, namespace = '', resourceVersion } = written?.metadata ?? {};
     if (options?.dryRun !== true && name !== undefined && resourceVersion !== undefined)

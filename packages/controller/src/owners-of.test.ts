@@ -49,6 +49,7 @@ describe('ownersOf', () => {
   it.each<[string, () => unknown, string]>([
     ['no kind', () => ownersOf(undefined as never), 'ownersOf() takes a resource'],
     ['an unknown option', () => ownersOf(testPods, { controller: true } as never), 'ownersOf(): unknown option'],
+    ['a word', () => ownersOf(testPods, { isController: 'yes' } as never), 'isController must be true or false'],
     ['no options', () => ownersOf(testPods, true as never), 'options of ownersOf(), such as { isController: true }'],
   ])('refuses with TypeError %s', (_what, call, message) => {
     expect(call).toThrow(TypeError);

@@ -2,14 +2,21 @@
 // watches(). Source: controller-runtime handler.EnqueueRequestForOwner.
 
 import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
-import { type OptionNames, requireKnownOptions, requireObject, requireResource } from '@kapstan/api/internal';
+import {
+  type OptionTable,
+  optional,
+  requireBoolean,
+  requireObject,
+  requireOptions,
+  requireResource,
+} from '@kapstan/api/internal';
 
 export interface OwnersOfOptions {
   /** True = only the owner that controls the object counts, as with `owns()`. Default false: every owner does. */
   readonly isController?: boolean;
 }
 
-const optionNames: OptionNames<OwnersOfOptions> = { isController: true };
+const table: OptionTable<OwnersOfOptions> = { isController: optional(requireBoolean) };
 
 /**
  * Returns a mapping for `watches()` that names the owners of a kind. Owners count by group and kind, whatever the
@@ -23,7 +30,7 @@ export function ownersOf(
 ): (object: DeepReadonly<KubernetesObject>) => readonly ObjectTarget[] {
   requireResource(resource, 'ownersOf()');
   requireObject(options, 'options of ownersOf(), such as { isController: true },');
-  requireKnownOptions(options, optionNames, 'ownersOf()');
+  requireOptions(options, table, 'ownersOf()');
   const { isController = false } = options;
   return ({ metadata }) =>
     (metadata?.ownerReferences ?? [])

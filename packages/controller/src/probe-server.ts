@@ -58,7 +58,7 @@ function defaultHost(): string | undefined {
 function listen(server: Server, { port, host = defaultHost() }: ProbeServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+    server.listen({ port, host }, () => {
       server.removeListener('error', reject);
       resolve();
     });

@@ -101,6 +101,7 @@ describe('ctx.prune', () => {
 
   it.each([
     ['an unknown option', { dryrun: true }, 'prune(): unknown option "dryrun"'],
+    ['a word', { dryRun: 'yes' }, 'dryRun must be true or false, not "yes"'],
     ['true', true, 'options of prune(), such as { dryRun: true }, must be an object, not true'],
   ])('rejects with TypeError for %s', async (_what, options, message) => {
     const failure: unknown = await run()

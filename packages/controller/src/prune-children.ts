@@ -10,7 +10,7 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
-import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
+import { type OptionTable, optional, requireBoolean, requireObject, requireOptions } from '@kapstan/api/internal';
 import { targetOf } from './finalizer.ts';
 
 export interface PruneOptions {
@@ -36,7 +36,7 @@ interface PruneParts<C extends KubernetesObject> {
   readonly wanted: WantedObjects;
 }
 
-const optionNames: OptionNames<PruneOptions> = { dryRun: true };
+const table: OptionTable<PruneOptions> = { dryRun: optional(requireBoolean) };
 
 /**
  * Returns the children that it deleted, or would delete. Each is deleted in the cached version; rejects with 409 for
@@ -47,7 +47,7 @@ export async function pruneChildren<C extends KubernetesObject>(
   options: PruneOptions,
 ): Promise<readonly DeepReadonly<C>[]> {
   requireObject(options, 'options of prune(), such as { dryRun: true },');
-  requireKnownOptions(options, optionNames, 'prune()');
+  requireOptions(options, table, 'prune()');
   const unwanted = children.filter((child) => {
     const object = child as DeepReadonly<KubernetesObject>;
     return object.metadata?.deletionTimestamp === undefined && !wanted.has(kind, targetOf(object));

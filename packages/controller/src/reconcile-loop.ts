@@ -27,7 +27,7 @@ import {
 } from '@kapstan/api/internal';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
-import { requirePartOptions } from './option-names.ts';
+import { requirePartOptions } from './part-options.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 

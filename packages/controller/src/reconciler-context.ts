@@ -12,9 +12,10 @@ import {
   type ResourceClient,
 } from '@kapstan/api';
 import {
-  type OptionNames,
-  requireKnownOptions,
+  type OptionTable,
+  optional,
   requireObject,
+  requireOptions,
   requireResource,
   requireTarget,
 } from '@kapstan/api/internal';
@@ -204,15 +205,17 @@ function requireConfiguration(resource: Resource, object: unknown): void {
     );
 }
 
-const settingNames: OptionNames<ApplySettings> = { owner: true };
+const settingsTable: OptionTable<ApplySettings> = { owner: optional(requireOwner) };
 
 function ownerOf(settings: ApplySettings): NonNullable<ApplySettings['owner']> {
   requireObject(settings, "settings of apply(), such as { owner: 'none' },");
-  requireKnownOptions(settings, settingNames, 'apply()');
-  const { owner = 'controller' } = settings;
+  requireOptions(settings, settingsTable, 'apply()');
+  return settings.owner ?? 'controller';
+}
+
+function requireOwner(owner: unknown): void {
   if (owner !== 'controller' && owner !== 'none')
     throw new TypeError(`owner must be 'controller' or 'none', not ${inspect(owner)}`);
-  return owner;
 }
 
 function applied(

@@ -10,9 +10,15 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
-import { type OptionNames, requireGivenFunction } from '@kapstan/api/internal';
+import {
+  checkedElsewhere,
+  type OptionTable,
+  optional,
+  requireBoolean,
+  requireGivenFunction,
+} from '@kapstan/api/internal';
 import type { CacheReader } from './informer-cache.ts';
-import { requireOptionNames } from './option-names.ts';
+import { requirePartOptions } from './part-options.ts';
 
 /** Work of your own that runs as long as a manager. */
 export interface Runnable {
@@ -53,17 +59,22 @@ export interface RunnablePorts {
   readonly onFailure: (error: unknown) => void;
 }
 
-const optionNames: OptionNames<Runnable> = { name: true, needsLeaderElection: true, run: true };
+const table: OptionTable<Runnable> = {
+  name: requireRunnableName,
+  // Errors of it name the runnable.
+  run: checkedElsewhere,
+  needsLeaderElection: optional(requireBoolean),
+};
 
 /** Throws TypeError unless given a runnable. */
 export function requireRunnable(runnable: Runnable): void {
-  requireOptionNames(runnable, optionNames, 'a runnable');
-  const { name, needsLeaderElection } = runnable;
+  requirePartOptions(runnable, table, 'a runnable');
+  requireGivenFunction(runnable.run, `run of the runnable ${runnable.name}`);
+}
+
+function requireRunnableName(name: unknown): void {
   if (typeof name !== 'string' || name === '')
     throw new TypeError(`a runnable needs a name for logs and errors, not ${inspect(name)}`);
-  requireGivenFunction(runnable.run, `run of the runnable ${name}`);
-  if (needsLeaderElection !== undefined && typeof needsLeaderElection !== 'boolean')
-    throw new TypeError(`needsLeaderElection must be true or false, not ${inspect(needsLeaderElection)}`);
 }
 
 /** Runnables that start and end together. */

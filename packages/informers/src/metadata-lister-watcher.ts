@@ -17,7 +17,7 @@ export function metadataListerWatcher<T extends KubernetesObject>(
   const { supportsWatchList } = source;
   const whenReachable = source.whenReachable?.bind(source);
   return {
-    ...(supportsWatchList === undefined ? {} : { supportsWatchList }),
+    supportsWatchList,
     ...(whenReachable === undefined ? {} : { whenReachable }),
     list: async (options) => {
       const page = await source.list(options);

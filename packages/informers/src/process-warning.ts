@@ -9,7 +9,7 @@ export type Warn = (text: string, error?: unknown) => void;
 
 export const emitProcessWarning: Warn = (text, error) => {
   const stack = error instanceof Error ? stacksOf(error) : undefined;
-  process.emitWarning(text, { type: 'KapstanWarning', ...(stack === undefined ? {} : { detail: stack }) });
+  process.emitWarning(text, { type: 'KapstanWarning', detail: stack });
 };
 
 /** Returns the stacks of an error and its causes: where the error is ours, the user's line is in a cause. */

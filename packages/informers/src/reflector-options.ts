@@ -26,9 +26,9 @@ export interface ReflectorOptions extends ListWatchOptions {
   /** Uniform in [0, 1), for jitter and watch timeouts. Default Math.random. */
   readonly random?: () => number;
   /** Label selector of lists and watches. Default: everything. */
-  readonly labelSelector?: string;
+  readonly labelSelector?: string | undefined;
   /** Field selector of lists and watches. Default: everything. */
-  readonly fieldSelector?: string;
+  readonly fieldSelector?: string | undefined;
   /** Period of resyncs to the store, in milliseconds, counted from the end of a list. 0 (default) = never. */
   readonly resyncMs?: number;
   /** Called before each resync. Default: always. */

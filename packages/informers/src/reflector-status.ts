@@ -1,8 +1,9 @@
 // How a reflector's source is doing: the value, its stream, and the warnings when no callback is set. Used by reflector.ts.
 import type { Clock } from '@kapstan/api';
-import { type ListWatchPhase, SerialEmitter } from '@kapstan/api/internal';
+import type { ListWatchPhase } from '@kapstan/api/internal';
 import { Observable } from 'rxjs';
 import { emitProcessWarning, errorText, type Warn } from './process-warning.ts';
+import { SerialEmitter } from './serial-emitter.ts';
 
 /** The state of the source. */
 export interface ReflectorStatus {

@@ -128,11 +128,7 @@ describe('pods', () => {
     ['nothing for zero', { nodeName: 'n' }, 0, undefined],
   ])('get %s', async (_case, spec, gracePeriodSeconds, expected) => {
     await create('v1/pods', pod('p', spec));
-    await served('v1/pods').store.delete(
-      testContext(),
-      'p',
-      gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
-    );
+    await served('v1/pods').store.delete(testContext(), 'p', { gracePeriodSeconds });
     const left = await read('v1/pods', 'p').catch(() => undefined);
     expect(left?.metadata?.deletionGracePeriodSeconds).toBe(expected);
   });

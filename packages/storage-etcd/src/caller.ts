@@ -18,7 +18,7 @@ export interface CallerOptions {
 }
 
 export interface CallOptions {
-  readonly signal?: CallSignal;
+  readonly signal?: CallSignal | undefined;
   /** Key that the error names. */
   readonly key?: string;
   /** Default: that of the caller. */
@@ -98,7 +98,7 @@ export class Caller {
     try {
       return await running;
     } catch (error) {
-      throw toStorageError(error, { ...attempt, ...(key === undefined ? {} : { key }) });
+      throw toStorageError(error, { ...attempt, key });
     } finally {
       this.#running.delete(running);
       cancelTimer();

@@ -56,7 +56,7 @@ export function isAnswerTooLarge(error: unknown): boolean {
 }
 
 export interface FailedCall {
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** True when the call would have changed something. */
   readonly isWrite: boolean;
   /** True when the call left this process. */
@@ -68,8 +68,7 @@ export function toStorageError(error: unknown, call: FailedCall): unknown {
   if (isStorageError(error) || !isGrpcError(error)) return error;
   const { code, isRefusal } = meaningOf(error);
   const maybeApplied = call.isWrite && call.wasSent && !isRefusal;
-  const key = call.key === undefined ? {} : { key: call.key };
-  return new StorageError({ code, ...key, message: error.details, maybeApplied, cause: error });
+  return new StorageError({ code, key: call.key, message: error.details, maybeApplied, cause: error });
 }
 
 function meaningOf({ code, details }: GrpcError): Meaning {

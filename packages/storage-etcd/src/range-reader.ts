@@ -29,7 +29,7 @@ export interface RangeReaderOptions {
 
 interface Walk {
   range: WireRange;
-  readonly signal: { readonly signal?: CallSignal };
+  readonly signal: CallSignal | undefined;
   /** Most entries of the whole walk. 0 = all. */
   readonly limit: number;
   revision: number;
@@ -48,7 +48,7 @@ export class RangeReader {
   }
 
   async get(key: string, { revision = none, signal }: RangeOptions): Promise<EngineRead> {
-    const answer = await this.#read({ key: keyBytes(key), revision }, signal === undefined ? {} : { signal });
+    const answer = await this.#read({ key: keyBytes(key), revision }, { signal });
     const [kv] = answer.kvs;
     const at = answer.header.revision as Revision;
     return kv === undefined ? { revision: at } : { revision: at, kv: toKeyValue(kv) };
@@ -61,7 +61,7 @@ export class RangeReader {
     for (;;) {
       const walk = {
         range: wireRange,
-        signal: signal === undefined ? {} : { signal },
+        signal,
         limit,
         revision,
         pageLimit: firstPageLimit,
@@ -89,7 +89,7 @@ export class RangeReader {
 
   /** Answers for a range without keys, at a revision that exists. */
   async #nothing({ revision = none, signal }: RangeOptions): Promise<RangeResult> {
-    const read = await this.get(this.#options.quietKey, { revision, ...(signal === undefined ? {} : { signal }) });
+    const read = await this.get(this.#options.quietKey, { revision, signal });
     return { revision: read.revision, kvs: [], more: false, count: 0 };
   }
 
@@ -115,7 +115,7 @@ export class RangeReader {
       const wanted = walk.limit === 0 ? Number.POSITIVE_INFINITY : walk.limit - taken;
       const limit = Math.min(wanted, walk.pageLimit);
       try {
-        return await this.#read({ ...walk.range, revision: walk.revision, limit }, walk.signal);
+        return await this.#read({ ...walk.range, revision: walk.revision, limit }, { signal: walk.signal });
       } catch (error) {
         if (!isAnswerTooLarge(causeOf(error)) || limit === 1) throw error;
         walk.pageLimit = Math.ceil(limit / 2);
@@ -123,7 +123,10 @@ export class RangeReader {
     }
   }
 
-  async #read(request: RangeRequest, options: { readonly signal?: CallSignal } = {}): Promise<RangeResponse> {
+  async #read(
+    request: RangeRequest,
+    options: { readonly signal?: CallSignal | undefined } = {},
+  ): Promise<RangeResponse> {
     try {
       return await this.#options.caller.read(loadWire().range, request, options);
     } catch (error) {

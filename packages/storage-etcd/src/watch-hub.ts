@@ -14,7 +14,7 @@ import type { AuthToken } from './auth-token.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
 import { isStaleToken } from './etcd-error.ts';
 import { EtcdWatch } from './etcd-watch.ts';
-import { WatchStream } from './watch-stream.ts';
+import { WatchStream, type WatchStreamSink } from './watch-stream.ts';
 import type { WatchResponse } from './wire.ts';
 
 export interface WatchHubOptions {
@@ -34,7 +34,7 @@ const longestBackoffMs = 5_000;
 const askAgainMs = 100;
 const mostAsks = 50;
 
-export class WatchHub {
+export class WatchHub implements WatchStreamSink {
   readonly #options: WatchHubOptions;
   readonly #watches: Map<number, EtcdWatch> = new Map();
   readonly #closing: AbortController = new AbortController();
@@ -102,22 +102,14 @@ export class WatchHub {
     const client = await pool.ready(this.#closing.signal);
     const metadata = await token.metadata(client, this.#closing.signal);
     this.#closing.signal.throwIfAborted();
-    const stream = new WatchStream({
-      client,
-      metadata,
-      sink: {
-        onMessage: (id, message) => this.#onMessage(id, message),
-        onProgressOfAll: (revision) => this.#onProgressOfAll(stream, revision),
-        onEnd: (error) => this.#onStreamEnd(stream, error),
-      },
-    });
+    const stream = new WatchStream({ client, metadata, sink: this });
     // Atomic: from here on watch() creates its watches on the stream itself.
     this.#stream = stream;
     for (const watch of this.#watches.values()) stream.create(watch);
     if (this.#asksLeft > 0) this.#ask();
   }
 
-  #onMessage(id: number, message: WatchResponse): void {
+  onMessage(id: number, message: WatchResponse): void {
     this.#backoffMs = firstBackoffMs;
     const watch = this.#watches.get(id);
     if (watch === undefined) return;
@@ -151,10 +143,10 @@ export class WatchHub {
     if (stream === undefined) return;
     this.#options.token.reject(stream.metadata);
     stream.close();
-    this.#onStreamEnd(stream, new Error(reason));
+    this.onEnd(stream, new Error(reason));
   }
 
-  #onProgressOfAll(stream: WatchStream, revision: number): void {
+  onProgressOfAll(stream: WatchStream, revision: number): void {
     let isTold = true;
     for (const watch of [...this.#watches.values()]) {
       if (stream.covers(watch, revision)) this.#deliver(watch, () => watch.progress(revision));
@@ -173,7 +165,7 @@ export class WatchHub {
     this.#cancelAsk = this.#options.clock.setBackgroundTimer(() => this.#ask(), askAgainMs);
   }
 
-  #onStreamEnd(stream: WatchStream, error: unknown): void {
+  onEnd(stream: WatchStream, error: unknown): void {
     if (this.#stream !== stream) return;
     this.#stream = undefined;
     this.#cancelAsk?.();

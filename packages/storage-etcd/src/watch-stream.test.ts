@@ -39,7 +39,7 @@ async function scripted() {
         if (message.created && watch?.place) watch.place = { ...watch.place, madeAt: message.header.revision };
         hear(`${id}${message.created ? ' created' : ''}${message.canceled ? ' canceled' : ''}`);
       },
-      onProgressOfAll: (revision) => {
+      onProgressOfAll: (_stream, revision) => {
         const covered = [...watches.values()]
           .filter((watch) => stream.covers(watch, revision))
           .map((watch) => watch.id);

@@ -8,10 +8,10 @@ import { loadWire, noWatchId, type WatchRequest, type WatchResponse } from './wi
 export interface WatchStreamSink {
   /** Delivers a message for one watch, which may already be closed. */
   onMessage(id: number, message: WatchResponse): void;
-  /** Says that everything up to the revision was sent to the watches for which `covers` is true. */
-  onProgressOfAll(revision: number): void;
-  /** Says that the stream is over. This is the last call. */
-  onEnd(error: unknown): void;
+  /** Says that everything up to the revision was sent to the watches for which `covers` of the stream is true. */
+  onProgressOfAll(stream: WatchStream, revision: number): void;
+  /** Says that the stream is over. This is its last call. */
+  onEnd(stream: WatchStream, error: unknown): void;
 }
 
 export interface WatchStreamInit {
@@ -84,7 +84,7 @@ export class WatchStream {
       this.#sink.onMessage(this.#pending.shift() ?? noWatchId, message);
     } else if (message.watchId === noWatchId) {
       this.#answered += 1;
-      this.#sink.onProgressOfAll(message.header.revision);
+      this.#sink.onProgressOfAll(this, message.header.revision);
     } else {
       this.#sink.onMessage(message.watchId, message);
     }
@@ -94,6 +94,6 @@ export class WatchStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#call.cancel();
-    this.#sink.onEnd(error);
+    this.#sink.onEnd(this, error);
   }
 }

@@ -30,10 +30,10 @@ export interface KeyRange {
 
 export interface RangeOptions {
   /** Read at this revision. 0 or absent = newest. */
-  readonly revision?: Revision;
+  readonly revision?: Revision | undefined;
   /** Most entries to return. 0 or absent = no limit. */
-  readonly limit?: number;
-  readonly signal?: CallSignal;
+  readonly limit?: number | undefined;
+  readonly signal?: CallSignal | undefined;
 }
 
 export interface RangeResult {
@@ -59,7 +59,7 @@ export interface Commit {
    * A commit aborted before it is sent writes nothing. If it is aborted later, the caller cannot know whether it was
    * written. In both cases the call rejects with the signal's reason unless it resolves first.
    */
-  readonly signal?: CallSignal;
+  readonly signal?: CallSignal | undefined;
 }
 
 /** The outcome of a commit. A failed compare writes nothing and returns the key's present state. */

@@ -8,7 +8,7 @@ export interface KeySpaceOptions {
   /**
    * Prefix of all keys in the store. Slashes are normalised: "custom/prefix" is "/custom/prefix/". Default "/registry".
    */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** Prefix of this resource's keys below `keyPrefix`: "/pods", "/services/specs". Must start with "/". */
   readonly resourcePrefix: string;
 }

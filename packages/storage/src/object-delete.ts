@@ -127,17 +127,15 @@ async function readKey(
   key: string,
   signal?: CallSignal,
 ): Promise<KeyValue | undefined> {
-  const options = signal === undefined ? {} : { signal };
-  return (await counters.request('get', () => engine.get(key, options))).kv;
+  return (await counters.request('get', () => engine.get(key, { signal }))).kv;
 }
 
 async function commitDelete(
   { engine, counters, trace, turns }: DeleteParts,
   call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: CallSignal | undefined },
 ): Promise<CommitResult> {
-  const { signal, ...where } = call;
-  const commit: Commit = { ...where, change: { type: 'delete' }, ...(signal && { signal }) };
-  const send = (): Promise<CommitResult> => turns.commit(where.key, () => engine.commit(commit));
+  const commit: Commit = { ...call, change: { type: 'delete' } };
+  const send = (): Promise<CommitResult> => turns.commit(call.key, () => engine.commit(commit));
   const outcome = await counters.request('delete', send);
   trace.step('Txn call completed');
   return outcome;

@@ -39,7 +39,9 @@ export async function listOne<T extends KubernetesObject>(
 ): Promise<StoredList<T>> {
   const position = validateListOptions(key, options);
   const read = await translated(context, { position, prefix: key }, () =>
-    context.counters.request('get', () => context.engine.get(key, { revision: position.pinned, ...signalOf(options) })),
+    context.counters.request('get', () =>
+      context.engine.get(key, { revision: position.pinned, signal: options.signal }),
+    ),
   );
   context.trace.step('value read', read.kv?.value.length);
   requireNotOlder(options.resourceVersion, read.revision);
@@ -138,7 +140,7 @@ class PrefixList<T extends KubernetesObject> {
     const range = rangeOf(this.#prefix, start);
     const { counters, engine } = this.#context;
     return translated(this.#context, { position: this.#position, prefix: this.#prefix }, () =>
-      counters.request('list', () => engine.range(range, { revision, limit, ...signalOf(this.#options) })),
+      counters.request('list', () => engine.range(range, { revision, limit, signal: this.#options.signal })),
     );
   }
 
@@ -209,10 +211,6 @@ async function translated<T extends KubernetesObject, R>(
     }
     throw error;
   }
-}
-
-function signalOf(options: { readonly signal?: CallSignal }): { readonly signal?: CallSignal } {
-  return options.signal === undefined ? {} : { signal: options.signal };
 }
 
 function throwIfAborted(signal: CallSignal | undefined): void {

@@ -51,45 +51,45 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly codec: Codec<T>;
   /** Prefix of all keys (`--etcd-prefix`). Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** Prefix of this resource's keys below `keyPrefix`: "/pods". */
   readonly resourcePrefix: string;
   /** Named in errors and traces. */
   readonly groupResource: GroupResource;
   /** Kind of the objects, named in traces. Default: none. */
-  readonly kind?: string;
+  readonly kind?: string | undefined;
   /** Encryption at rest. Default: {@link identityTransformer}. */
-  readonly transformer?: Transformer;
+  readonly transformer?: Transformer | undefined;
   /** Freezes all objects that are handed out, for tests of I6. Default false. */
-  readonly freeze?: boolean;
+  readonly freeze?: boolean | undefined;
   /** Clock for lease sharing, traces and metrics; must be the engine's. Default {@link systemClock}. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /**
    * Logs, at level info, every call that takes more than 500 ms, with the time of its steps. Default: nothing is
    * logged.
    */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
   /**
    * `--lease-reuse-duration-seconds`: longest extra lifetime of a lease so that keys can share it. 0 = no sharing.
    * Default 60.
    */
-  readonly leaseReuseSeconds?: number;
+  readonly leaseReuseSeconds?: number | undefined;
   /** Most keys that share a lease, at least 1. Default 1 000. */
-  readonly leaseMaxObjects?: number;
+  readonly leaseMaxObjects?: number | undefined;
   /** Source of random numbers in [0, 1), for retry times. Default Math.random. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
   /**
    * True: after a conflict, readers of that key's newest state are let through one by one, so that no writer loses
    * again and again (decision 0020). Default: true with the system's clock; false with another, which may stand still
    * while they wait.
    */
-  readonly queuesReaders?: boolean;
+  readonly queuesReaders?: boolean | undefined;
   /**
    * True: a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default
    * false: the first one refuses the list with its own error, as while the feature gate
    * AllowUnsafeMalformedObjectDeletion is off.
    */
-  readonly namesUnreadable?: boolean;
+  readonly namesUnreadable?: boolean | undefined;
 }
 
 interface ReadingContext<T extends KubernetesObject> {
@@ -302,10 +302,10 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
 
   async #get(key: string, options: StorageGetOptions<T>, trace: StoreTrace): Promise<Stored<T> | undefined> {
     this.#open(this.keys.single(key));
-    const signal = options.signal === undefined ? {} : { signal: options.signal };
-    const turn = options.resourceVersion ? undefined : this.#turns.wait(key, options.signal);
+    const { signal } = options;
+    const turn = options.resourceVersion ? undefined : this.#turns.wait(key, signal);
     if (turn !== undefined) await turn;
-    const read = await this.#counters.request('get', () => this.#engine.get(key, signal));
+    const read = await this.#counters.request('get', () => this.#engine.get(key, { signal }));
     trace.step('value read', read.kv?.value.length);
     requireNotOlder(options.resourceVersion, read.revision);
     if (read.kv === undefined) return undefined;

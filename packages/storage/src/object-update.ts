@@ -174,8 +174,8 @@ export class UpdateLoop<T extends KubernetesObject> {
 
   async #read(): Promise<void> {
     const { key, options } = this.#update;
-    const signal = options.signal === undefined ? {} : { signal: options.signal };
-    const read = await this.#counters.request('get', () => this.#engine.get(key, signal));
+    const { signal } = options;
+    const read = await this.#counters.request('get', () => this.#engine.get(key, { signal }));
     await this.#adopt(read.kv);
   }
 

@@ -12,7 +12,7 @@ export interface TimedPut {
   readonly value: Uint8Array;
   /** Least lifetime of the key in seconds. 0 or absent = for ever. */
   readonly ttlSeconds?: number | undefined;
-  readonly signal?: CallSignal;
+  readonly signal?: CallSignal | undefined;
 }
 
 export class PutCommitter {

@@ -47,15 +47,15 @@ export const storageErrors: Readonly<Record<StorageErrorCode, StorageErrorRow>> 
 
 export interface StorageErrorInit {
   readonly code: StorageErrorCode;
-  readonly key?: string;
+  readonly key?: string | undefined;
   /**
    * The revision that the code refers to: that of the conflict or the compaction; the newest one for FutureRevision.
    */
-  readonly revision?: number;
-  readonly message?: string;
+  readonly revision?: number | undefined;
+  readonly message?: string | undefined;
   /** For `Unreachable`: true when the commit may have happened. Default false. */
-  readonly maybeApplied?: boolean;
-  readonly cause?: unknown;
+  readonly maybeApplied?: boolean | undefined;
+  readonly cause?: unknown | undefined;
 }
 
 export class StorageError extends Error {

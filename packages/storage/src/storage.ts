@@ -7,29 +7,29 @@ import type { Stored } from './stored.ts';
 
 /** Options of every call. */
 export interface StorageCallOptions {
-  readonly signal?: CallSignal;
+  readonly signal?: CallSignal | undefined;
   /** Audit id of the request that the call belongs to, for traces. */
-  readonly auditId?: string;
+  readonly auditId?: string | undefined;
 }
 
 export interface StorageCreateOptions extends StorageCallOptions, WriteHints {
   /** Time until the object expires, in seconds. 0 or absent = never. */
-  readonly ttlSeconds?: number;
+  readonly ttlSeconds?: number | undefined;
 }
 
 export interface StorageGetOptions<T extends KubernetesObject = KubernetesObject> extends StorageCallOptions {
   /** `""` or absent = the newest; `"0"` = any; otherwise not older than this. */
-  readonly resourceVersion?: string;
+  readonly resourceVersion?: string | undefined;
   /**
    * An object that the caller has. It is returned as it is, without decoding, if the store still has it at this
    * revision.
    */
-  readonly known?: Stored<T>;
+  readonly known?: Stored<T> | undefined;
 }
 
 export interface StorageListOptions<T extends KubernetesObject> extends StorageCallOptions {
-  readonly resourceVersion?: string;
-  readonly resourceVersionMatch?: '' | 'Exact' | 'NotOlderThan';
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: '' | 'Exact' | 'NotOlderThan' | undefined;
   readonly predicate: SelectionPredicate<T>;
   /** True: the key is a prefix. False: the list has the zero or one object at the key. */
   readonly recursive: boolean;
@@ -48,15 +48,15 @@ export interface StoredList<T extends KubernetesObject> {
 export type ValidateDeletion<T extends KubernetesObject> = (object: DeepReadonly<T>) => Promise<void> | void;
 
 export interface StorageDeleteOptions<T extends KubernetesObject> extends StorageCallOptions {
-  readonly preconditions?: Preconditions;
-  readonly validateDeletion?: ValidateDeletion<T>;
+  readonly preconditions?: Preconditions | undefined;
+  readonly validateDeletion?: ValidateDeletion<T> | undefined;
   /** A possibly stale state to try first, so that a fresh read is needed only on conflict. */
-  readonly cachedExisting?: Stored<T>;
+  readonly cachedExisting?: Stored<T> | undefined;
 }
 
 export interface UnreadableDeleteOptions extends StorageCallOptions {
   /** Throws to refuse. It gets no object, since the object cannot be decoded. */
-  readonly validateDeletion?: () => Promise<void> | void;
+  readonly validateDeletion?: (() => Promise<void> | void) | undefined;
 }
 
 export interface ResponseMeta {
@@ -93,38 +93,38 @@ export interface GuaranteedUpdateOptions<T extends KubernetesObject> extends Sto
   /**
    * True: an absent key is passed as `undefined` and created. False: the call rejects with KeyNotFound. Default false.
    */
-  readonly ignoreNotFound?: boolean;
-  readonly preconditions?: Preconditions;
-  readonly cachedExisting?: Stored<T>;
+  readonly ignoreNotFound?: boolean | undefined;
+  readonly preconditions?: Preconditions | undefined;
+  readonly cachedExisting?: Stored<T> | undefined;
 }
 
 export interface StorageWatchOptions<T extends KubernetesObject> {
-  readonly resourceVersion?: string;
+  readonly resourceVersion?: string | undefined;
   readonly predicate: SelectionPredicate<T>;
   readonly recursive: boolean;
   /**
    * true: present state first, then a bookmark; false: only changes; absent: present state first when the version is ""
    * or "0".
    */
-  readonly sendInitialEvents?: boolean;
+  readonly sendInitialEvents?: boolean | undefined;
   /**
    * True: the bookmark at the end of a streamed list's state is sent even if the predicate allows no bookmarks, so that
    * a sink knows where the state ends. The client did not ask for it, so no request is refused because of it. Default
    * false.
    */
-  readonly marksInitialEventsEnd?: boolean;
+  readonly marksInitialEventsEnd?: boolean | undefined;
   /**
    * True: each MODIFIED event carries the state before it, for a sink that selects by more than the store knows of. Only with a
    * predicate that selects everything. Default false.
    */
-  readonly withPrevious?: boolean;
+  readonly withPrevious?: boolean | undefined;
   /** Asks the store for progress, delivered as bookmarks. Internal: for the cacher's own feed. Default false. */
-  readonly progressNotify?: boolean;
+  readonly progressNotify?: boolean | undefined;
   /**
    * End of the request on the component's monotonic clock, so that a last bookmark can be sent before it. Absent =
    * never.
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
 }
 
 /** A change of one object. A DELETED event carries the last matching state at the revision of the change. */

@@ -12,7 +12,7 @@ export interface InspectedStore {
   readonly resource: string;
   readonly inspection: StoreInspection;
   /** Result of the last count of its objects. Absent = not counted yet, or never counted. */
-  readonly stats?: StorageStats | 'failed';
+  readonly stats?: StorageStats | 'failed' | undefined;
 }
 
 type Value = number | HistogramCounts;

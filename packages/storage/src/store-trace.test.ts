@@ -55,7 +55,7 @@ const setLabels =
   (storage: Storage<TestPod>, auditId?: string): (() => Promise<unknown>) =>
   () => {
     const change = { object: podOf('a', { labels: { key: secret } }) };
-    return storage.guaranteedUpdate(keyOf('a'), () => change, auditId === undefined ? {} : { auditId });
+    return storage.guaranteedUpdate(keyOf('a'), () => change, { auditId });
   };
 
 describe('the trace of a call', () => {

@@ -132,7 +132,7 @@ export class TestCluster {
     const { Client, clientConfigOf, parseKubeconfig } = await import('@kapstan/client');
     const config = clientConfigOf(parseKubeconfig(kubeconfig));
     const client = new Client(
-      { ...config, proxyUrl: '', ...(impersonate === undefined ? {} : { impersonate }) },
+      { ...config, proxyUrl: '', impersonate: impersonate ?? config.impersonate },
       { clock: this.clock, ...options },
     );
     this.#clients.add(client);
@@ -215,13 +215,12 @@ export class TestCluster {
       faults: this.#faults,
       activity: this.#activity,
     });
-    const limits = maxWatchBufferBytes === undefined ? {} : { maxWatchBufferBytes };
     const server = await startServer({
       dataDir: this.#dataDir,
       settings: {
         ...controlPlane,
         ...(conversions && { conversions }),
-        http: http === 'off' ? 'off' : { ...limits, onRequest },
+        http: http === 'off' ? 'off' : { maxWatchBufferBytes, onRequest },
       },
       clock: this.clock,
       logger,

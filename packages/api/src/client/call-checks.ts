@@ -2,6 +2,7 @@
 // TypeError over HTTP, in process and in a test cluster. Beside resource-client.ts, the port.
 
 import { type OptionNames, requireKnownOptions } from '../guards/known-options.ts';
+import type { OptionCheck, OptionTable } from '../guards/option-table.ts';
 import { requireFunction, requireNotNegative, requireResource, requireSignal } from '../guards/required.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import { requireObject, requireSegment, requireString, requireTarget, shown } from '../objects/object-target.ts';
@@ -17,39 +18,36 @@ import type {
 } from './call-options.ts';
 import type { ListerWatcherScope, ObjectTarget, Patch, ResourceClient, SubresourceOptions } from './resource-client.ts';
 
-type Check = (value: unknown, name: string) => void;
-type Checks<O extends object> = OptionNames<O> & Readonly<Record<keyof O, Check>>;
-
-const callOptions: Checks<CallOptions> = {
+const callOptions: OptionTable<CallOptions> = {
   signal: requireSignal,
   timeoutMs: requireNotNegative,
   beforeAttempt: requireFunction,
 };
 const selection = { namespace: requireNamespace, labelSelector: requireString, fieldSelector: requireString };
 const version = { resourceVersion: requireString, resourceVersionMatch: requireString };
-const listOptions: Checks<ListOptions> = {
+const listOptions: OptionTable<ListOptions> = {
   ...selection,
   ...callOptions,
   ...version,
   limit: requireNotNegative,
   continue: requireString,
 };
-const writeOptions: Checks<WriteOptions> = {
+const writeOptions: OptionTable<WriteOptions> = {
   ...callOptions,
   dryRun: requireBoolean,
   fieldManager: requireString,
   fieldValidation: requireString,
 };
-const deleteOptions: Checks<DeleteOptions> = {
+const deleteOptions: OptionTable<DeleteOptions> = {
   ...callOptions,
   gracePeriodSeconds: requireFinite,
   preconditions: requireObject,
   propagationPolicy: requireString,
   dryRun: requireBoolean,
 };
-const part: Checks<SubresourceOptions> = { subresource: requireSubresource };
-const anything: Check = () => undefined;
-const applyOptions: Checks<ApplyOptions & SubresourceOptions> = {
+const part: OptionTable<SubresourceOptions> = { subresource: requireSubresource };
+const anything: OptionCheck = () => undefined;
+const applyOptions: OptionTable<ApplyOptions & SubresourceOptions> = {
   ...writeOptions,
   ...part,
   force: requireBoolean,
@@ -61,17 +59,17 @@ const applyOptions: Checks<ApplyOptions & SubresourceOptions> = {
  * port.
  */
 const optionsOf: {
-  readonly get: Checks<GetOptions & SubresourceOptions>;
-  readonly list: Checks<ListOptions>;
-  readonly watch: Checks<WatchOptions>;
-  readonly create: Checks<WriteOptions>;
-  readonly update: Checks<WriteOptions & SubresourceOptions>;
-  readonly patch: Checks<WriteOptions & SubresourceOptions>;
-  readonly apply: Checks<ApplyOptions & SubresourceOptions>;
-  readonly delete: Checks<DeleteOptions>;
-  readonly deleteCollection: Checks<ListOptions & DeleteOptions>;
-  readonly createSubresource: Checks<CallOptions & { readonly body: unknown }>;
-  readonly listerWatcher: Checks<ListerWatcherScope>;
+  readonly get: OptionTable<GetOptions & SubresourceOptions>;
+  readonly list: OptionTable<ListOptions>;
+  readonly watch: OptionTable<WatchOptions>;
+  readonly create: OptionTable<WriteOptions>;
+  readonly update: OptionTable<WriteOptions & SubresourceOptions>;
+  readonly patch: OptionTable<WriteOptions & SubresourceOptions>;
+  readonly apply: OptionTable<ApplyOptions & SubresourceOptions>;
+  readonly delete: OptionTable<DeleteOptions>;
+  readonly deleteCollection: OptionTable<ListOptions & DeleteOptions>;
+  readonly createSubresource: OptionTable<CallOptions & { readonly body: unknown }>;
+  readonly listerWatcher: OptionTable<ListerWatcherScope>;
 } = {
   get: { ...callOptions, resourceVersion: requireString, ...part },
   list: listOptions,
@@ -182,7 +180,7 @@ export const callChecks: Readonly<
 /** Throws TypeError for the first option that the verb does not know or whose value is wrong. */
 function requireCallOptions(verb: keyof typeof optionsOf, options: unknown): void {
   requireObject(options, examples[verb]);
-  const checks: Readonly<Record<string, Check>> = optionsOf[verb];
+  const checks: Readonly<Record<string, OptionCheck>> = optionsOf[verb];
   requireKnownOptions(options as object, checks, verb);
   for (const name in options as object) {
     const value = (options as Readonly<Record<string, unknown>>)[name];

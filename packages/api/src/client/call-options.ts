@@ -3,81 +3,81 @@ import type { OwnerReference } from '../objects/kubernetes-object.ts';
 
 export interface CallOptions {
   /** Cancels the call; the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Time after which the call fails, in milliseconds. 0 = no limit. Default: the client's. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Called right before each attempt, also before later attempts that the client makes itself. The call rejects with
    * whatever it throws. A client that makes one attempt at once need not call it.
    */
-  readonly beforeAttempt?: () => void;
+  readonly beforeAttempt?: (() => void) | undefined;
 }
 
 export interface GetOptions extends CallOptions {
   /** `""` (default) = most recent, `"0"` = any, otherwise not older than this version. */
-  readonly resourceVersion?: string;
+  readonly resourceVersion?: string | undefined;
 }
 
 /** Which objects a list or watch selects. */
 export interface SelectionOptions {
   /** Namespace to search. Absent or "" = all. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** In Kubernetes' label selector syntax: "app=web,tier!=db". */
-  readonly labelSelector?: string;
+  readonly labelSelector?: string | undefined;
   /** In Kubernetes' field selector syntax: "metadata.name=a". */
-  readonly fieldSelector?: string;
+  readonly fieldSelector?: string | undefined;
 }
 
 export interface ListOptions extends SelectionOptions, CallOptions {
-  readonly resourceVersion?: string;
-  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
   /** Most items in one answer. For `list()`, which returns all objects, the size of a page. 0 or absent = no limit. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Token of the previous page. */
-  readonly continue?: string;
+  readonly continue?: string | undefined;
 }
 
 export interface WatchOptions extends SelectionOptions {
   /** Cancels the watch. Unsubscribing does the same. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Time in which the source must accept the watch, in milliseconds; the watch itself is limited only by
    * `timeoutSeconds`. 0 = no limit. Default: the client's. A source that accepts or fails at once may ignore it.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Delivers events after this version. Absent or "" = the present state first, then changes; "0" = the same from any
    * cached state.
    */
-  readonly resourceVersion?: string;
-  readonly resourceVersionMatch?: 'NotOlderThan';
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: 'NotOlderThan' | undefined;
   /** Streams the present state first and ends it with a bookmark (WatchList). Needs `resourceVersionMatch: 'NotOlderThan'`. */
-  readonly sendInitialEvents?: boolean;
-  readonly allowWatchBookmarks?: boolean;
+  readonly sendInitialEvents?: boolean | undefined;
+  readonly allowWatchBookmarks?: boolean | undefined;
   /** The server ends the watch after this time, in seconds. Absent = the server's choice. */
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | undefined;
   /**
    * Called once when the source has accepted the watch, before the first event. An implementation that cannot know may
    * ignore it.
    */
-  readonly onOpen?: () => void;
+  readonly onOpen?: (() => void) | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
   /** True = do everything except the write. */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** Name of the owner of the written fields. Default: the client's user agent up to the first slash. */
-  readonly fieldManager?: string;
+  readonly fieldManager?: string | undefined;
   /** What the server does with unknown and duplicate fields. Default: the server's, 'Warn'. */
-  readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
+  readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict' | undefined;
 }
 
 export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** True = take over fields of other managers. Default false: conflicts are answered with 409. */
-  readonly force?: boolean;
+  readonly force?: boolean | undefined;
   /** Owner reference to add to the applied object. */
-  readonly owner?: OwnerReference;
+  readonly owner?: OwnerReference | undefined;
 }
 
 export interface Preconditions {
@@ -88,8 +88,8 @@ export interface Preconditions {
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
 
 export interface DeleteOptions extends CallOptions {
-  readonly gracePeriodSeconds?: number;
-  readonly preconditions?: Preconditions;
-  readonly propagationPolicy?: PropagationPolicy;
-  readonly dryRun?: boolean;
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly preconditions?: Preconditions | undefined;
+  readonly propagationPolicy?: PropagationPolicy | undefined;
+  readonly dryRun?: boolean | undefined;
 }

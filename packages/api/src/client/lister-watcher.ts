@@ -21,9 +21,9 @@ export interface ListResult<T extends KubernetesObject> {
  */
 export interface ListerWatcher<T extends KubernetesObject> {
   /** The listed resource, for texts and to detect foreign objects. Absent = its user must name it or do without. */
-  readonly resource?: Resource;
+  readonly resource?: Resource | undefined;
   /** False = it cannot stream its present state (`sendInitialEvents`), so it is listed instead. Default true. */
-  readonly supportsWatchList?: boolean;
+  readonly supportsWatchList?: boolean | undefined;
   /** Returns one page. Rejects with `StatusError`. */
   list(options: ListOptions): Promise<ListResult<T>>;
   /**

@@ -31,7 +31,7 @@ export type PatchArguments = readonly [patch: Patch, options?: WriteOptions & Su
 
 export interface SubresourceOptions {
   /** For example "status" or "scale". Absent = the object itself. */
-  readonly subresource?: string;
+  readonly subresource?: string | undefined;
 }
 
 /** Which objects of a resource are listed and watched. */

@@ -11,9 +11,9 @@ export interface StatusErrorInit {
   readonly code: number;
   readonly reason: StatusReason;
   readonly message: string;
-  readonly details?: StatusDetails;
+  readonly details?: StatusDetails | undefined;
   /** Continue token of a list that expired (410). */
-  readonly continue?: string;
+  readonly continue?: string | undefined;
 }
 
 /**
@@ -64,8 +64,8 @@ export function statusErrorFrom(status: Partial<Status> & { readonly code?: numb
     code: status.code ?? 500,
     reason: status.reason ?? '',
     message: status.message ?? 'unknown',
-    ...(status.details === undefined ? {} : { details: status.details }),
-    ...(status.metadata?.continue === undefined ? {} : { continue: status.metadata.continue }),
+    details: status.details,
+    continue: status.metadata?.continue,
   });
 }
 
@@ -209,7 +209,7 @@ export function expired(message: string, continueToken?: string): StatusError {
     code: 410,
     reason: 'Expired',
     message,
-    ...(continueToken === undefined ? {} : { continue: continueToken }),
+    continue: continueToken,
   });
 }
 

@@ -97,7 +97,7 @@ export function defineResource<
   const Status extends ObjectSchema = ObjectSchema,
   const Scope extends Resource['scope'] = 'Namespaced',
 >(
-  spec: ResourceDefinitionSpec<Spec, Status> & { readonly scope?: Scope },
+  spec: ResourceDefinitionSpec<Spec, Status> & { readonly scope?: Scope | undefined },
 ): DefinedResource<DefinedObject<Spec, Status>> & { readonly scope: Scope } {
   requireName('group', 'demo.dev', spec.group);
   requireName('version', 'v1', spec.version);

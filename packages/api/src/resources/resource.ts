@@ -29,9 +29,9 @@ export interface ResourceSpec {
   readonly version: string;
   readonly kind: string;
   /** Default: the kind in lower case with an "s" ("es" after s, x, ch, sh; "ies" for a consonant + y). */
-  readonly plural?: string;
+  readonly plural?: string | undefined;
   /** Default 'Namespaced'. */
-  readonly scope?: 'Namespaced' | 'Cluster';
+  readonly scope?: 'Namespaced' | 'Cluster' | undefined;
 }
 
 /** Makes a resource. The caller gives the type: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */

@@ -75,8 +75,4 @@ export class Backoff {
     this.#state = step.state;
     return step.delayMs;
   }
-
-  reset(): void {
-    this.#state = startBackoff(this.#options, this.#clock.monotonicNow());
-  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eachInSlices, fitsOneSlice, flatMapInSlices, rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
+import { eachInSlices, fitsOneSlice, rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
 
 function steps(work: SlicedWork<unknown>): number {
   let count = 0;
@@ -12,9 +12,6 @@ describe('sliced work', () => {
     const seen: number[] = [];
     runWhole(eachInSlices([5, 6, 7], (item, index) => seen.push(item * 10 + index), 2));
     expect(seen).toEqual([50, 61, 72]);
-    expect(runWhole(flatMapInSlices([1, 2, 3], (item) => (item === 2 ? [] : [item, -item]), 1))).toEqual([
-      1, -1, 3, -3,
-    ]);
   });
 
   it('throws what the work throws', () => {
@@ -27,7 +24,6 @@ describe('sliced work', () => {
   it('yields after so many items, and never for few', () => {
     const items = Array.from({ length: 1000 }, (_, index) => index);
     expect(steps(eachInSlices(items, () => undefined, 100))).toBe(10);
-    expect(steps(flatMapInSlices(items, () => [], 100))).toBe(10);
     expect(steps(eachInSlices(items.slice(0, 99), () => undefined, 100))).toBe(0);
   });
 });

@@ -52,20 +52,6 @@ export function* eachInSlices<T>(
   }
 }
 
-/** Does what `items.flatMap(map)` does, with a yield after every `perSlice` items. */
-export function* flatMapInSlices<T, R>(
-  items: readonly T[],
-  map: (item: T, index: number) => readonly R[],
-  perSlice: number = membersPerSlice,
-): SlicedWork<R[]> {
-  const results: R[] = [];
-  for (const [index, item] of items.entries()) {
-    for (const result of map(item, index)) results.push(result);
-    if (index % perSlice === perSlice - 1) yield;
-  }
-  return results;
-}
-
 /** Nodes that one step of a walk may visit without counting. */
 const nodesPerSlice = 512;
 

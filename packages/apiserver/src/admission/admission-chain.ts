@@ -148,7 +148,7 @@ function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
   if (plugin.validate === undefined) return plugin;
   return {
     name: plugin.name,
-    ...(plugin.validatedResources === undefined ? {} : { validatedResources: plugin.validatedResources }),
+    validatedResources: plugin.validatedResources,
     ...(plugin.admit === undefined ? {} : { admit: (attributes) => plugin.admit?.(attributes) }),
     validate: (attributes) => {
       const [object, oldObject] = [deepCopy(attributes.object), deepCopy(attributes.oldObject)];

@@ -13,7 +13,7 @@ export interface AdmissionPlugin {
   /** Checks again what may have changed seconds after `admit`. Changes nothing. */
   recheck?(attributes: AdmissionAttributes): Promise<void> | void;
   /** Group resources that `validate` checks: "pods", "deployments.apps". Absent = all. */
-  readonly validatedResources?: readonly string[];
+  readonly validatedResources?: readonly string[] | undefined;
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
   /** Returns its metrics for /metrics. Absent = none besides its durations, which the chain measures. */
   families?(): MetricFamily[];

@@ -10,13 +10,10 @@ type Json = Record<string, unknown>;
 /** Reads from the cursor's position up to `end`. */
 type FormReader = (cursor: WireCursor, end: number, message: Message) => unknown;
 
-/** Returns the JSON value of a message. Throws Error for malformed bytes. */
-export function decodeMessage(message: Message, bytes: Uint8Array): unknown {
-  const cursor = new WireCursor(bytes);
-  return readMessage(cursor, message, cursor.bytes.length);
-}
-
-/** Decodes the message of a kind and adds its members to `object`, whose kind and apiVersion come first. */
+/**
+ * Decodes the message of a kind and adds its members to `object`, whose kind and apiVersion come first. Throws Error
+ * for malformed bytes.
+ */
 export function decodeInto(object: Json, message: Message, bytes: Uint8Array): void {
   const cursor = new WireCursor(bytes);
   readFields(cursor, message, { end: cursor.bytes.length, object });

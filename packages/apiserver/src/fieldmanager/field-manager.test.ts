@@ -1,11 +1,11 @@
 import { type Clock, deepCopy, isStatusError, type Status, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { applyPatch } from '../patch/apply-patch.ts';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
+import { applyPatch } from '../testing/whole-work.ts';
 import { createApplier } from './apply-request.ts';
 import { type ApplyCall, FieldManager } from './field-manager.ts';
 

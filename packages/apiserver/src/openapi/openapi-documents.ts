@@ -122,7 +122,7 @@ async function makeDocument(catalog: ResourceCatalog, entry: Entry, form: OpenAp
   const { definitions, groupVersion, pages } = entry;
   const schemas = new ComponentSchemas({
     ...{ types: shownTypes(catalog), version: 'v3' },
-    ...(groupVersion === undefined ? {} : { groupVersion }),
+    groupVersion,
   });
   const contents = await runInTurns(describeContents({ definitions, pages, schemas }));
   const pieces = form === 'json' ? jsonPieces(entry, contents) : protobufPieces(entry, contents);

@@ -18,7 +18,7 @@ export interface ComponentSchemasOptions {
   /** The types that have the definitions. */
   readonly types: ApiTypes;
   /** Group version of the document. A kind of many group versions then lists only this one and the core's. Default: all. */
-  readonly groupVersion?: GroupVersion;
+  readonly groupVersion?: GroupVersion | undefined;
   /** OpenAPI version for custom resources. Built-in ones always come in v3, which swagger-schema.ts converts. */
   readonly version: 'v2' | 'v3';
 }

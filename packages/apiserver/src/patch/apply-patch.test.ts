@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
-import { applyPatch, createPatcher, type PatchOptions, type PatchType } from './apply-patch.ts';
+import { applyPatch } from '../testing/whole-work.ts';
+import { createPatcher, type PatchOptions, type PatchType } from './apply-patch.ts';
 
 const configMapKind = { group: '', version: 'v1', kind: 'ConfigMap' };
 const configMapSchema = factTypes.schemaOfKind('v1', 'ConfigMap') as SchemaNode;

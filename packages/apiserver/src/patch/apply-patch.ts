@@ -9,7 +9,6 @@ import {
   type GroupVersionKind,
   isJsonObject,
   JsonSyntaxError,
-  runWhole,
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
@@ -35,7 +34,7 @@ export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
 };
 
 /** Custom resources have no strategic merge patch. */
-export function patchTypesOf(definition: { readonly isCustom?: boolean }): readonly PatchType[] {
+export function patchTypesOf(definition: { readonly isCustom?: boolean | undefined }): readonly PatchType[] {
   return definition.isCustom === true ? ['json', 'merge'] : ['json', 'merge', 'strategic'];
 }
 
@@ -55,15 +54,6 @@ export interface PatchOptions {
 
 /** Makes the patched object from the present one without changing that. May be called several times. */
 export type ObjectPatcher = (present: UnstructuredObject) => SlicedWork<UnstructuredObject>;
-
-/** Applies a patch once, in one turn; see {@link createPatcher}. */
-export function applyPatch(
-  present: UnstructuredObject,
-  patch: PatchRequest,
-  options: PatchOptions,
-): UnstructuredObject {
-  return runWhole(createPatcher(patch, options)(present));
-}
 
 /**
  * Returns a patcher for one request. It reads the body at its first call, so that a missing object is reported before a

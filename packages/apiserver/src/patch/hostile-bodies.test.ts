@@ -8,10 +8,10 @@ import { createApplier } from '../fieldmanager/apply-request.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import { decodeObject } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
-import { applyPatch, type PatchType } from './apply-patch.ts';
+import { applyPatch, decodeObject } from '../testing/whole-work.ts';
+import type { PatchType } from './apply-patch.ts';
 import { applyJsonPatch } from './json-patch.ts';
 
 const gvk = { group: 'apps', version: 'v1', kind: 'Deployment' };

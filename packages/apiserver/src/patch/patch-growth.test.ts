@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cpuGrowth } from '../testing/cpu-growth.ts';
 import { factTypes } from '../testing/fact-types.ts';
-import { applyPatch, type PatchType } from './apply-patch.ts';
+import { applyPatch } from '../testing/whole-work.ts';
+import type { PatchType } from './apply-patch.ts';
 
 const schema = factTypes.schemaOfKind('v1', 'Pod') as SchemaNode;
 const gvk = { group: '', version: 'v1', kind: 'Pod' };

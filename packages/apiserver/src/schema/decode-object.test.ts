@@ -2,7 +2,8 @@ import { isStatusError, type StatusError, stringifyJson } from '@kapstan/api';
 import { formatApiVersion } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
-import { type DecodeObjectOptions, decodeObject } from './decode-object.ts';
+import { decodeObject } from '../testing/whole-work.ts';
+import type { DecodeObjectOptions } from './decode-object.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 const kinds = {

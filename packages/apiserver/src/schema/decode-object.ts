@@ -12,7 +12,6 @@ import {
   getOwn,
   isJsonObject,
   parseApiVersion,
-  runWhole,
   type SlicedWork,
 } from '@kapstan/api/internal';
 import {
@@ -46,20 +45,13 @@ export interface DecodeObjectOptions extends DocumentForm {
   /** Called with each complaint when `fieldValidation` is 'Warn'. */
   readonly warn: (text: string) => void;
   /** Accepts other versions of the same kind, as for DeleteOptions. Absent = none. */
-  readonly acceptsVersion?: (version: GroupVersion) => boolean;
+  readonly acceptsVersion?: ((version: GroupVersion) => boolean) | undefined;
 }
 
 /**
- * Decodes a body. The object always has apiVersion and kind. Throws StatusError: 400 with Go's texts for everything
- * that Go's decoders refuse; 422 for a custom resource of another kind.
- */
-export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): UnstructuredObject {
-  return runWhole(decodeObjectInSlices(body, options));
-}
-
-/**
- * Does what {@link decodeObject} does, for a body of any size. Short texts are parsed, and small values decoded,
- * without generators.
+ * Decodes a body of any size. The object always has apiVersion and kind. Throws StatusError: 400 with Go's texts for
+ * everything that Go's decoders refuse; 422 for a custom resource of another kind. Short texts are parsed, and small
+ * values decoded, without generators.
  */
 export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<UnstructuredObject> {
   const strict = new StrictErrors();

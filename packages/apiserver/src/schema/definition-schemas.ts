@@ -60,12 +60,12 @@ const freeFormTypes = new Set([...freeForm].map(goTypeOf));
 
 /** Go's names for the types of one place. */
 interface GoNames {
-  readonly goType?: string;
-  readonly definition?: string;
+  readonly goType?: string | undefined;
+  readonly definition?: string | undefined;
   /** Names of its fields' types. */
-  readonly fields?: ReadonlyMap<string, GoTypeName>;
+  readonly fields?: ReadonlyMap<string, GoTypeName> | undefined;
   /** Name of the type of a list's items or a map's values. */
-  readonly elements?: GoTypeName;
+  readonly elements?: GoTypeName | undefined;
 }
 
 /**
@@ -179,5 +179,5 @@ function goNamesOf(raw: RawSchema, name: GoTypeName | undefined): GoNames {
   const isCollection = raw.items !== undefined || raw.additionalProperties !== undefined;
   if (typeof name === 'string') return isCollection ? { elements: name } : { goType: name };
   const { collection: goType, elements } = name;
-  return { ...(goType === undefined ? {} : { goType }), ...(elements === undefined ? {} : { elements }) };
+  return { goType, elements };
 }

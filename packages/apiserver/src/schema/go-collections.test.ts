@@ -3,7 +3,7 @@
 import { isStatusError } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
-import { decodeObject } from './decode-object.ts';
+import { decodeObject } from '../testing/whole-work.ts';
 import { StrictErrors } from './field-validation.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { decodeTyped } from './typed-decoder.ts';

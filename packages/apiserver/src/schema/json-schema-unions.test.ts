@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { factTypes } from '../testing/fact-types.ts';
-import { decodeObject } from './decode-object.ts';
+import { decodeObject } from '../testing/whole-work.ts';
 
 const gvk = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' };
 

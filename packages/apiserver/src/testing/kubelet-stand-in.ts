@@ -25,11 +25,11 @@ export interface KubeletStandIn {
 }
 
 export interface KubeletStandInOptions {
-  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Default: 200 and "logs". */
-  readonly answer?: RequestListener;
+  readonly answer?: RequestListener | undefined;
   /** Handles a request for another protocol. Default: agrees, greets with "hello " and then echoes. */
-  readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
+  readonly upgrade?: ((request: IncomingMessage, socket: Socket, head: Buffer) => void) | undefined;
 }
 
 export async function startKubelet(options: KubeletStandInOptions = {}): Promise<KubeletStandIn> {

@@ -43,7 +43,7 @@ function answer(
     strategy: strategyOf(definition, subresource),
     context: { ...serverContext(namespace), warn: (text) => void told.push(text) },
     object: parseJson(object) as KubernetesObject as UnstructuredObject,
-    ...(old !== undefined && { old: parseJson(old) as UnstructuredObject }),
+    old: old === undefined ? undefined : (parseJson(old) as UnstructuredObject),
   });
   return {
     errors: errors.length === 0 ? undefined : tellFieldErrors(errors),

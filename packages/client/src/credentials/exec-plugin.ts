@@ -10,16 +10,16 @@ import type { ClientCertificate, Credentials, RequestHeaders } from './credentia
 export interface ExecConfig {
   readonly apiVersion: string;
   readonly command: string;
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Added to the environment of this process. */
-  readonly env?: readonly { readonly name: string; readonly value: string }[];
-  readonly installHint?: string;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | undefined;
+  readonly installHint?: string | undefined;
   /** Passes the cluster's details to the plugin. Default false. */
-  readonly provideClusterInfo?: boolean;
+  readonly provideClusterInfo?: boolean | undefined;
   /** Whether the plugin may use standard input. Required in v1, default 'IfAvailable' in v1beta1. */
-  readonly interactiveMode?: string;
+  readonly interactiveMode?: string | undefined;
   /** The cluster's configuration for the plugin: its extension "client.authentication.k8s.io/exec". */
-  readonly clusterConfig?: unknown;
+  readonly clusterConfig?: unknown | undefined;
 }
 
 interface ExecCluster {

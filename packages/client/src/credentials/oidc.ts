@@ -157,7 +157,7 @@ interface IssuerAnswer {
 
 async function issuerConnection({ issuerUrl, ca, caFile }: OidcConfig): Promise<Dispatcher> {
   const trusted = ca ?? (caFile ? await readConfigFile(caFile, 'oidc.caFile') : undefined);
-  const tls = trusted === undefined ? {} : { ca: trusted };
+  const tls = { ca: trusted };
   const limits = { headersTimeout: answerTimeoutMs, bodyTimeout: answerTimeoutMs };
   const uri = proxyFromEnvironment(new URL(issuerUrl), process.env);
   if (uri !== undefined) return new ProxyAgent({ ...limits, uri, requestTls: tls });

@@ -37,7 +37,7 @@ export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): Cl
     server,
     namespace: context.namespace || 'default',
     ...(proxyUrl ? { proxyUrl } : {}),
-    ...(impersonate === undefined ? {} : { impersonate }),
+    impersonate,
     // Credentials never go over plain HTTP. Source: client-go tools/clientcmd/client_config.go (ClientConfig).
     ...(/^http:/i.test(server) ? {} : { ...secrets(cluster, user), ...oidc(user, tokenPlace(kubeconfig, userName)) }),
   };
@@ -110,9 +110,9 @@ function execConfig(exec: KubeconfigExec): ExecConfig {
   // Members are copied by name, so that members of a newer kubeconfig are ignored, as in client-go.
   return {
     ...{ apiVersion, command, args: args ?? [], env: env ?? [] },
-    ...(installHint === undefined ? {} : { installHint }),
-    ...(interactiveMode === undefined ? {} : { interactiveMode }),
-    ...(provideClusterInfo === undefined ? {} : { provideClusterInfo }),
+    installHint,
+    interactiveMode,
+    provideClusterInfo,
   };
 }
 

@@ -8,11 +8,11 @@ import { type Kubeconfig, type KubeconfigCluster, type KubeconfigUser, parseKube
 
 export interface LoadKubeconfigOptions {
   /** Only this file; it must exist. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Where KUBECONFIG and HOME are looked up. Default: the process's. */
-  readonly env?: Environment;
+  readonly env?: Environment | undefined;
   /** Gets a warning when no file of the KUBECONFIG list exists. Default: silent. */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
 }
 
 /**

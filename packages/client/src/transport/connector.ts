@@ -30,13 +30,13 @@ const tcpKeepAliveMs = 30_000;
 export function connectorOf({ server, proxyUrl, texts, serverName, isInsecure }: ConnectorOptions): Connect {
   const identity = {
     minVersion: 'TLSv1.2' as const,
-    ...(texts.cert === undefined ? {} : { cert: texts.cert }),
-    ...(texts.key === undefined ? {} : { key: texts.key }),
+    cert: texts.cert,
+    key: texts.key,
   };
   const connect = abortable({
     ...identity,
     rejectUnauthorized: !isInsecure,
-    ...(texts.ca === undefined ? {} : { ca: texts.ca }),
+    ca: texts.ca,
     ...(serverName ? { servername: serverName } : {}),
   });
   if (proxyUrl === undefined) return connect;

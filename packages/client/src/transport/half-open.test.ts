@@ -53,7 +53,7 @@ describe('connections that do not stand yet', () => {
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     return new Client({
       server: `https://${host}`,
-      ...(scheme === undefined ? {} : { proxyUrl: `${scheme}://${host}` }),
+      proxyUrl: scheme === undefined ? undefined : `${scheme}://${host}`,
     });
   };
   const untilHeard = async (count: number): Promise<void> => {

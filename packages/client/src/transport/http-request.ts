@@ -9,8 +9,8 @@ export interface HttpRequest {
   /** Path and query below the server's base path: "/api/v1/pods?limit=1". Already encoded. */
   readonly path: string;
   /** Default "application/json". */
-  readonly accept?: string;
-  readonly contentType?: string;
+  readonly accept?: string | undefined;
+  readonly contentType?: string | undefined;
   readonly body?: string | undefined;
   /** The requested resource, for errors that the server did not word itself. */
   readonly resource?: GroupResource | undefined;

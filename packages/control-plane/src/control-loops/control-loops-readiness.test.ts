@@ -8,7 +8,7 @@ import { Namespace } from '@kapstan/kinds/core/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openResources } from '../resources.ts';
-import { singleEngine } from '../store/store-engines.ts';
+import { singleEngine } from '../testing/single-engine.ts';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
 import { type ControlLoopName, controlLoopNames } from './control-loop-names.ts';
 import { ControlLoops, type ControlLoopsOptions } from './control-loops.ts';

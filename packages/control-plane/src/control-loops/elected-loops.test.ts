@@ -5,7 +5,7 @@ import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openResources } from '../resources.ts';
-import { singleEngine } from '../store/store-engines.ts';
+import { singleEngine } from '../testing/single-engine.ts';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
 import { ElectedLoops, type ElectedLoopsOptions } from './elected-loops.ts';
 

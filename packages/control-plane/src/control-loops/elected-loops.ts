@@ -8,7 +8,7 @@ import { settledBefore } from './control-loop.ts';
 import { ControlLoops, type ControlLoopsOptions, type RunningLoops, readyTimeoutMs } from './control-loops.ts';
 
 export interface ElectedLoopsOptions extends ControlLoopsOptions {
-  readonly times?: LeaderElectionTimes;
+  readonly times?: LeaderElectionTimes | undefined;
 }
 
 const leaseName = 'kapstan-control-loops';

@@ -63,7 +63,7 @@ const owner = ({ apiVersion = '', kind = '', metadata }: KubernetesObject, more:
 const ownedBy = (...owners: OwnerReference[]): ObjectMeta => ({ ownerReferences: owners });
 
 const remove = (token: Resource, name: string, propagationPolicy?: PropagationPolicy): Promise<unknown> =>
-  client.delete(token, { name, namespace }, propagationPolicy === undefined ? {} : { propagationPolicy });
+  client.delete(token, { name, namespace }, { propagationPolicy });
 const exists = (token: Resource, name: string): Promise<boolean> =>
   client.get(token, { name, namespace }).then(
     () => true,

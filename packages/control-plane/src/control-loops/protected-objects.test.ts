@@ -43,7 +43,7 @@ const using = (claimName: string): object => ({ name: 'v', persistentVolumeClaim
 
 function remove(token: Resource, name: string, gracePeriodSeconds?: number): Promise<unknown> {
   const target = token.scope === 'Namespaced' ? { namespace, name } : { name };
-  return controlPlane.client.delete(token, target, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds });
+  return controlPlane.client.delete(token, target, { gracePeriodSeconds });
 }
 
 async function isThere(token: Resource, name: string): Promise<boolean> {

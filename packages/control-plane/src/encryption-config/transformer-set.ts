@@ -124,8 +124,7 @@ export class TransformerSet {
     const { clock, logger, metrics } = this.#ports;
     const onCall: KmsPluginOptions['onCall'] = (call) => metrics?.onKeyServiceCall({ ...call, provider: name });
     const service = new KmsPlugin({ endpoint, timeoutMs, clock, onCall });
-    const observed = metrics === undefined ? {} : { observer: metrics.keys.observerFor(name) };
-    const common = { providerName: name, service, clock, logger, ...observed };
+    const common = { providerName: name, service, clock, logger, observer: metrics?.keys.observerFor(name) };
     const dataKey = new DataKey(common);
     this.#sources.push({ plugin: service, dataKey, timeoutMs });
     return {

@@ -45,8 +45,8 @@ export async function kubeletOptions(flags: KubeletFlags): Promise<KubeletAccess
   return {
     addressTypes: flags['kubelet-preferred-address-types'],
     timeoutMs: flags['kubelet-timeout'],
-    ...(clientCert !== undefined && { clientCert }),
-    ...(clientKey !== undefined && { clientKey }),
-    ...(ca !== undefined && { ca }),
+    clientCert,
+    clientKey,
+    ca,
   };
 }

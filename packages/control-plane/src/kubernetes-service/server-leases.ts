@@ -27,7 +27,7 @@ export function ownLeases(): ServerLeases {
 export interface SharedLeasesOptions {
   readonly engine: Engine;
   /** Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** Definition of endpoints; leases are stored as such objects. */
   readonly endpoints: ResourceDefinition;
   readonly storedAs: ResourceCodecOptions;

@@ -11,7 +11,7 @@ export const nodePortsResource = { group: '', resource: 'servicenodeportallocati
 export interface SharedNodePortsOptions {
   readonly engine: Engine;
   /** Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   readonly storedAs: ResourceCodecOptions;
   readonly transformer?: Transformer | undefined;
 }
@@ -34,7 +34,7 @@ export function sharedNodePorts(options: SharedNodePortsOptions): SharedNodePort
     resourcePrefix: '/ranges',
     groupResource: nodePortsResource,
     keyPrefix,
-    ...(transformer !== undefined && { transformer }),
+    transformer,
   });
   const key = `${store.keys.prefix}servicenodeports`;
   return {

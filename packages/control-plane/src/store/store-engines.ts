@@ -32,17 +32,12 @@ interface Ports {
 /** See the options of the control plane. */
 export interface StoreEnginesOptions {
   readonly dataDir: string;
-  readonly engine?: Engine;
-  readonly quotaBytes?: number;
-  readonly etcd?: EtcdEngineOptions;
-  readonly etcdOverrides?: readonly EtcdOverride[];
-  readonly keyPrefix?: string;
-  readonly onFatal?: (error: unknown) => void;
-}
-
-/** Uses one store for everything. */
-export function singleEngine(main: Engine): StoreEngines {
-  return { main, all: [main], engineFor: () => main };
+  readonly engine?: Engine | undefined;
+  readonly quotaBytes?: number | undefined;
+  readonly etcd?: EtcdEngineOptions | undefined;
+  readonly etcdOverrides?: readonly EtcdOverride[] | undefined;
+  readonly keyPrefix?: string | undefined;
+  readonly onFatal?: ((error: unknown) => void) | undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   requireNotNegative,
   TokenBucket,
 } from '@kapstan/api/internal';
-import { givenOptions, requirePartOptions } from '../option-names.ts';
+import { givenOptions, requirePartOptions } from '../part-options.ts';
 import { LruMap } from './lru-map.ts';
 
 /** What a recorder was asked to record, before it becomes an Event. */

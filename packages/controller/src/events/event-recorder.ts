@@ -29,7 +29,7 @@ import {
 } from '@kapstan/api/internal';
 import { Event } from '@kapstan/kinds/core/v1';
 import { guardedLogger } from '../guarded-logger.ts';
-import { requirePartOptions } from '../option-names.ts';
+import { requirePartOptions } from '../part-options.ts';
 import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
 
 export interface EventRecorderOptions {

@@ -17,7 +17,7 @@ import {
 } from '@kapstan/api/internal';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { guardedLogger } from '../guarded-logger.ts';
-import { givenOptions, requirePartOptions } from '../option-names.ts';
+import { givenOptions, requirePartOptions } from '../part-options.ts';
 
 export interface LeaderElectionTimes {
   /**

@@ -1,10 +1,9 @@
 // DelayingQueue: a WorkQueue to which keys can be added later. rate-limiting-queue.ts extends it.
 import { inspect } from 'node:util';
 import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
-import { requireOptionNames } from '../option-names.ts';
 import { requirePriority } from './queue-order.ts';
 import { RankHeap } from './rank-heap.ts';
-import { queueOptionNames, requireKey, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+import { queueTable, requireKey, requireQueueOptions, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
 export type DelayingQueueOptions<K = unknown> = WorkQueueOptions<K>;
 
@@ -19,7 +18,7 @@ export class DelayingQueue<K> extends WorkQueue<K> {
   /** Throws TypeError on bad options. */
   constructor(options: DelayingQueueOptions<K> = {}) {
     super(options);
-    if (new.target === DelayingQueue) requireOptionNames(options, queueOptionNames, 'a DelayingQueue');
+    if (new.target === DelayingQueue) requireQueueOptions(options, queueTable, 'a DelayingQueue');
     this.#clock = options.clock ?? systemClock;
   }
 

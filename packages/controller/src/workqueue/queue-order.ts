@@ -2,7 +2,7 @@
 // aging. Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
 import { inspect } from 'node:util';
 import type { Clock } from '@kapstan/api';
-import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
+import { type OptionTable, optional, requireObject, requireOptions } from '@kapstan/api/internal';
 import { KeyRing } from './key-ring.ts';
 import { RankHeap } from './rank-heap.ts';
 
@@ -15,7 +15,7 @@ export interface PriorityOptions {
   readonly agingMs?: number;
 }
 
-const priorityOptionNames: OptionNames<PriorityOptions> = { agingMs: true };
+const table: OptionTable<PriorityOptions> = { agingMs: optional(requireAging) };
 
 /** The waiting keys, each once. */
 export interface QueueOrder<K> {
@@ -100,12 +100,14 @@ export class PriorityOrder<K> implements QueueOrder<K> {
 }
 
 /** Throws TypeError for bad options. */
-export function requirePriorityOptions(options: PriorityOptions): void {
+export function requirePriorityOptions(options: unknown): void {
   requireObject(options, 'options of priorities, such as { agingMs },');
-  requireKnownOptions(options, priorityOptionNames, 'options of priorities');
-  const { agingMs = 100 } = options;
-  if (!(agingMs > 0 && Number.isFinite(agingMs)))
-    throw new TypeError(`agingMs must be above 0, not ${inspect(agingMs)}`);
+  requireOptions(options as PriorityOptions, table, 'options of priorities');
+}
+
+function requireAging(agingMs: unknown, name: string): void {
+  if (typeof agingMs === 'number' && agingMs > 0 && Number.isFinite(agingMs)) return;
+  throw new TypeError(`${name} must be above 0, not ${inspect(agingMs)}`);
 }
 
 /** Throws TypeError: a NaN would disorder the others, and each fraction would be a metric series of its own. */

@@ -3,13 +3,14 @@
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from '@kapstan/api';
 import {
+  type OptionTable,
   requireClock,
   requireFunctions,
   requireNotNegative,
   TokenBucket,
   type TokenBucketOptions,
 } from '@kapstan/api/internal';
-import { requireOptionNames } from '../option-names.ts';
+import { requirePartOptions } from '../part-options.ts';
 
 /** Returns the delay of each new try of a key. */
 export interface RateLimiter<K> {
@@ -26,6 +27,13 @@ export function requireRateLimiter(limiter: unknown): void {
   requireFunctions(limiter, 'rateLimiter', ['when', 'forget', 'numRequeues']);
 }
 
+interface ExponentialOptions {
+  readonly baseMs: number;
+  readonly maxMs: number;
+}
+
+const exponentialTable: OptionTable<ExponentialOptions> = { baseMs: requireNotNegative, maxMs: requireNotNegative };
+
 /** Delays base · 2^failures, at most max. */
 export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   readonly #failures = new Map<K, number>();
@@ -33,10 +41,8 @@ export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   readonly #maxMs: number;
 
   /** Throws TypeError for a time below 0. */
-  constructor(options: { readonly baseMs: number; readonly maxMs: number }) {
-    requireOptionNames(options, { baseMs: true, maxMs: true }, 'an ExponentialFailureRateLimiter');
-    requireNotNegative(options.baseMs, 'baseMs');
-    requireNotNegative(options.maxMs, 'maxMs');
+  constructor(options: ExponentialOptions) {
+    requirePartOptions(options, exponentialTable, 'an ExponentialFailureRateLimiter');
     this.#baseMs = options.baseMs;
     this.#maxMs = options.maxMs;
   }
@@ -57,16 +63,26 @@ export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
+interface FastSlowOptions {
+  readonly fastMs: number;
+  readonly slowMs: number;
+  readonly maxFastAttempts: number;
+}
+
+const fastSlowTable: OptionTable<FastSlowOptions> = {
+  fastMs: requireNotNegative,
+  slowMs: requireNotNegative,
+  maxFastAttempts: requireNotNegative,
+};
+
 /** Delays the first `maxFastAttempts` tries by `fastMs`, later ones by `slowMs`. */
 export class FastSlowRateLimiter<K> implements RateLimiter<K> {
   readonly #failures = new Map<K, number>();
-  readonly #options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number };
+  readonly #options: FastSlowOptions;
 
   /** Throws TypeError for a number below 0. */
-  constructor(options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number }) {
-    const names = { fastMs: true, slowMs: true, maxFastAttempts: true };
-    requireOptionNames(options, names, 'a FastSlowRateLimiter');
-    for (const name of ['fastMs', 'slowMs', 'maxFastAttempts'] as const) requireNotNegative(options[name], name);
+  constructor(options: FastSlowOptions) {
+    requirePartOptions(options, fastSlowTable, 'a FastSlowRateLimiter');
     this.#options = { fastMs: options.fastMs, slowMs: options.slowMs, maxFastAttempts: options.maxFastAttempts };
   }
 
@@ -85,17 +101,22 @@ export class FastSlowRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
+type BucketOptions = Omit<TokenBucketOptions, 'clock'> & Partial<Pick<TokenBucketOptions, 'clock'>>;
+
+const bucketTable: OptionTable<BucketOptions> = {
+  perSecond: requireNotNegative,
+  burst: requireNotNegative,
+  clock: requireClock,
+};
+
 /** One token bucket for all keys: each try takes a token and waits for it if the bucket is empty. */
 export class BucketRateLimiter<K> implements RateLimiter<K> {
   readonly #bucket: TokenBucket;
 
   /** `clock` defaults to the real one. Throws TypeError for a rate that is not above 0 or a burst below 1. */
-  constructor(options: Omit<TokenBucketOptions, 'clock'> & Partial<Pick<TokenBucketOptions, 'clock'>>) {
-    requireOptionNames(options, { perSecond: true, burst: true, clock: true }, 'a BucketRateLimiter');
+  constructor(options: BucketOptions) {
+    requirePartOptions(options, bucketTable, 'a BucketRateLimiter');
     const { perSecond, burst, clock = systemClock } = options;
-    requireNotNegative(perSecond, 'perSecond');
-    requireNotNegative(burst, 'burst');
-    requireClock(clock);
     this.#bucket = new TokenBucket({ perSecond, burst, clock });
   }
 
@@ -136,16 +157,21 @@ export class MaxOfRateLimiter<K> implements RateLimiter<K> {
   }
 }
 
+interface MaxWaitOptions {
+  readonly maxMs: number;
+}
+
+const maxWaitTable: OptionTable<MaxWaitOptions> = { maxMs: requireNotNegative };
+
 /** Cuts delays to `maxMs`. */
 export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
   readonly #inner: RateLimiter<K>;
   readonly #maxMs: number;
 
   /** Throws TypeError unless given a limiter, and for a time below 0. */
-  constructor(inner: RateLimiter<K>, options: { readonly maxMs: number }) {
+  constructor(inner: RateLimiter<K>, options: MaxWaitOptions) {
     requireRateLimiter(inner);
-    requireOptionNames(options, { maxMs: true }, 'a MaxWaitRateLimiter');
-    requireNotNegative(options.maxMs, 'maxMs');
+    requirePartOptions(options, maxWaitTable, 'a MaxWaitRateLimiter');
     this.#inner = inner;
     this.#maxMs = options.maxMs;
   }

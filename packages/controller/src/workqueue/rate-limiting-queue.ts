@@ -2,18 +2,20 @@
 // delaying-queue.ts.
 
 import { systemClock } from '@kapstan/api';
-import { immediate, type OptionNames } from '@kapstan/api/internal';
-import { requireOptionNames } from '../option-names.ts';
+import { immediate, type OptionTable, optional } from '@kapstan/api/internal';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';
-import { queueOptionNames, requireKey } from './work-queue.ts';
+import { queueTable, requireKey, requireQueueOptions } from './work-queue.ts';
 
 export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
-  readonly rateLimiter?: RateLimiter<K>;
+  readonly rateLimiter?: RateLimiter<K> | undefined;
 }
 
-const optionNames: OptionNames<RateLimitingQueueOptions<never>> = { ...queueOptionNames, rateLimiter: true };
+const table: OptionTable<RateLimitingQueueOptions<never>> = {
+  ...queueTable,
+  rateLimiter: optional(requireRateLimiter),
+};
 
 /**
  * A {@link DelayingQueue} for work that may fail: `get`, work, then `forget` or `addRateLimited`, and after either
@@ -25,8 +27,7 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
   /** Throws TypeError on bad options. */
   constructor(options: RateLimitingQueueOptions<K> = {}) {
     super(options);
-    if (new.target === RateLimitingQueue) requireOptionNames(options, optionNames, 'a RateLimitingQueue');
-    if (options.rateLimiter !== undefined) requireRateLimiter(options.rateLimiter);
+    requireQueueOptions(options, table, new.target === RateLimitingQueue ? 'a RateLimitingQueue' : undefined);
     this.#limiter = options.rateLimiter ?? defaultControllerRateLimiter(options.clock ?? systemClock);
   }
 

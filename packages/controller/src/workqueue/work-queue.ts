@@ -5,17 +5,26 @@ import { type Clock, systemClock } from '@kapstan/api';
 import {
   addAbortListener,
   guardedCall,
-  type OptionNames,
+  type OptionTable,
+  optional,
   removeAbortListener,
   requireCallbacks,
   requireClock,
   requireObject,
+  requireOptionValues,
   requireString,
 } from '@kapstan/api/internal';
 import { type Observable, Subject } from 'rxjs';
 import { emitThrown } from '../guarded-logger.ts';
-import { requireOptionNames } from '../option-names.ts';
-import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder, requirePriority } from './queue-order.ts';
+import { requirePartOptions } from '../part-options.ts';
+import {
+  ArrivalOrder,
+  type PriorityOptions,
+  PriorityOrder,
+  type QueueOrder,
+  requirePriority,
+  requirePriorityOptions,
+} from './queue-order.ts';
 
 export interface WorkQueueOptions<K = unknown> {
   /** Names the queue in metrics and logs. Default ''. */
@@ -28,11 +37,12 @@ export interface WorkQueueOptions<K = unknown> {
   readonly observer?: WorkQueueObserver<K>;
 }
 
-export const queueOptionNames: OptionNames<WorkQueueOptions> = {
-  name: true,
-  priority: true,
-  clock: true,
-  observer: true,
+/** Subclasses add theirs. */
+export const queueTable: OptionTable<WorkQueueOptions> = {
+  name: optional(requireString),
+  priority: optional(requirePriorityOptions),
+  clock: requireClock,
+  observer: optional(requireObserver),
 };
 
 /** Receives what metrics need to know about a queue. Source: the metrics provider of client-go's workqueue. */
@@ -47,6 +57,22 @@ export interface WorkQueueObserver<K = unknown> {
   finished?(key: K): void;
   /** Called when a key was added for later. */
   retried?(key: K): void;
+}
+
+/** Checks the options of a queue, and their names where `who` is given: subclasses may take more options. */
+export function requireQueueOptions<O extends object>(
+  options: O,
+  table: OptionTable<O>,
+  who: string | undefined,
+): void {
+  requireObject(options, 'options of a queue');
+  if (who === undefined) requireOptionValues(options, table);
+  else requirePartOptions(options, table, who);
+}
+
+function requireObserver(observer: unknown, name: string): void {
+  requireObject(observer, name);
+  requireCallbacks(observer as object, ['added', 'raised', 'started', 'finished', 'retried']);
 }
 
 /** A key in work. `again`: the priority with which it was added meanwhile; undefined when it was not. */
@@ -75,13 +101,7 @@ export class WorkQueue<K> {
 
   /** Throws TypeError on bad options. */
   constructor(options: WorkQueueOptions<K> = {}) {
-    requireObject(options, 'options of a queue');
-    // Subclasses may take more options.
-    if (new.target === WorkQueue) requireOptionNames(options, queueOptionNames, 'a WorkQueue');
-    requireString(options.name ?? '', 'name');
-    requireClock(options.clock);
-    requireObject(options.observer ?? {}, 'observer');
-    requireCallbacks(options.observer ?? {}, ['added', 'raised', 'started', 'finished', 'retried']);
+    requireQueueOptions(options, queueTable, new.target === WorkQueue ? 'a WorkQueue' : undefined);
     this.name = options.name ?? '';
     this.observer = options.observer === undefined ? {} : guardedObserver(options.observer);
     this.#hasPriorities = options.priority !== undefined;

@@ -21,7 +21,7 @@ export interface BuiltinServer {
   /** Returns a number in [0, 1) that decides where the search for a free address or port begins. */
   readonly random: () => number;
   /** Absent = serviceaccounts/token is refused with 501. */
-  readonly tokens?: TokenIssuer;
+  readonly tokens?: TokenIssuer | undefined;
   readonly policy: ValidationPolicy;
   /** How long events are kept (`--event-ttl`), in seconds; 0 = forever. */
   readonly eventTtlSeconds: number;

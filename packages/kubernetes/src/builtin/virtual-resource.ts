@@ -17,7 +17,7 @@ export function virtualResource<T extends KubernetesObject>(
   { id, deprecationWarning, ...rules }: VirtualKind<T>,
   options: VirtualStoreOptions = {},
 ): ServedResource {
-  const definition = defineBuiltin({ id, ...(deprecationWarning === undefined ? {} : { deprecationWarning }) });
+  const definition = defineBuiltin({ id, deprecationWarning });
   if (definition.storagePrefix !== '') throw new TypeError(`${id} is stored`);
   // As in defineBuiltin, the static type ends here, because the server handles all kinds alike.
   return { definition, store: new VirtualStore(rules as unknown as VirtualRules, definition, options) };

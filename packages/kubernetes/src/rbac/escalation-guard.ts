@@ -90,7 +90,7 @@ class GuardedStore implements Required<ResourceStore> {
   get(
     context: RequestContext,
     name: string,
-    options?: { readonly resourceVersion?: string },
+    options?: { readonly resourceVersion?: string | undefined },
   ): Promise<Stored<UnstructuredObject>> {
     return this.#store.get(context, name, options);
   }
@@ -98,7 +98,7 @@ class GuardedStore implements Required<ResourceStore> {
   async find(
     context: RequestContext,
     name: string,
-    options?: { readonly resourceVersion?: string },
+    options?: { readonly resourceVersion?: string | undefined },
   ): Promise<Stored<UnstructuredObject> | undefined> {
     if (this.#store.find !== undefined) return this.#store.find(context, name, options);
     return this.#store.get(context, name, options).catch((error: unknown) => {

@@ -18,7 +18,7 @@ interface HttpCall extends TestRequest {
 type Row = readonly [name: string, inProcess: (client: InProcessClient) => Promise<unknown>, http: HttpCall];
 
 const token = (group: string, kind: string, scope?: 'Cluster'): Resource<Any> =>
-  resource<Any>({ group, version: 'v1', kind, ...(scope === undefined ? {} : { scope }) });
+  resource<Any>({ group, version: 'v1', kind, scope });
 const ConfigMap = token('', 'ConfigMap');
 const Namespace = token('', 'Namespace', 'Cluster');
 const Deployment = token('apps', 'Deployment');

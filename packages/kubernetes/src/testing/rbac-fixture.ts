@@ -51,7 +51,7 @@ export async function openRbacServer(
   for (const { served } of stacks) catalog.install(guardEscalation(served, { authorizer, findStore }));
   const patching = objectPatching(new FieldManager({ clock: fixture.clock }));
   return {
-    client: (user) => new InProcessClient({ catalog, patching, ...(user !== undefined && { user }) }),
+    client: (user) => new InProcessClient({ catalog, patching, user }),
     close: async () => {
       await Promise.all(stacks.map((stack) => stack.close()));
       await fixture.close();

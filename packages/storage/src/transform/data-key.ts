@@ -26,7 +26,7 @@ export interface DataKeyOptions {
   readonly service: KeyService;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly observer?: KeyObserver;
+  readonly observer?: KeyObserver | undefined;
 }
 
 const healthyPollMs = 60_000;

@@ -27,7 +27,7 @@ export interface EnvelopeTransformerOptions {
   readonly clock: Clock;
   /** Logs calls of the key service that take more than 500 ms. */
   readonly logger: Logger;
-  readonly observer?: KeyObserver;
+  readonly observer?: KeyObserver | undefined;
 }
 
 /**

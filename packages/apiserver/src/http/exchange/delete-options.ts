@@ -112,10 +112,10 @@ function check(raw: RawOptions): ParsedDeleteOptions {
   errors.push(...validateDryRun(raw.dryRun), ...validateUnsafe(raw));
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
   const request: DeleteRequest = {
-    ...(raw.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: raw.gracePeriodSeconds }),
-    ...(raw.orphanDependents === undefined ? {} : { orphanDependents: raw.orphanDependents }),
-    ...(raw.propagationPolicy === undefined ? {} : { propagationPolicy: raw.propagationPolicy as PropagationPolicy }),
-    ...(raw.preconditions === undefined ? {} : { preconditions: raw.preconditions }),
+    gracePeriodSeconds: raw.gracePeriodSeconds,
+    orphanDependents: raw.orphanDependents,
+    propagationPolicy: raw.propagationPolicy as PropagationPolicy,
+    preconditions: raw.preconditions,
     ...(raw.ignoreErrors === true ? { ignoreStoreReadErrorWithClusterBreakingPotential: true } : {}),
   };
   return { request, dryRun: raw.dryRun.length > 0 };

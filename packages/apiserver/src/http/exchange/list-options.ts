@@ -8,7 +8,7 @@ import { decodeBoolean, decodeInteger } from './query-parameters.ts';
 
 export interface ParsedListOptions {
   readonly select: SelectRequest;
-  readonly sendInitialEvents?: boolean;
+  readonly sendInitialEvents?: boolean | undefined;
   readonly allowWatchBookmarks: boolean;
   /** 0 = the server chooses. */
   readonly timeoutSeconds: number;
@@ -35,7 +35,7 @@ export function parseListOptions(
   };
   return {
     select,
-    ...(raw.sendInitialEvents === undefined ? {} : { sendInitialEvents: raw.sendInitialEvents }),
+    sendInitialEvents: raw.sendInitialEvents,
     allowWatchBookmarks: raw.allowWatchBookmarks,
     timeoutSeconds: raw.timeoutSeconds,
   };
@@ -45,7 +45,7 @@ export function parseListOptions(
 export function watchRequestOf(options: ParsedListOptions, deadlineMs: number): WatchRequest {
   return {
     ...options.select,
-    ...(options.sendInitialEvents === undefined ? {} : { sendInitialEvents: options.sendInitialEvents }),
+    sendInitialEvents: options.sendInitialEvents,
     allowWatchBookmarks: options.allowWatchBookmarks,
     deadlineMs,
   };

@@ -22,7 +22,7 @@ export interface OutputForm {
   readonly format: WireFormat;
   readonly isPretty: boolean;
   /** Absent = the object as it is. */
-  readonly target?: TransformTarget;
+  readonly target?: TransformTarget | undefined;
 }
 
 export interface OutputRequest {
@@ -105,7 +105,7 @@ function acceptClause(
   const target = how.transform(media, format);
   if (target === 'refused') return undefined;
   const isPretty = media.parameters.get('pretty') === '1' || isPrettyRequest(how.request);
-  return { format, isPretty, ...(target === undefined ? {} : { target }) };
+  return { format, isPretty, target };
 }
 
 const partsOf: ReadonlyMap<WireFormat, readonly string[]> = new Map(

@@ -22,81 +22,81 @@ export interface ApiServerOptions {
    * Resources that this server stores but does not act on, as "resource.group", each with the warning for clients that
    * create or change one. Default none.
    */
-  readonly writeWarnings?: ReadonlyMap<string, string>;
+  readonly writeWarnings?: ReadonlyMap<string, string> | undefined;
   /** Patching by the field manager with which the stores of the catalog track managed fields. */
   readonly patching: ObjectPatching;
   /** Absent = plain HTTP/1.1, for tests. */
-  readonly tls?: TlsOptions;
+  readonly tls?: TlsOptions | undefined;
   /** Default 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** 0 or absent = any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Checks of /readyz, /livez and /healthz beside ping. */
-  readonly healthChecks?: readonly HealthCheck[];
+  readonly healthChecks?: readonly HealthCheck[] | undefined;
   /** How long /livez counts unfinished parts of the start as healthy, in milliseconds. Default 0. */
-  readonly livezGraceMs?: number;
+  readonly livezGraceMs?: number | undefined;
   /** Metrics that /metrics shows beside those of the HTTP layer. Default none. */
-  readonly metrics?: readonly MetricsText[];
+  readonly metrics?: readonly MetricsText[] | undefined;
   /** Pages served outside the API. Default none. */
-  readonly pages?: readonly Page[];
+  readonly pages?: readonly Page[] | undefined;
   /** Largest body of a request, in bytes. Default 3 145 728. */
-  readonly maxBodyBytes?: number;
+  readonly maxBodyBytes?: number | undefined;
   /**
    * True: objects that cannot be read may be deleted with ignoreStoreReadErrorWithClusterBreakingPotential. False: that
    * option is ignored. Default false, as the feature gate AllowUnsafeMalformedObjectDeletion.
    */
-  readonly allowsUnsafeDeletion?: boolean;
+  readonly allowsUnsafeDeletion?: boolean | undefined;
   /**
    * Reads at once; 0 = no limit. Default 400. At the limit the places are shared: a user with fewer than a fair share
    * waits for one, at most a quarter of the request's time; others get 429. system:masters and probes are exempt.
    */
-  readonly maxRequestsInflight?: number;
+  readonly maxRequestsInflight?: number | undefined;
   /** Writes at once, shared in the same way; 0 = no limit. Default 200. */
-  readonly maxMutatingRequestsInflight?: number;
+  readonly maxMutatingRequestsInflight?: number | undefined;
   /** Longest time of a request other than a watch, in milliseconds; writes get at most 34 000. Default 60 000. */
-  readonly requestTimeoutMs?: number;
+  readonly requestTimeoutMs?: number | undefined;
   /** Shortest time before a watch without a timeout is ended, in milliseconds. Default 1 800 000. */
-  readonly minWatchMs?: number;
+  readonly minWatchMs?: number | undefined;
   /**
    * Bytes that may queue for a watcher whose socket has taken nothing for 500 ms before its connection is cut. Eight
    * times as much may queue for one that reads slowly; then its watch ends normally. Default 4 194 304.
    */
-  readonly maxWatchBufferBytes?: number;
+  readonly maxWatchBufferBytes?: number | undefined;
   /**
    * Bytes that may queue in all watches of one user whose sockets are full; shared bytes count once. The watch with the
    * most is cut first. 0 = no limit. Default 67 108 864.
    */
-  readonly maxUserWatchBufferBytes?: number;
+  readonly maxUserWatchBufferBytes?: number | undefined;
   /** The same limit for all watches of the server. 0 = no limit. Default 134 217 728. */
-  readonly maxServerWatchBufferBytes?: number;
+  readonly maxServerWatchBufferBytes?: number | undefined;
   /** How kubelets are reached. Default: any certificate is accepted and none is shown. */
-  readonly kubelet?: KubeletOptions;
+  readonly kubelet?: KubeletOptions | undefined;
   /**
    * Longest silence on the upgraded connection of an exec, a port-forward and the like, in milliseconds; 0 = no limit.
    * Default 14 400 000.
    */
-  readonly tunnelIdleMs?: number;
+  readonly tunnelIdleMs?: number | undefined;
   /** Opens connections to kubelets, pods and endpoints. Default: TCP. */
-  readonly dial?: TunnelTransportOptions['dial'];
+  readonly dial?: TunnelTransportOptions['dial'] | undefined;
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to reconnect. Default 0. */
-  readonly goawayChance?: number;
+  readonly goawayChance?: number | undefined;
   /** Requests at once on one HTTP/2 connection. Default 250. */
-  readonly maxConcurrentStreams?: number;
+  readonly maxConcurrentStreams?: number | undefined;
   /** Which requests are recorded, and where. Default: none. */
-  readonly audit?: AuditOptions;
+  readonly audit?: AuditOptions | undefined;
   /** How long a close waits for running requests, in milliseconds. Default: the longest time of a request. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
   /** The steps of a close. Default: running requests end, then the server closes. */
-  readonly shutdown?: ShutdownOptions;
+  readonly shutdown?: ShutdownOptions | undefined;
   /**
    * Called with each request before anything else is done with it; an error it throws becomes the answer. Default:
    * nothing.
    */
-  readonly onRequest?: (request: IncomingRequest) => void | Promise<void>;
-  readonly clock?: Clock;
-  readonly logger?: Logger;
+  readonly onRequest?: ((request: IncomingRequest) => void | Promise<void>) | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
   /** Returns a number in [0, 1) that spreads the ends of watches and connections. Default Math.random. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /** A request as {@link ApiServerOptions.onRequest} sees it. */

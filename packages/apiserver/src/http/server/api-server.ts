@@ -52,14 +52,14 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
     upgrades: (request) => isConnectUrl(request.url ?? '/') || isWebSocketRequest(request),
-    ...(tls === undefined ? {} : { tls }),
-    ...(host === undefined ? {} : { host }),
-    ...(port === undefined ? {} : { port }),
-    ...(goawayChance === undefined ? {} : { goawayChance }),
-    ...(maxConcurrentStreams === undefined ? {} : { maxConcurrentStreams }),
-    ...(random === undefined ? {} : { random }),
-    ...(clock === undefined ? {} : { clock }),
-    ...(logger === undefined ? {} : { logger }),
+    tls,
+    host,
+    port,
+    goawayChance,
+    maxConcurrentStreams,
+    random,
+    clock,
+    logger,
   };
   const server: HttpServer = await startHttpServer(httpOptions);
   let closing: Promise<void> | undefined;
@@ -295,7 +295,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     transport: new TunnelTransport({
       ...options.kubelet,
       clock,
-      ...(options.dial !== undefined && { dial: options.dial }),
+      dial: options.dial,
     }),
     tunnelIdleMs: options.tunnelIdleMs ?? defaults.tunnelIdleMs,
   };

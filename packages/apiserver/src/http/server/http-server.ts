@@ -25,39 +25,39 @@ export interface TlsOptions {
 
 export interface HttpServerOptions {
   /** Absent = plain HTTP/1.1, for tests and behind a proxy on the same machine. */
-  readonly tls?: TlsOptions;
+  readonly tls?: TlsOptions | undefined;
   /** Default 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** 0 or absent = any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Answers a request. A rejection is logged and ends the connection. */
   readonly handle: (exchange: Exchange) => Promise<void>;
   /**
    * Decides whether a request may be answered in the other protocol that it offers; if not, the offer is ignored.
    * Default: never.
    */
-  readonly upgrades?: (request: IncomingMessage) => boolean;
+  readonly upgrades?: ((request: IncomingMessage) => boolean) | undefined;
   /** Idle HTTP/1.1 connections are closed after this time, in milliseconds. Default 180 000. */
-  readonly keepAliveMs?: number;
+  readonly keepAliveMs?: number | undefined;
   /** Requests at once on one HTTP/2 connection. Default 250. */
-  readonly maxConcurrentStreams?: number;
+  readonly maxConcurrentStreams?: number | undefined;
   /**
    * Largest head of a request with its URL, in bytes; 4096 more pass, as in Go. A larger one gets 431, or its stream is
    * reset. Whatever is set here, nghttp2 ends an HTTP/2 connection at a header of more than 65,536 bytes or nine frames
    * of headers. Default 1 048 576.
    */
-  readonly maxHeaderBytes?: number;
+  readonly maxHeaderBytes?: number | undefined;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
   /**
    * Share of requests, in [0, 1], after which the server sends GOAWAY on their HTTP/2 connection: running requests
    * finish and the client reconnects. Default 0. Source: filters/goaway.go.
    */
-  readonly goawayChance?: number;
+  readonly goawayChance?: number | undefined;
   /** In [0, 1). Default Math.random. */
-  readonly random?: () => number;
-  readonly clock?: Clock;
-  readonly logger?: Logger;
+  readonly random?: (() => number) | undefined;
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
 }
 
 export interface HttpServer {

@@ -48,7 +48,7 @@ async function open(kind: string, idleMs?: number): Promise<Socket> {
     upgrades: ({ headers }) => headers.upgrade === 'mine',
     drainMs: 0,
     ...(kind === 'TLS' && { tls: { cert, key } }),
-    ...(idleMs !== undefined && { keepAliveMs: idleMs }),
+    keepAliveMs: idleMs,
   });
   const to = { port: server.port, host: '127.0.0.1' };
   const socket = kind === 'TLS' ? connectTls({ ...to, ca: cert }) : connect(to);

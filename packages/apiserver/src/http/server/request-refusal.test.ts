@@ -97,7 +97,7 @@ describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
     [100_000, 100_000, ok],
     [100_000, 110_000, 'HTTP/1.1 431 Request Header Fields Too Large | 431 Request Header Fields Too Large'],
   ])('where %s bytes are allowed, with %d', async (maxHeaderBytes, bytes, expected) => {
-    const running = await start(kind, maxHeaderBytes === undefined ? {} : { maxHeaderBytes });
+    const running = await start(kind, { maxHeaderBytes });
     expect(await ask(kind, running, `GET / HTTP/1.1\r\n${host}${close}A: ${'a'.repeat(bytes)}\r\n`)).toBe(expected);
   });
 });
@@ -105,7 +105,7 @@ describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
 describe('a head over HTTP/2', () => {
   /** Returns the status of the answer, or how the request was refused. */
   async function askHttp2(headers: Record<string, string>, maxHeaderBytes?: number): Promise<string | number> {
-    const { url } = await start('TLS', maxHeaderBytes === undefined ? {} : { maxHeaderBytes });
+    const { url } = await start('TLS', { maxHeaderBytes });
     const session = connectHttp2(url, { ca: pair.cert, maxSendHeaderBlockLength: 4_000_000 });
     session.on('error', () => undefined);
     const refused = new Promise<string>((resolve) => session.once('goaway', (code) => resolve(`goaway ${code}`)));

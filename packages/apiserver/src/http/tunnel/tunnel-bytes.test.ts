@@ -24,7 +24,7 @@ interface Asked {
 const certificate = await selfSigned('CN=kubelet');
 
 async function ask({ answer, options = {}, changes = {} }: Asked): Promise<string> {
-  kubelet ??= await startKubelet({ tls: certificate, ...(answer !== undefined && { answer }) });
+  kubelet ??= await startKubelet({ tls: certificate, answer });
   const place = { scheme: 'https', host: '127.0.0.1', port: kubelet.port, path: '/logs', query: 'a=1' } as const;
   const response = await bytesFrom(
     { ...place, peer: 'kubelet', ...changes },

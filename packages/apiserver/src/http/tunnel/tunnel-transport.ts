@@ -8,18 +8,18 @@ import { DialError, dialError } from '../../webhook/dial-error.ts';
 
 export interface KubeletOptions {
   /** Certificate that this server shows to kubelets, in PEM, with its key below. Default none. */
-  readonly clientCert?: string;
-  readonly clientKey?: string;
+  readonly clientCert?: string | undefined;
+  readonly clientKey?: string | undefined;
   /** Certificates of the authorities that sign those of kubelets, in PEM. Absent = any certificate is accepted. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** Longest time to connect, with the handshake, in milliseconds. 0 = as for proxies: 30 000. Default 0. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface TunnelTransportOptions extends KubeletOptions {
   readonly clock: Clock;
   /** Opens the connection below TLS. Default: TCP. */
-  readonly dial?: (address: { readonly host: string; readonly port: number }) => Socket;
+  readonly dial?: ((address: { readonly host: string; readonly port: number }) => Socket) | undefined;
 }
 
 const defaultTimeoutMs = 30_000;

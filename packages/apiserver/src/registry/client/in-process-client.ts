@@ -59,16 +59,16 @@ export interface InProcessClientOptions {
    * The user of all calls. Nothing is authorised here, but admission sees the user. Default: system:admin in
    * system:masters.
    */
-  readonly user?: UserInfo;
+  readonly user?: UserInfo | undefined;
   /** Field manager of calls that name none. Default "kapstan". */
-  readonly fieldManager?: string;
+  readonly fieldManager?: string | undefined;
   /** Absent = patches and applies are refused with 501. */
-  readonly patching?: ObjectPatching;
+  readonly patching?: ObjectPatching | undefined;
   /** Called after every write. */
-  readonly observer?: WriteObserver;
+  readonly observer?: WriteObserver | undefined;
   /** Called with every warning. Default: nothing. */
-  readonly onWarning?: (text: string) => void;
-  readonly clock?: Clock;
+  readonly onWarning?: ((text: string) => void) | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const defaultUser: UserInfo = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] };
@@ -102,8 +102,8 @@ export class InProcessClient implements ResourceClient {
         return (await part.get(served.store, context, target.name)) as T;
       }
       if (part?.type === 'bytes') throw notImplemented(`the subresource ${part.name} is not an object`);
-      const version = timed.resourceVersion === undefined ? {} : { resourceVersion: timed.resourceVersion };
-      return ownCopy<T>((await served.store.get(context, target.name, version)).object);
+      const { resourceVersion } = timed;
+      return ownCopy<T>((await served.store.get(context, target.name, { resourceVersion })).object);
     });
   }
 
@@ -126,8 +126,7 @@ export class InProcessClient implements ResourceClient {
         return served.store;
       },
       namespace: scope.namespace ?? '',
-      contextFor: (namespace, signal) =>
-        this.#context(this.#find(token), namespace, signal === undefined ? {} : { signal }),
+      contextFor: (namespace, signal) => this.#context(this.#find(token), namespace, { signal }),
       clock: this.#clock,
     });
   }
@@ -204,8 +203,7 @@ export class InProcessClient implements ResourceClient {
     callChecks.delete(token, target, options);
     return await withinTime(this.#clock, options, async (timed) => {
       const { signal, timeoutMs: _timeout, dryRun = false, ...request } = timed;
-      const call = { verb: 'delete', dryRun, ...(signal === undefined ? {} : { signal }) } as const;
-      const { served, context } = this.#item(token, target, call);
+      const { served, context } = this.#item(token, target, { verb: 'delete', dryRun, signal });
       const { stored, deleted } = await served.store.delete(context, target.name, request);
       if (stored === undefined) return undefined;
       const object = this.#written<T>(token, context, { type: 'stored', stored, created: false });
@@ -229,13 +227,9 @@ export class InProcessClient implements ResourceClient {
         ...rest
       } = timed;
       const { timeoutMs: _timeout, ...select } = rest;
-      const request = {
-        ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-        ...(preconditions === undefined ? {} : { preconditions }),
-        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-      };
+      const request = { gracePeriodSeconds, preconditions, propagationPolicy };
       const served = this.#find(token);
-      const context = this.#context(served, namespace, { dryRun, ...(signal === undefined ? {} : { signal }) });
+      const context = this.#context(served, namespace, { dryRun, signal });
       requireCollectionVerb(served, 'deletecollection', context.namespace);
       requireListOptions(select, 'list');
       await served.store.deleteCollection(context, request, select);
@@ -296,7 +290,7 @@ export class InProcessClient implements ResourceClient {
       dryRun: options.dryRun ?? false,
       fieldManager: options.fieldManager ?? this.#options.fieldManager ?? 'kapstan',
       fieldValidation: options.fieldValidation ?? 'Warn',
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      signal: options.signal,
       warn: (text) => this.#options.onWarning?.(text),
     };
   }

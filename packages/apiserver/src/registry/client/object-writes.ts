@@ -87,7 +87,7 @@ export function decodeBody(
     gvk: kindOf(target),
     fieldValidation: context.fieldValidation,
     warn: (text) => context.warn(text),
-    ...(acceptsVersion === undefined ? {} : { acceptsVersion }),
+    acceptsVersion,
   });
 }
 

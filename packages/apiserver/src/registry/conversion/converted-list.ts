@@ -72,13 +72,13 @@ function pageEnd({ resourceVersion }: ObjectList, key: string, lastKey: string):
 /** A token contains the version. */
 function nextPage({ predicate, recursive, signal }: ListOptions, token: string): ListOptions {
   const page = { ...withoutSelectors(predicate), limit: maxBatchObjects, continue: token };
-  return { predicate: page, recursive, ...(signal !== undefined && { signal }) };
+  return { predicate: page, recursive, signal };
 }
 
 async function selected(
   { objects }: ConvertedListParts,
   items: readonly Stored<UnstructuredObject>[],
-  { predicate, signal }: { readonly predicate: ListOptions['predicate']; readonly signal?: CallSignal },
+  { predicate, signal }: { readonly predicate: ListOptions['predicate']; readonly signal?: CallSignal | undefined },
 ): Promise<readonly Stored<UnstructuredObject>[]> {
   const converted = await objects.all(items, signal);
   return converted.filter((stored) => stored.view((object) => matches(predicate, object)));

@@ -94,7 +94,7 @@ export class KindCatalogue {
       definition,
       hasStatus: types.schema(definition).properties?.has('status') === true,
       behaviour: this.#data.behaviour().resources[id] ?? defaultBehaviour,
-      ...(policy === undefined ? {} : { policy }),
+      policy,
     };
   }
 
@@ -113,7 +113,7 @@ export class KindCatalogue {
         shortNames: entry.shortNames ?? [],
         categories: entry.categories ?? [],
         verbs: (entry.verbs ?? this.#data.discovery().standardVerbs) as readonly Verb[],
-        ...(entry.hash === undefined ? {} : { storageVersionHash: entry.hash }),
+        storageVersionHash: entry.hash,
         ...this.#storageOf(id, identity),
         ...this.#discoveryPlaceOf(identity),
         selectableFields: this.#selectableFieldsOf(id),

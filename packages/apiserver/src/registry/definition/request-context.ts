@@ -18,14 +18,14 @@ export interface RequestContext {
   /** Name of the owner of the written fields. */
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
-  readonly signal?: CallSignal;
+  readonly signal?: CallSignal | undefined;
   /** Identifies the request in traces of storage. */
-  readonly auditId?: string;
+  readonly auditId?: string | undefined;
   /**
    * Called between the long steps of a write, so that other work gets a turn of the event loop. State that was read
    * before it may have changed after it. Absent = the object is small enough for one turn.
    */
-  readonly nextTurn?: () => Promise<void>;
+  readonly nextTurn?: (() => Promise<void>) | undefined;
   /** Rejects with 403 when an update would create the object and its user may not. Absent = everybody may. */
   authorizeCreate?(): Promise<void>;
   /**

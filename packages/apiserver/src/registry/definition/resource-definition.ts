@@ -163,27 +163,27 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly verbs: readonly Verb[];
-  readonly storageVersionHash?: string;
+  readonly storageVersionHash?: string | undefined;
   /** Key prefix without the etcd prefix, for example "/pods", "/services/specs". */
   readonly storagePrefix: string;
   /** Group version in which objects are stored and kept in memory. */
   readonly storageVersion: { readonly group: string; readonly version: string };
   /** Media type of the stored value if it differs from the server's. Custom resources are always JSON. */
-  readonly storedAs?: 'application/json';
+  readonly storedAs?: 'application/json' | undefined;
   /**
    * True = no watch cache unless one is configured by name, for objects that are many, written once and rarely read.
    * Default false.
    */
-  readonly uncachedByDefault?: boolean;
+  readonly uncachedByDefault?: boolean | undefined;
   /** True = for admission an object lies in the namespace of its own name, as a Namespace does. Default false. */
-  readonly isOwnNamespace?: boolean;
+  readonly isOwnNamespace?: boolean | undefined;
   /**
    * Place in discovery of its group, and of its version within the group; smaller ones come first. Absent = after all
    * with a place.
    */
-  readonly discoveryPlace?: DiscoveryPlace;
+  readonly discoveryPlace?: DiscoveryPlace | undefined;
   /** True = the document of its group is a route, which refuses other methods and media types. Default false. */
-  readonly hasGroupRoute?: boolean;
+  readonly hasGroupRoute?: boolean | undefined;
   readonly schema: SchemaNode;
   readonly strategy: ResourceStrategy<T>;
   readonly subresources: readonly Subresource<T>[];
@@ -192,28 +192,28 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   /** Keys that field selectors may use, besides metadata.name (and metadata.namespace). */
   readonly selectableFields: readonly string[];
   /** Selectable fields that the cache indexes, so that it need not scan all objects and watchers. Default none. */
-  readonly indexedFields?: readonly string[];
+  readonly indexedFields?: readonly string[] | undefined;
   /** Returns the message of the 400 for a key that is not selectable. Absent = `field label not supported: {key}`. */
   unsupportedFieldMessage?(key: string): string;
   /** Kind named in 422 answers. Absent = the resource's own. events.k8s.io answers with the core group's. */
-  readonly invalidKind?: GroupKind;
+  readonly invalidKind?: GroupKind | undefined;
   /**
    * True for kinds of a CustomResourceDefinition: their list items carry kind and apiVersion, they have no strategic
    * merge patch and their own texts of 404.
    */
-  readonly isCustom?: boolean;
+  readonly isCustom?: boolean | undefined;
   /** Details that OpenAPI documents show of a custom resource. Absent: they show its schema alone. */
-  readonly published?: PublishedResource;
+  readonly published?: PublishedResource | undefined;
   /**
    * Set for definitions that a thread can make too, so that large objects are validated there. Absent = in the turn of
    * the request. A copy with another strategy must leave it out, because the thread has the original's.
    */
-  readonly origin?: DefinitionOrigin;
+  readonly origin?: DefinitionOrigin | undefined;
   /** Warning sent with every answer of a deprecated resource or version. */
-  readonly deprecationWarning?: string;
+  readonly deprecationWarning?: string | undefined;
   /** True = a delete answers with the deleted object instead of a Status. Default false. */
-  readonly returnsDeletedObject?: boolean;
-  readonly allocation?: ResourceAllocation<T>;
+  readonly returnsDeletedObject?: boolean | undefined;
+  readonly allocation?: ResourceAllocation<T> | undefined;
   /** Sets defaults in place, after decoding and after every patch. */
   applyDefaults(object: T): void;
   /** Does what {@link applyDefaults} does, in slices. Absent = in one turn. */
@@ -225,19 +225,21 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * `fromStored` gets a fresh copy, which it may change and return. If it returns the same object with the same
    * apiVersion, nothing was changed.
    */
-  readonly convert?: {
-    fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
-    toStored(object: UnstructuredObject): UnstructuredObject;
-  };
+  readonly convert?:
+    | {
+        fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
+        toStored(object: UnstructuredObject): UnstructuredObject;
+      }
+    | undefined;
   /**
    * Converts objects by code that takes its time: a webhook or a function of the program. When it is present, the storage
    * holds objects as they are stored, in whatever version, and ResourceStack converts them above its cache; `convert`
    * then only checks the stored form.
    */
-  readonly conversion?: ObjectConversion;
+  readonly conversion?: ObjectConversion | undefined;
   /**
    * Converters from versions of another shape that old servers stored, by apiVersion, to the storage version. Each gets
    * a fresh copy.
    */
-  readonly upgrades?: ReadonlyMap<string, (stored: UnstructuredObject) => UnstructuredObject>;
+  readonly upgrades?: ReadonlyMap<string, (stored: UnstructuredObject) => UnstructuredObject> | undefined;
 }

@@ -10,12 +10,12 @@ import type { ResourceStrategy } from './strategy.ts';
 
 /** Options of a delete from a DeleteOptions body or the query. Source: meta/v1 DeleteOptions. */
 export interface DeleteRequest {
-  readonly gracePeriodSeconds?: number;
-  readonly preconditions?: Preconditions;
-  readonly propagationPolicy?: PropagationPolicy;
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly preconditions?: Preconditions | undefined;
+  readonly propagationPolicy?: PropagationPolicy | undefined;
   /** Deprecated form of `propagationPolicy`. */
-  readonly orphanDependents?: boolean;
-  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
+  readonly orphanDependents?: boolean | undefined;
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean | undefined;
 }
 
 /** The options of a list or watch, checked by the HTTP layer; selectors are still text. */
@@ -25,12 +25,12 @@ export type SelectRequest = Pick<
 >;
 
 export interface WatchRequest extends SelectRequest {
-  readonly sendInitialEvents?: boolean;
-  readonly allowWatchBookmarks?: boolean;
+  readonly sendInitialEvents?: boolean | undefined;
+  readonly allowWatchBookmarks?: boolean | undefined;
   /** As in StorageWatchOptions. */
-  readonly marksInitialEventsEnd?: boolean;
+  readonly marksInitialEventsEnd?: boolean | undefined;
   /** Monotonic time in milliseconds. */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
 }
 
 /** Writes the managedFields of `next`, the object of a subresource that has a kind of its own. */
@@ -91,12 +91,16 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
    * admission.
    */
   create(context: RequestContext, object: T): Promise<Stored<T>>;
-  get(context: RequestContext, name: string, options?: { readonly resourceVersion?: string }): Promise<Stored<T>>;
+  get(
+    context: RequestContext,
+    name: string,
+    options?: { readonly resourceVersion?: string | undefined },
+  ): Promise<Stored<T>>;
   /** Returns undefined when there is no such object, for objects that are often absent. Absent = use {@link get}. */
   find?(
     context: RequestContext,
     name: string,
-    options?: { readonly resourceVersion?: string },
+    options?: { readonly resourceVersion?: string | undefined },
   ): Promise<Stored<T> | undefined>;
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch;

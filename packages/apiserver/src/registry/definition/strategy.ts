@@ -69,24 +69,24 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * True = the deletion of an object that is held adds no finalizer of the garbage collector, whatever it asks for.
    * Default false.
    */
-  readonly heldIgnoresPropagation?: boolean;
+  readonly heldIgnoresPropagation?: boolean | undefined;
   /**
    * What happens to dependents by default. Absent = 'Background'. 'Unsupported' = the kind has no garbage collection.
    */
-  readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported';
+  readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported' | undefined;
   /** Warning for a deletion that does not say what happens to dependents. For jobs. */
-  readonly deletionWarning?: string;
+  readonly deletionWarning?: string | undefined;
   /** Returns the time to live in seconds; undefined = forever. Events: 3600. */
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
   /** Field paths that this endpoint ignores and that its writers do not come to own, for example [["status"]]. */
-  readonly resetFields?: readonly (readonly string[])[];
+  readonly resetFields?: readonly (readonly string[])[] | undefined;
   /** Rules for metadata that the kind's own update checks apply after the generic ones. Default 'change'. */
-  readonly updateMetadata?: MetadataOnUpdate;
+  readonly updateMetadata?: MetadataOnUpdate | undefined;
   /**
    * 'Kubernetes': a finalizer without a domain must be a standard one. 'Qualified': any qualified name. Default
    * 'Qualified' for custom resources, else 'Kubernetes'.
    */
-  readonly finalizerNames?: 'Kubernetes' | 'Qualified';
+  readonly finalizerNames?: 'Kubernetes' | 'Qualified' | undefined;
   /** Returns what is wrong with a name, empty when it is valid. Absent = it must be a DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): readonly string[];
 }

@@ -42,7 +42,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   /**
    * True = Kubernetes runs {@link validate} twice on an update, so its errors are reported twice. For jobs and volumes.
    */
-  readonly repeatsValidation?: boolean;
+  readonly repeatsValidation?: boolean | undefined;
   /** Checks creates only. */
   validateCreate?(at: Field, object: DeepReadonly<T>): void;
   /** Checks what may change, after {@link validate}. */
@@ -51,41 +51,43 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   /** Returns the values of the selectable fields beyond metadata. */
   fields?(object: DeepReadonly<T>): Readonly<Record<string, string>>;
   /** Fields of {@link fields} that many clients select by, which the cache therefore indexes. */
-  readonly indexedFields?: readonly string[];
+  readonly indexedFields?: readonly string[] | undefined;
   validateName?(name: string, isPrefix: boolean): readonly string[];
   /** True = a client may set status in a create. For nodes. */
-  readonly keepsStatusOnCreate?: boolean;
+  readonly keepsStatusOnCreate?: boolean | undefined;
   /** True = a change of annotations raises the generation too. For deployments. */
-  readonly annotationsRaiseGeneration?: boolean;
+  readonly annotationsRaiseGeneration?: boolean | undefined;
   /** True = changes raise the generation, though creates do not set it. For CSI drivers. */
-  readonly raisesGeneration?: boolean;
+  readonly raisesGeneration?: boolean | undefined;
   /** True = changes do not raise the generation, though creates set it. For priority classes. */
-  readonly keepsGeneration?: boolean;
-  readonly status?: StatusRules<T>;
+  readonly keepsGeneration?: boolean | undefined;
+  readonly status?: StatusRules<T> | undefined;
   /** Subresources besides /status; those of the facts that are missing here answer 501. */
-  readonly subresources?: readonly Subresource<T>[];
+  readonly subresources?: readonly Subresource<T>[] | undefined;
   /** Further parts of the strategy: the stored form, graceful deletion, garbage collection, time to live. */
-  readonly strategy?: Pick<
-    ResourceStrategy<T>,
-    | 'canonicalize'
-    | 'updateMetadata'
-    | 'gracePeriodSeconds'
-    | 'defaultGarbageCollection'
-    | 'deletionWarning'
-    | 'ttlSeconds'
-    | 'holdsDeletion'
-    | 'heldIgnoresPropagation'
-    | 'prepareForDeletion'
-    | 'finalizerNames'
-    | 'resetFields'
-  >;
-  readonly convert?: NonNullable<ResourceDefinition<T>['convert']>;
-  readonly upgrades?: NonNullable<ResourceDefinition<T>['upgrades']>;
-  readonly allocation?: ResourceAllocation<T>;
-  readonly returnsDeletedObject?: boolean;
-  readonly invalidKind?: GroupKind;
-  readonly uncachedByDefault?: boolean;
-  readonly isOwnNamespace?: boolean;
-  readonly hasGroupRoute?: boolean;
-  readonly deprecationWarning?: string;
+  readonly strategy?:
+    | Pick<
+        ResourceStrategy<T>,
+        | 'canonicalize'
+        | 'updateMetadata'
+        | 'gracePeriodSeconds'
+        | 'defaultGarbageCollection'
+        | 'deletionWarning'
+        | 'ttlSeconds'
+        | 'holdsDeletion'
+        | 'heldIgnoresPropagation'
+        | 'prepareForDeletion'
+        | 'finalizerNames'
+        | 'resetFields'
+      >
+    | undefined;
+  readonly convert?: NonNullable<ResourceDefinition<T>['convert']> | undefined;
+  readonly upgrades?: NonNullable<ResourceDefinition<T>['upgrades']> | undefined;
+  readonly allocation?: ResourceAllocation<T> | undefined;
+  readonly returnsDeletedObject?: boolean | undefined;
+  readonly invalidKind?: GroupKind | undefined;
+  readonly uncachedByDefault?: boolean | undefined;
+  readonly isOwnNamespace?: boolean | undefined;
+  readonly hasGroupRoute?: boolean | undefined;
+  readonly deprecationWarning?: string | undefined;
 }

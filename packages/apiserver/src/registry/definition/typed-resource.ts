@@ -41,16 +41,16 @@ export function typedResource<T extends KubernetesObject>(
       yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },
-    ...(kind.indexedFields === undefined ? {} : { indexedFields: kind.indexedFields }),
-    ...(kind.convert === undefined ? {} : { convert: kind.convert }),
-    ...(kind.upgrades === undefined ? {} : { upgrades: kind.upgrades }),
-    ...(kind.allocation === undefined ? {} : { allocation: kind.allocation }),
-    ...(kind.returnsDeletedObject === undefined ? {} : { returnsDeletedObject: kind.returnsDeletedObject }),
-    ...(kind.invalidKind === undefined ? {} : { invalidKind: kind.invalidKind }),
-    ...(kind.uncachedByDefault === undefined ? {} : { uncachedByDefault: kind.uncachedByDefault }),
-    ...(kind.isOwnNamespace === undefined ? {} : { isOwnNamespace: kind.isOwnNamespace }),
-    ...(kind.hasGroupRoute === undefined ? {} : { hasGroupRoute: kind.hasGroupRoute }),
-    ...(kind.deprecationWarning === undefined ? {} : { deprecationWarning: kind.deprecationWarning }),
+    indexedFields: kind.indexedFields,
+    convert: kind.convert,
+    upgrades: kind.upgrades,
+    allocation: kind.allocation,
+    returnsDeletedObject: kind.returnsDeletedObject,
+    invalidKind: kind.invalidKind,
+    uncachedByDefault: kind.uncachedByDefault,
+    isOwnNamespace: kind.isOwnNamespace,
+    hasGroupRoute: kind.hasGroupRoute,
+    deprecationWarning: kind.deprecationWarning,
   };
   // Only here is the static type of a kind's objects given up, because the server handles all resources alike.
   return definition as unknown as ResourceDefinition<UnstructuredObject>;

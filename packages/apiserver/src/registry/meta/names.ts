@@ -13,9 +13,6 @@ export const nameIsDnsSubdomain: NameRule = (name, isPrefix) => dnsSubdomainErro
 /** For namespaces, and services since 1.34: "my-name". Source: NameIsDNSLabel. */
 export const nameIsDnsLabel: NameRule = (name, isPrefix) => dnsLabelErrors(unlessPrefix(name, isPrefix));
 
-/** Like a DNS label, but not beginning with a digit: "my-name". Source: NameIsDNS1035Label. */
-export const nameIsDns1035Label: NameRule = (name, isPrefix) => dns1035LabelErrors(unlessPrefix(name, isPrefix));
-
 /** For events: anything that may be a path segment. Source: path.ValidatePathSegmentName. */
 export const nameIsPathSegment: NameRule = (name, isPrefix) =>
   isPrefix ? pathSegmentCharacterErrors(name) : pathSegmentErrors(name);
@@ -26,7 +23,7 @@ export const nameIsWholePathSegment: NameRule = (name) => pathSegmentErrors(name
 const dns1035LabelFormat = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const dns1035Label = new RegExp(`^${dns1035LabelFormat}$`);
 
-/** Source: IsDNS1035Label. */
+/** Returns why a text is no DNS label that begins with a letter, such as "my-name". Source: IsDNS1035Label. */
 export function dns1035LabelErrors(text: string): string[] {
   const errors = Buffer.byteLength(text) > 63 ? ['must be no more than 63 characters'] : [];
   if (dns1035Label.test(text)) return errors;

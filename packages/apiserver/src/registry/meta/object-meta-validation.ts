@@ -22,7 +22,7 @@ import { goOwnerReference } from './object-meta.ts';
 export interface MetadataRules {
   readonly namespaced: boolean;
   /** Default {@link nameIsDnsSubdomain}. */
-  readonly nameRule?: NameRule;
+  readonly nameRule?: NameRule | undefined;
   /** 'Kubernetes': a finalizer without a domain must be one of {@link standardFinalizers}. */
   readonly finalizerNames: 'Kubernetes' | 'Qualified';
 }

@@ -13,7 +13,7 @@ const graceful = {
 };
 const decide = (metadata: ObjectMeta, asked: number | undefined, strategy = graceful) => {
   const object = configMap('a', { metadata });
-  const request = asked === undefined ? {} : { gracePeriodSeconds: asked };
+  const request = { gracePeriodSeconds: asked };
   const groupKind = { group: '', resource: 'Pod' };
   const { type } = beforeDelete(object, { strategy, request, groupKind, nowMs });
   const { deletionTimestamp, deletionGracePeriodSeconds, generation } = object.metadata ?? {};

@@ -245,11 +245,7 @@ describe('graceful deletion', () => {
       configMap('p', { ...more, metadata: { name: 'p', generation: 1, ...(more.metadata as object) } }),
     );
   const remove = async (gracePeriodSeconds?: number) => {
-    const { deleted, stored } = await pods.delete(
-      testContext(),
-      'p',
-      gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
-    );
+    const { deleted, stored } = await pods.delete(testContext(), 'p', { gracePeriodSeconds });
     const { deletionTimestamp, deletionGracePeriodSeconds, generation } = stored?.object.metadata ?? {};
     return { deleted, at: deletionTimestamp, grace: deletionGracePeriodSeconds, generation };
   };

@@ -151,7 +151,7 @@ export class DeleteFlow<T extends KubernetesObject> {
       return await storageFor(this.#parts, this.#context).guaranteedUpdate(
         this.#key,
         async (existing) => ({ object: await change(existing as T) }),
-        { ...(asked === undefined ? {} : { preconditions: asked }), ...signalOf(this.#context) },
+        { preconditions: asked, ...signalOf(this.#context) },
       );
     } catch (error) {
       throw statusOf(this.#parts, error, { verb: 'update', name: this.#name });
@@ -169,7 +169,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     try {
       const stored = await storageFor(this.#parts, this.#context).delete(this.#key, {
         validateDeletion: (object) => this.#validateRemoval(object),
-        ...(preconditions === undefined ? {} : { preconditions }),
+        preconditions,
         ...signalOf(this.#context),
       });
       await this.#release(stored);

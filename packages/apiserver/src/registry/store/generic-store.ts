@@ -43,21 +43,21 @@ import { UpdateFlow } from './update-flow.ts';
 /** What requests pass through besides the store; the same for all resources of a server. */
 export interface StoreHooks {
   /** Absent = every object is admitted as it is. */
-  readonly admission?: AdmissionControl;
+  readonly admission?: AdmissionControl | undefined;
   /** Validates large objects. Absent = they are validated in the turn of the request, however long that takes. */
-  readonly largeValidation?: LargeValidation;
+  readonly largeValidation?: LargeValidation | undefined;
   /** Absent = metadata.managedFields of stored objects are left alone. */
-  readonly managedFields?: ManagedFieldsTracker;
+  readonly managedFields?: ManagedFieldsTracker | undefined;
   /** Source of timestamps. Default {@link systemClock}. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Random numbers in [0, 1), for generated names. Default Math.random. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
   /** Makes uids. Default: version 4 UUIDs. */
-  readonly newUid?: () => string;
+  readonly newUid?: (() => string) | undefined;
   /** True = Orphan and Foreground leave a finalizer for the collector (`--enable-garbage-collector`). Default true. */
-  readonly collectsGarbage?: boolean;
+  readonly collectsGarbage?: boolean | undefined;
   /** Concurrent deletions of a deletecollection (`--delete-collection-workers`). Below 1 counts as 1. Default 1. */
-  readonly deleteCollectionWorkers?: number;
+  readonly deleteCollectionWorkers?: number | undefined;
 }
 
 export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHooks {
@@ -65,7 +65,7 @@ export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHo
   /** Holds objects in the definition's version. The store does not close it; its owner does. */
   readonly storage: Storage<T>;
   /** Prefix of all keys. Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
 }
 
 /** The verbs of one resource. Its only state is the storage, which several stores may share. */
@@ -106,7 +106,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   async get(
     context: RequestContext,
     name: string,
-    options: { readonly resourceVersion?: string } = {},
+    options: { readonly resourceVersion?: string | undefined } = {},
   ): Promise<Stored<T>> {
     const stored = await this.#read(context, name, options);
     if (stored === undefined) throw notFound(this.#parts.resource, name);
@@ -116,7 +116,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   async find(
     context: RequestContext,
     name: string,
-    options: { readonly resourceVersion?: string } = {},
+    options: { readonly resourceVersion?: string | undefined } = {},
   ): Promise<Stored<T> | undefined> {
     const stored = await this.#read(context, name, options);
     return stored && this.#decorator.of(stored);
@@ -125,7 +125,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   async #read(
     context: RequestContext,
     name: string,
-    options: { readonly resourceVersion?: string },
+    options: { readonly resourceVersion?: string | undefined },
   ): Promise<Stored<T> | undefined> {
     const key = objectKeyOf(this.#parts.keys, context.namespace, name);
     try {
@@ -139,8 +139,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     const predicate = selectionPredicate(this.#parts.definition, request);
     const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);
     const { resourceVersion = '', resourceVersionMatch } = request;
-    const match = resourceVersionMatch === undefined ? {} : { resourceVersionMatch };
-    const options = { resourceVersion, ...match, predicate, recursive, ...signalOf(context) };
+    const options = { resourceVersion, resourceVersionMatch, predicate, recursive, ...signalOf(context) };
     let list: StoredList<T>;
     try {
       list = await this.#parts.storage.getList(key, options);
@@ -161,8 +160,8 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       predicate,
       recursive,
       marksInitialEventsEnd,
-      ...(sendInitialEvents === undefined ? {} : { sendInitialEvents }),
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+      sendInitialEvents,
+      deadlineMs,
     };
     try {
       const watch = this.#parts.storage.watch(key, options, new AnsweringSink(sink, this.#parts, this.#decorator));

@@ -77,7 +77,7 @@ describe('a resource stack', () => {
   });
 
   it.each([undefined, 0, 60])('shares leases for %s s, as it is told', async (leaseReuseSeconds) => {
-    const options = leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds };
+    const options = { leaseReuseSeconds };
     const { served } = await open({ strategy: { ...unconditionalStrategy, ttlSeconds: () => 3_600 } }, options);
     for (const name of ['a', 'b']) await served.store.create(testContext(), configMap(name));
     const keys = ['a', 'b'].map((name) => `/registry/configmaps/default/${name}`);

@@ -24,38 +24,40 @@ import { GenericStore, type StoreHooks } from './generic-store.ts';
 export interface ResourceStackOptions extends StoreHooks {
   readonly engine: Engine;
   /** Prefix of all keys (`--etcd-prefix`). Default "/registry". */
-  readonly keyPrefix?: string;
+  readonly keyPrefix?: string | undefined;
   /** `--watch-cache`: false = every resource is served straight from storage. Default true. */
-  readonly watchCache?: boolean;
+  readonly watchCache?: boolean | undefined;
   /**
    * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): initial capacity of the cache's event
    * history, 100 to 102 400; it then follows the load. 0 = this resource has no cache. Default:
    * `defaultWatchCacheSize`, or no cache for definitions with `uncachedByDefault`.
    */
-  readonly watchCacheSizes?: ReadonlyMap<string, number>;
+  readonly watchCacheSizes?: ReadonlyMap<string, number> | undefined;
   /** `--default-watch-cache-size`: capacity for resources that `watchCacheSizes` does not name. Default 100. */
-  readonly defaultWatchCacheSize?: number;
+  readonly defaultWatchCacheSize?: number | undefined;
   /** `--lease-reuse-duration-seconds`. Default 60. */
-  readonly leaseReuseSeconds?: number;
+  readonly leaseReuseSeconds?: number | undefined;
   /** Returns the codec of the stored form; conversion between versions is added to it. Default: JSON. */
-  readonly codecFor?: (definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>;
+  readonly codecFor?: ((definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>) | undefined;
   /** Returns the encryption at rest. Default: none. */
-  readonly transformerFor?: (definition: ResourceDefinition<UnstructuredObject>) => Transformer | undefined;
+  readonly transformerFor?:
+    | ((definition: ResourceDefinition<UnstructuredObject>) => Transformer | undefined)
+    | undefined;
   /**
    * How long {@link ResourceStack.waitUntilReady} waits, in milliseconds (`--storage-initialization-timeout`). A single
    * unreadable object keeps a cache empty, and only a running server can remove that object. Default 60 000.
    */
-  readonly initializationTimeoutMs?: number;
+  readonly initializationTimeoutMs?: number | undefined;
   /**
    * True = lists that meet unreadable objects name them, so that they can be deleted by force. False = the first such
    * object refuses the list, as while the feature gate AllowUnsafeMalformedObjectDeletion is off. Default false.
    */
-  readonly namesUnreadable?: boolean;
+  readonly namesUnreadable?: boolean | undefined;
   /** Freezes every object that is handed out, to test I6. Default false. */
-  readonly freeze?: boolean;
-  readonly logger?: Logger;
+  readonly freeze?: boolean | undefined;
+  readonly logger?: Logger | undefined;
   /** Called when a stack has been closed. Default: nothing. */
-  readonly onClosed?: (stack: ResourceStack) => void;
+  readonly onClosed?: ((stack: ResourceStack) => void) | undefined;
 }
 
 const defaultCacheSize = 100;
@@ -162,14 +164,14 @@ function objectStore(
     resourcePrefix: definition.storagePrefix,
     groupResource: { group: definition.group, resource: definition.resource },
     kind: definition.kind,
-    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
-    ...(transformer === undefined ? {} : { transformer }),
-    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
-    ...(options.logger === undefined ? {} : { logger: options.logger }),
-    ...(options.leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds: options.leaseReuseSeconds }),
-    ...(options.random === undefined ? {} : { random: options.random }),
-    ...(options.namesUnreadable === undefined ? {} : { namesUnreadable: options.namesUnreadable }),
+    keyPrefix: options.keyPrefix,
+    transformer,
+    freeze: options.freeze,
+    clock: options.clock,
+    logger: options.logger,
+    leaseReuseSeconds: options.leaseReuseSeconds,
+    random: options.random,
+    namesUnreadable: options.namesUnreadable,
   });
 }
 
@@ -187,9 +189,9 @@ function cacherOver(
     resourcePrefix: definition.storagePrefix,
     initialHistory: options.cacheSize,
     getAttributes: definition.getAttributes,
-    ...(definition.indexedFields === undefined ? {} : { indexedFields: definition.indexedFields }),
-    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
-    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    indexedFields: definition.indexedFields,
+    keyPrefix: options.keyPrefix,
+    freeze: options.freeze,
     ...ports,
   });
 }

@@ -18,7 +18,7 @@ import { collectionKey, type KeyScope, objectKeyOf } from './key-functions.ts';
 /** Returns the predicate. Throws 400 for selectors that cannot be parsed and for fields that cannot be selected. */
 export function selectionPredicate<T extends KubernetesObject>(
   definition: ResourceDefinition<T>,
-  request: SelectRequest & { readonly allowWatchBookmarks?: boolean },
+  request: SelectRequest & { readonly allowWatchBookmarks?: boolean | undefined },
 ): SelectionPredicate<T> {
   const labels = request.labelSelector ? parsed(request.labelSelector, parseLabelSelector) : everyLabel;
   const fields = request.fieldSelector ? parsed(request.fieldSelector, parseFieldSelector) : everyField;

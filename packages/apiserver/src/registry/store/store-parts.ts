@@ -45,7 +45,7 @@ export function storageFor<T extends KubernetesObject>(parts: StoreParts<T>, con
 
 /** Returns the call options that pass a request's signal and id to storage. */
 export function signalOf({ signal, auditId }: RequestContext): StorageCallOptions {
-  return { ...(signal !== undefined && { signal }), ...(auditId !== undefined && { auditId }) };
+  return { signal, auditId };
 }
 
 /** Returns the answer to a failed storage call: StatusErrors pass, StorageErrors are translated. */

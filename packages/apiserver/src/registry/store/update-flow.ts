@@ -94,7 +94,7 @@ export class UpdateFlow<T extends KubernetesObject> {
         (existing, meta) => this.#attempt(existing, meta),
         {
           ignoreNotFound: this.#mayCreate,
-          ...(this.#request.preconditions === undefined ? {} : { preconditions: this.#request.preconditions }),
+          preconditions: this.#request.preconditions,
           ...signalOf(this.#context),
         },
       );

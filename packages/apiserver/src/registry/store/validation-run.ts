@@ -22,12 +22,12 @@ export interface ValidationCall<T extends KubernetesObject> {
   readonly context: RequestContext;
   readonly object: DeepReadonly<T>;
   /** Absent for a create. */
-  readonly old?: DeepReadonly<T>;
+  readonly old?: DeepReadonly<T> | undefined;
   /**
    * False when the stored size shows that the old object is small, so that its values need not be counted. Default
    * true.
    */
-  readonly isLarge?: boolean;
+  readonly isLarge?: boolean | undefined;
 }
 
 export interface Findings {

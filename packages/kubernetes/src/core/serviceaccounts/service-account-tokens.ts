@@ -21,18 +21,18 @@ export interface ServiceAccountTokensOptions {
   /** The claim "iss", a URL. */
   readonly issuer: string;
   /** Issuers whose tokens are accepted too, if one of the keys signed them. Default none. */
-  readonly otherIssuers?: readonly string[];
+  readonly otherIssuers?: readonly string[] | undefined;
   /** Audiences of tokens requested without any. A token for any of them is accepted here. */
   readonly apiAudiences: readonly string[];
   /**
    * Private key in PEM: RSA, or ECDSA on the curve P-256, P-384 or P-521. Absent = a new key, lost with this object.
    */
-  readonly signingKey?: string;
+  readonly signingKey?: string | undefined;
   /**
    * Further keys in PEM, public or private, whose signatures are accepted too. Each text may contain several. Default
    * none.
    */
-  readonly verificationKeys?: readonly string[];
+  readonly verificationKeys?: readonly string[] | undefined;
   /** Checks that accounts and bound objects still exist. */
   readonly reader: ObjectReader;
   readonly clock: Clock;

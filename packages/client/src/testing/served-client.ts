@@ -1,0 +1,15 @@
+// A client of a scripted server, for one test.
+import { onTestFinished } from 'vitest';
+import { Client } from '../client.ts';
+import { ScriptedServer } from './scripted-server.ts';
+
+/** Returns both; they are closed when the test is over. */
+export async function servedClient(): Promise<{ readonly server: ScriptedServer; readonly client: Client }> {
+  const server = await ScriptedServer.start();
+  const client = new Client({ server: server.url });
+  onTestFinished(async () => {
+    await client.close();
+    await server[Symbol.asyncDispose]();
+  });
+  return { server, client };
+}

@@ -139,7 +139,7 @@ export class GrowthServer {
         answer.on('error', reject);
         answer.on('end', () => {
           const whole = Buffer.concat(pieces);
-          resolve({ status: answer.statusCode ?? 0, bytes: whole.length, start: whole.toString('utf8', 0, 400) });
+          resolve({ status: answer.statusCode ?? 0, bytes: whole.length, start: whole.toString('utf8', 0, 4000) });
         });
       });
       sending.on('timeout', () => sending.destroy(new Error(`no answer within ${answerWithinMs} ms`)));

@@ -1,8 +1,8 @@
 // CustomResource makes the served ResourceDefinition from one version of a CustomResourceDefinition. Made by the
 // definition controller; it uses the strategy, the table and the schema of the kind.
 import { createHash } from 'node:crypto';
-import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
-import { formatApiVersion } from '@kapstan/api/internal';
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { copyInSlices, formatApiVersion, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { ObjectConversion, SchemaNode, Subresource } from '@kapstan/apiserver/internal';
 import {
@@ -10,7 +10,7 @@ import {
   dropForbiddenNulls,
   dropNullsInSlices,
   type JsonSchema,
-  pruneUnknownFields,
+  pruneInSlices,
   schemaDefaultsInSlices,
   structuralSchema,
 } from '@kapstan/apiserver/internal';
@@ -198,22 +198,26 @@ function convertByName(
   const storedVersion = formatApiVersion({ group, version: stored });
   const schemas = versionSchemas(definition);
   const schemaOf = (apiVersion: string | undefined): SchemaNode => schemas(apiVersion ?? '') ?? schema;
+  const fromStored = function* (fresh: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject> {
+    const object = fresh as UnstructuredObject;
+    const own = object.apiVersion === servedVersion ? schema : schemaOf(object.apiVersion);
+    const isChanged = yield* followOwnSchema(object, own);
+    if (object.apiVersion === servedVersion && !isChanged) return object;
+    if (own !== schema) yield* pruneInSlices(object, schema);
+    return { ...object, apiVersion: servedVersion };
+  };
+  const toStored = function* (object: UnstructuredObject): SlicedWork<UnstructuredObject> {
+    const next = { ...object, apiVersion: storedVersion };
+    if (served === stored) return next;
+    const copy = yield* copyInSlices(next);
+    yield* pruneInSlices(copy, schemaOf(storedVersion));
+    return copy;
+  };
   return {
-    fromStored: (fresh) => {
-      const object = fresh as UnstructuredObject;
-      const own = object.apiVersion === servedVersion ? schema : schemaOf(object.apiVersion);
-      const isChanged = followOwnSchema(object, own);
-      if (object.apiVersion === servedVersion && !isChanged) return object;
-      if (own !== schema) pruneUnknownFields(object, schema);
-      return { ...object, apiVersion: servedVersion };
-    },
-    toStored: (object) => {
-      const next = { ...object, apiVersion: storedVersion };
-      if (served === stored) return next;
-      const copy = deepCopy(next);
-      pruneUnknownFields(copy, schemaOf(storedVersion));
-      return copy;
-    },
+    fromStored: (object) => runWhole(fromStored(object)),
+    fromStoredInSlices: fromStored,
+    toStored: (object) => runWhole(toStored(object)),
+    toStoredInSlices: toStored,
   };
 }
 
@@ -223,13 +227,15 @@ function convertByName(
  */
 function storedForm(definition: Definition): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
   const schemas = versionSchemas(definition);
+  const fromStored = function* (fresh: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject> {
+    const object = fresh as UnstructuredObject;
+    const own = schemas(object.apiVersion ?? '');
+    const isChanged = own === undefined ? repairGeneration(object) : yield* followOwnSchema(object, own);
+    return isChanged ? { ...object } : object;
+  };
   return {
-    fromStored: (fresh) => {
-      const object = fresh as UnstructuredObject;
-      const own = schemas(object.apiVersion ?? '');
-      const isChanged = own === undefined ? repairGeneration(object) : followOwnSchema(object, own);
-      return isChanged ? { ...object } : object;
-    },
+    fromStored: (object) => runWhole(fromStored(object)),
+    fromStoredInSlices: fromStored,
     toStored: (object) => object,
   };
 }
@@ -251,10 +257,10 @@ export function versionSchemas({
 }
 
 /** Prunes, fills and cleans an object by the schema of its own version, in place. True: it was not as it should be. */
-function followOwnSchema(object: UnstructuredObject, schema: SchemaNode): boolean {
-  const isPruned = pruneUnknownFields(object, schema).unknown.length > 0;
-  const isFilled = applySchemaDefaults(schema, object);
-  const isCleaned = dropForbiddenNulls(schema, object);
+function* followOwnSchema(object: UnstructuredObject, schema: SchemaNode): SlicedWork<boolean> {
+  const isPruned = (yield* pruneInSlices(object, schema)).unknown.length > 0;
+  const isFilled = yield* schemaDefaultsInSlices(schema, object);
+  const isCleaned = yield* dropNullsInSlices(schema, object);
   const isRepaired = repairGeneration(object);
   return isPruned || isFilled || isCleaned || isRepaired;
 }

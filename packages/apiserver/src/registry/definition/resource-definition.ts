@@ -228,6 +228,9 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly convert?: {
     fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
     toStored(object: UnstructuredObject): UnstructuredObject;
+    /** Do the same in slices. Absent = in one turn. */
+    fromStoredInSlices?(object: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject>;
+    toStoredInSlices?(object: UnstructuredObject): SlicedWork<UnstructuredObject>;
   };
   /**
    * Converts objects by code that takes its time: a webhook or a function of the program. When it is present, the storage

@@ -113,7 +113,8 @@ export class ConvertedObjects {
     const slice = new TurnSlice();
     const objects: StoredObject['object'][] = [];
     for (const stored of batch) {
-      objects.push(await parsed(stored));
+      const isLarge = stored.storedBytes >= largeObjectBytes;
+      objects.push(isLarge ? await parsed(stored) : stored.view((object) => object));
       if (slice.endsHere()) await slice.nextTurn();
     }
     const converted = await this.#conversion.convert(objects, this.#apiVersion, signal);

@@ -9,7 +9,6 @@ import {
   applySchemaDefaults,
   dropForbiddenNulls,
   dropNullsInSlices,
-  type JsonSchema,
   pruneInSlices,
   schemaDefaultsInSlices,
   structuralSchema,
@@ -19,13 +18,12 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionVersion,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { RuleSchema } from '../rules/rule-schema.ts';
-import { RuleValidator } from '../rules/rule-validator.ts';
 import { customScaleSubresource } from './custom-resource-scale.ts';
 import { type CustomKind, customResourceStrategy, customStatusStrategy } from './custom-resource-strategy.ts';
 import { customResourceTable } from './custom-resource-table.ts';
 import { deprecationWarning } from './deprecation-warning.ts';
 import { readPath, splitDottedPath } from './dotted-path.ts';
+import { jsonSchemaOf, rulesOfVersion } from './version-rules.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
 type Version = DeepReadonly<CustomResourceDefinitionVersion>;
@@ -103,28 +101,12 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
     resource: { group: definition.spec.group, resource: names.plural },
     version: version.name,
     jsonSchema,
-    rules: rulesOf(jsonSchema as RuleSchema),
+    rules: rulesOfVersion(definition, version),
     schema: structuralSchema(jsonSchema),
     hasStatus: version.subresources?.status !== undefined,
     scale: version.subresources?.scale,
     isTerminating,
   };
-}
-
-/** Looked for at the first write, and compiled then. */
-function rulesOf(schema: RuleSchema): () => RuleValidator | undefined {
-  let found: { readonly rules: RuleValidator | undefined } | undefined;
-  return () => {
-    found ??= { rules: RuleValidator.of(schema, true) };
-    return found.rules;
-  };
-}
-
-const anything: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
-/** Only definitions from before v1 lack a schema; they keep all fields. */
-function jsonSchemaOf(version: Version): JsonSchema {
-  return (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
 }
 
 function subresourcesOf(kind: CustomKind): Subresource<UnstructuredObject>[] {

@@ -116,15 +116,17 @@ describe('ConvertedWatch', () => {
       hasRoom = true;
     };
     for (let call = 1; call <= 3; call++) await settle(call);
-    while (below.isFull === true) await turn();
+    await settle(4);
+    while (told.length < 600) await turn();
     expect([hasRoom, below.isFull]).toEqual([true, false]);
   });
 
-  it('ends when its conversions are too far behind, instead of keeping events without bound', () => {
+  it('ends when its conversions are too far behind, instead of keeping events without bound', async () => {
     startWatch();
     for (let index = 0; index < 5_002; index++) below.onEvent(added(storedIn('v1', `w${index}`)));
     expect(told).toEqual(['END ']);
     expect(isClosed).toBe(true);
+    await settle(1);
   });
 
   it('says nothing more once it is closed', async () => {

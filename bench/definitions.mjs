@@ -3,7 +3,7 @@
 // KAPSTAN_KUBE_APISERVER and KAPSTAN_ETCD the peer's memory and CPU are measured in the same run.
 //   KAPSTAN_BENCH_DEFINITIONS=1000 KAPSTAN_BENCH_PEER_DEFINITIONS=100 npm run bench definitions
 import { definitionBody } from './parts/definition-body.mjs';
-import { figure } from './parts/figures.mjs';
+import { figure, median } from './parts/figures.mjs';
 import { httpCaller, inParallel } from './parts/http-caller.mjs';
 import { hasPeer, startPeer } from './parts/peer-server.mjs';
 import { startServer, temporaryFolder } from './parts/server-process.mjs';

@@ -99,6 +99,7 @@ export {
   fitsOneSlice,
   knownSize,
   membersPerSlice,
+  namesInSlices,
   rememberSize,
   runWhole,
   type SlicedWork,

@@ -88,7 +88,7 @@ export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
 export { dropForbiddenNulls, dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';
-export { pruneUnknownFields } from './schema/pruning.ts';
+export { pruneInSlices, pruneUnknownFields } from './schema/pruning.ts';
 export type { SchemaNode } from './schema/schema-node.ts';
 export { isKnownFormat } from './schema/string-formats.ts';
 export { type JsonSchema, structuralSchema } from './schema/structural-schema.ts';

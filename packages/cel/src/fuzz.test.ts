@@ -109,6 +109,107 @@ const words = [
   ...['9223372036854775808', '-9223372036854775808', '1e400', "'\\u0041'", "'\\x'", 'lists.range(3)', 'ip("::1")', '%'],
 ];
 
+const leaves = [
+  ...[
+    'x',
+    'y',
+    'self',
+    'i',
+    'e',
+    'self.a',
+    'self.b',
+    'self.y.x',
+    'y[0]',
+    'self.c',
+    'true',
+    'null',
+    '0',
+    '-7',
+    '3u',
+    '2.5',
+  ],
+  ...["''", "'a b'", "b'\\xff'", '[]', '{}', "duration('1h')", "timestamp('2020-01-01T00:00:00Z')", "quantity('1Gi')"],
+  ...[
+    "ip('::1')",
+    "cidr('10.0.0.0/8')",
+    "url('https://a.b/c')",
+    "semver('1.2.3')",
+    'optional.none()',
+    'int',
+    'type(x)',
+  ],
+];
+const operators = ['+', '-', '*', '/', '%', '==', '!=', '<', '<=', '>', '>=', '&&', '||', 'in'];
+const members = [
+  'size()',
+  'a',
+  'b',
+  '?a',
+  'getHours()',
+  'sum()',
+  'min()',
+  'isSorted()',
+  'lowerAscii()',
+  'asInteger()',
+  'orValue(1)',
+];
+const withOne = [
+  'contains',
+  'matches',
+  'split',
+  'indexOf',
+  'isLessThan',
+  'join',
+  'format',
+  'startsWith',
+  'find',
+  'containsIP',
+  'flatten',
+];
+const macros = ['all', 'exists', 'exists_one', 'map', 'filter', 'sortBy', 'transformList', 'optMap'];
+const functions = [
+  'size',
+  'int',
+  'uint',
+  'double',
+  'string',
+  'bytes',
+  'dyn',
+  'type',
+  'has',
+  'lists.range',
+  'optional.of',
+  'sets.contains',
+];
+
+/** Returns a text that follows the grammar, whose types may be wrong. */
+function expression(random: (below: number) => number, depth: number): string {
+  const part = (): string => expression(random, depth - 1);
+  const one = (of: readonly string[]): string => of[random(of.length)] as string;
+  if (depth === 0) return one(leaves);
+  switch (random(10)) {
+    case 0:
+      return one(leaves);
+    case 1:
+      return `${one(['!', '-'])}(${part()})`;
+    case 2:
+    case 3:
+      return `(${part()} ${one(operators)} ${part()})`;
+    case 4:
+      return `(${part()} ? ${part()} : ${part()})`;
+    case 5:
+      return `${part()}.${one(members)}`;
+    case 6:
+      return `${part()}.${one(withOne)}(${part()})`;
+    case 7:
+      return `${part()}.${one(macros)}(${one(['i', 'i, e', 'e'])}, ${part()})`;
+    case 8:
+      return `${one(functions)}(${part()})`;
+    default:
+      return one([`[${part()}, ${part()}]`, `{${part()}: ${part()}}`, `${part()}[${part()}]`, `${part()}[?${part()}]`]);
+  }
+}
+
 function compileAndRun(text: string): void {
   try {
     const compiled = compile(text, { declarations: { variables: { x: 'int', y: 'list(dyn)', self: 'dyn' } } });
@@ -128,6 +229,11 @@ describe('any text', () => {
       const count = 1 + random(12);
       compileAndRun(Array.from({ length: count }, () => words[random(words.length)]).join(random(2) === 0 ? ' ' : ''));
     }
+  }, 3_600_000);
+
+  it('of random expressions compiles and ends, or fails with an error of the package', () => {
+    const random = randomFrom(3);
+    for (let round = 0; round < rounds; round++) compileAndRun(expression(random, 1 + random(4)));
   }, 3_600_000);
 
   it('of random characters compiles, or fails with an error of the package', () => {

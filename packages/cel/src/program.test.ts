@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compile } from './compile.ts';
+import { CelProgramError } from './syntax/issues.ts';
 import { CelMap } from './values/cel-map.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -124,5 +125,13 @@ describe('what would fill the memory', () => {
   ])('%s is refused', (text, message) => {
     const compiled = compile(text, { declarations: { variables: { n: 'list(int)' } } });
     expect(compiled.evaluate({ n: [1] }).error ?? 'fits').toMatch(message);
+  });
+});
+
+describe('a constant map whose key is bytes', () => {
+  it("has no program, because Go's would end every evaluation", () => {
+    const compiled = compile("dyn({dyn(b'a'): 1}) == 2 || {b'a': 1}.size() == 1", { checksTypes: false });
+    expect(() => compiled.program).toThrow(CelProgramError);
+    expect(() => compiled.program).toThrow('hash of unhashable type types.Bytes');
   });
 });

@@ -8,8 +8,10 @@ import { DecisionPending } from './libraries/authorizer.ts';
 import { type Code, runSlices } from './plan/code.ts';
 import { emit } from './plan/emit.ts';
 import { Frame, GiveUp, type VariableSource } from './plan/frame.ts';
+import type { PlanNode } from './plan/plan-node.ts';
 import { planExpression } from './plan/planner.ts';
 import type { Expr } from './syntax/expr.ts';
+import { CelProgramError } from './syntax/issues.ts';
 import { EvaluationStop, isFailure } from './values/failure.ts';
 
 /** The limit that Kubernetes sets for one evaluation. */
@@ -42,7 +44,7 @@ export class Program {
   readonly #code: Code;
 
   constructor(expr: Expr, environment: Environment) {
-    this.#code = emit(planExpression(expr, environment));
+    this.#code = emit(planned(expr, environment));
   }
 
   /** Evaluates at once, however long it takes; the budget limits that. */
@@ -90,6 +92,16 @@ export class Program {
     } catch (error) {
       return stopped(error, frame);
     }
+  }
+}
+
+/** A constant part that would end every evaluation has no value, so that there is no program. */
+function planned(expr: Expr, environment: Environment): PlanNode {
+  try {
+    return planExpression(expr, environment);
+  } catch (error) {
+    if (!(error instanceof EvaluationStop)) throw error;
+    throw new CelProgramError(error.message, { cause: error });
   }
 }
 

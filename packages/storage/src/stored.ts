@@ -56,12 +56,13 @@ export class Stored<T extends KubernetesObject> {
 
   /**
    * Parses a large object in several turns if it was released, so that the next use of {@link object} need not parse it
-   * in one.
+   * in one. Resolves to whether it did: then the caller may {@link release} it again.
    */
-  async restore(): Promise<void> {
-    if (this.#object !== undefined || this.#parseInTurns === undefined) return;
+  async restore(): Promise<boolean> {
+    if (this.#object !== undefined || this.#parseInTurns === undefined) return false;
     const object = await this.#parseInTurns();
     this.#object ??= object;
+    return true;
   }
 
   /**

@@ -14,6 +14,11 @@ export interface GrowthRequest {
   readonly isAwaited?: boolean;
 }
 
+export interface GrowthWatches {
+  readonly count: number;
+  readonly path: string;
+}
+
 export interface GrowthCase {
   /** Part of a sentence, unique. `--grep` searches it. */
   readonly name: string;
@@ -23,6 +28,8 @@ export interface GrowthCase {
   readonly prepare?: (n: number) => readonly GrowthRequest[];
   /** Returns the measured request. Any answer but 5xx is accepted. */
   readonly request: (n: number) => GrowthRequest;
+  /** Returns watches that are open meanwhile; the measurement ends when each has received something. */
+  readonly watches?: (n: number) => GrowthWatches;
   /** Codes that the answer may have. Absent: any below 500. */
   readonly codes?: readonly number[];
   /**

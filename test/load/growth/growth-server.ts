@@ -3,12 +3,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { convertedDefinition } from './cases/conversion-cases.ts';
 import { customDefinition, customResources } from './cases/custom-resource-cases.ts';
-import type { GrowthRequest } from './growth-case.ts';
+import { ruledDefinition } from './cases/rule-cases.ts';
+import type { GrowthRequest, GrowthWatches } from './growth-case.ts';
 
 export interface Answer {
   readonly status: number;
@@ -24,6 +27,12 @@ export interface Cost {
   readonly turnMs: number;
 }
 
+export interface OpenWatches {
+  /** Resolves when each watch has received something. */
+  delivered(): Promise<void>;
+  close(): void;
+}
+
 const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts';
 
 /** A server that takes longer than this counts as hanging. */
@@ -34,6 +43,7 @@ export class GrowthServer {
   readonly #folder: string;
   readonly #agent: Agent;
   readonly #url: string;
+  readonly #ca: string;
   readonly #token: string;
 
   private constructor(child: ChildProcess, folder: string, ready: Record<string, string>) {
@@ -41,7 +51,8 @@ export class GrowthServer {
     this.#folder = folder;
     this.#url = ready.url ?? '';
     this.#token = ready.token ?? '';
-    this.#agent = new Agent({ keepAlive: true, maxSockets: 1, ca: ready.caCert });
+    this.#ca = ready.caCert ?? '';
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 1, ca: this.#ca });
   }
 
   static async start(): Promise<GrowthServer> {
@@ -61,20 +72,43 @@ export class GrowthServer {
     const server = new GrowthServer(child, folder, ready);
     // Pods need this account, and the loop that creates it does not run here.
     await server.send({ method: 'POST', path: serviceAccounts, body: { metadata: { name: 'default' } } });
-    await server.#installDefinition();
+    for (const definition of [convertedDefinition, ruledDefinition, customDefinition])
+      await server.#install(definition);
+    await server.send({ method: 'GET', path: customResources, isAwaited: true });
     return server;
   }
 
-  /** Resolves when the definition's resources are served. */
-  async #installDefinition(): Promise<void> {
-    const { status, start } = await this.send(customDefinition);
+  async #install(definition: GrowthRequest): Promise<void> {
+    const { status, start } = await this.send(definition);
     if (status !== 201) throw new Error(`the definition was not created: ${status} ${start}`);
-    for (;;) if ((await this.send({ method: 'GET', path: customResources })).status === 200) return;
   }
 
-  async measure(sent: GrowthRequest): Promise<{ readonly answer: Answer; readonly cost: Cost }> {
+  /** Opens watches, each on a connection of its own. Resolves when all are open. */
+  async openWatches({ count, path }: GrowthWatches): Promise<OpenWatches> {
+    const agent = new Agent({ ca: this.#ca, keepAlive: false });
+    const headers = { authorization: `Bearer ${this.#token}` };
+    const opened = Array.from({ length: count }, async () => {
+      const sending = request(`${this.#url}${path}`, { agent, headers }).end();
+      const [answer] = (await once(sending, 'response')) as [IncomingMessage];
+      if (answer.statusCode !== 200) throw new Error(`a watch was answered with ${answer.statusCode}`);
+      answer.on('error', () => undefined);
+      const delivered = once(answer, 'data').then(() => void answer.resume());
+      return { delivered, close: () => sending.destroy() };
+    });
+    const watches = await Promise.all(opened);
+    return {
+      delivered: () => Promise.all(watches.map(({ delivered }) => delivered)).then(() => undefined),
+      close: () => {
+        for (const watch of watches) watch.close();
+        agent.destroy();
+      },
+    };
+  }
+
+  async measure(sent: GrowthRequest, watches?: OpenWatches): Promise<{ readonly answer: Answer; readonly cost: Cost }> {
     await this.#ask('begin');
     const answer = await this.send(sent);
+    await watches?.delivered();
     return { answer, cost: (await this.#ask('end')) as unknown as Cost };
   }
 
@@ -105,7 +139,7 @@ export class GrowthServer {
         answer.on('error', reject);
         answer.on('end', () => {
           const whole = Buffer.concat(pieces);
-          resolve({ status: answer.statusCode ?? 0, bytes: whole.length, start: whole.toString('utf8', 0, 400) });
+          resolve({ status: answer.statusCode ?? 0, bytes: whole.length, start: whole.toString('utf8', 0, 4000) });
         });
       });
       sending.on('timeout', () => sending.destroy(new Error(`no answer within ${answerWithinMs} ms`)));

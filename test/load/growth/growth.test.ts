@@ -59,7 +59,10 @@ async function run(growing: GrowthCase, n: number): Promise<{ readonly answer: A
     const { status, start } = await server.send(sent);
     if (status >= 300) throw new Error(`preparing ${growing.name}: ${status} ${start}`);
   }
-  const measured = await server.measure(growing.request(n));
+  const watched = growing.watches?.(n);
+  const watches = watched && (await server.openWatches(watched));
+  const measured = await server.measure(growing.request(n), watches);
+  watches?.close();
   if (growing.prepare !== undefined || measured.answer.status < 300) await clear(growing);
   return measured;
 }

@@ -1,6 +1,6 @@
 // JSON whose numbers keep all digits. Used wherever objects of users are read or written.
 
-import { fitsOneSlice, membersPerSlice, rememberSize, type SlicedWork } from '../time/sliced-work.ts';
+import { fitsOneSlice, membersPerSlice, namesInSlices, rememberSize, type SlicedWork } from '../time/sliced-work.ts';
 import { parseText } from './json-text.ts';
 
 /** A number that a JavaScript double cannot hold, kept as written. */
@@ -139,7 +139,7 @@ function* copyItems(list: readonly unknown[]): SlicedWork<unknown[]> {
 function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string, unknown>> {
   const copy: Record<string, unknown> = {};
   let count = 0;
-  for (const key of Object.keys(object)) {
+  for (const key of yield* namesInSlices(object)) {
     const member = object[key];
     setOwn(copy, key, isLeaf(member) ? member : yield* copyLarge(member));
     if (++count % membersPerSlice === 0) yield;
@@ -188,7 +188,7 @@ function* itemTexts(list: readonly unknown[]): SlicedWork<string[]> {
 
 function* memberTexts(object: Record<string, unknown>): SlicedWork<string[]> {
   const texts: string[] = [];
-  for (const [index, key] of Object.keys(object).entries()) {
+  for (const [index, key] of (yield* namesInSlices(object)).entries()) {
     const member = object[key];
     if (member !== undefined)
       texts.push(

@@ -1,6 +1,6 @@
 // Walks over large JSON values as SlicedWork: copying, sorting, and the pace at which long walks yield.
 
-import { rememberSize, type SlicedWork } from '../time/sliced-work.ts';
+import { namesInSlices, rememberSize, type SlicedWork } from '../time/sliced-work.ts';
 import { type DeepWritable, ExactNumber, setOwn } from './json.ts';
 
 /** Members of maps and lists between two yields of a walk that takes about a third of a microsecond for each. */
@@ -38,7 +38,7 @@ function* copyContainer(value: unknown, pace: SlicePace): SlicedWork<unknown> {
   }
   const map = value as Record<string, unknown>;
   const copy: Record<string, unknown> = {};
-  const names = Object.keys(map);
+  const names = yield* namesInSlices(map);
   for (const name of names) {
     const member = map[name];
     setOwn(copy, name, isContainer(member) ? yield* copyContainer(member, pace) : member);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eachInSlices, fitsOneSlice, rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
+import { eachInSlices, fitsOneSlice, namesInSlices, rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
 
 function steps(work: SlicedWork<unknown>): number {
   let count = 0;
@@ -72,5 +72,23 @@ describe('fitsOneSlice', () => {
     const map = { a: 1 };
     rememberSize(map, 1);
     expect(fitsOneSlice(map)).toBe(true);
+  });
+});
+
+describe('namesInSlices', () => {
+  const mapOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+
+  it('makes a long listing a step of its own', () => {
+    const map = mapOf(20_000);
+    rememberSize(map, 20_000);
+    const work = namesInSlices(map);
+    expect(work.next().done).toBe(false);
+    expect(work.next().done).toBe(false);
+    const last = work.next();
+    expect(last.done === true && last.value.length).toBe(20_000);
+  });
+
+  it('lists few names at once', () => {
+    expect(namesInSlices(mapOf(3)).next()).toEqual({ done: true, value: ['k0', 'k1', 'k2'] });
   });
 });

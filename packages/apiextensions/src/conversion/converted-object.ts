@@ -1,9 +1,9 @@
 // Checks a converted object: a conversion may change the content, the labels and the annotations, but no other
 // metadata. Used by definition-conversion.ts. Source: apiextensions-apiserver conversion validateConvertedObject,
 // restoreObjectMeta.
-import { type DeepReadonly, deepCopy, type ObjectMeta, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, ObjectMeta, UnstructuredObject } from '@kapstan/api';
 import { type FieldError, formatFieldErrors } from '@kapstan/api/errors';
-import { isJsonObject } from '@kapstan/api/internal';
+import { copyInSlices, isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import { annotationErrors, labelErrors } from '@kapstan/apiserver/internal';
 
 type Original = DeepReadonly<UnstructuredObject>;
@@ -23,10 +23,14 @@ export class ConvertedFault extends Error {
 }
 
 /** Returns the converted object with the metadata of the original. Changes `converted`. Throws ConvertedFault. */
-export function acceptConverted(original: Original, converted: unknown, apiVersion: string): UnstructuredObject {
+export function* acceptConverted(
+  original: Original,
+  converted: unknown,
+  apiVersion: string,
+): SlicedWork<UnstructuredObject> {
   const object = requireObject(original, converted, apiVersion);
   requireSame(original, object);
-  restoreMetadata(original, object);
+  yield* restoreMetadata(original, object);
   return object;
 }
 
@@ -60,13 +64,13 @@ function requireSame(original: Original, converted: UnstructuredObject): void {
   }
 }
 
-function restoreMetadata(original: Original, converted: UnstructuredObject): void {
+function* restoreMetadata(original: Original, converted: UnstructuredObject): SlicedWork<void> {
   const answered: unknown = converted.metadata;
   if (answered === undefined) throw faultyMetadata('missing metadata in converted object');
   if (!isJsonObject(answered)) {
     throw faultyMetadata(`invalid metadata of type ${goTypeOf(answered)} in converted object`);
   }
-  const metadata: Record<string, unknown> = deepCopy(original.metadata ?? {});
+  const metadata: Record<string, unknown> = yield* copyInSlices(original.metadata ?? {});
   for (const member of ['labels', 'annotations'] as const) {
     const texts = answered[member];
     delete metadata[member];

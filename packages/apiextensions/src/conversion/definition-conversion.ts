@@ -2,14 +2,10 @@
 // pruned by the schema of their version. Implements the port ObjectConversion of apiserver. Source:
 // apiextensions-apiserver conversion NewConverter and schemaCoercingConverter.
 import { type Clock, type DeepReadonly, StatusError, type UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, parseApiVersion } from '@kapstan/api/internal';
-import {
-  type ObjectConversion,
-  pruneUnknownFields,
-  type SchemaNode,
-  type WebhookPool,
-} from '@kapstan/apiserver/internal';
+import { type CallSignal, parseApiVersion, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
+import { type ObjectConversion, pruneInSlices, type SchemaNode, type WebhookPool } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { runInTurns } from '@kapstan/storage';
 import type { ConversionMetrics } from './conversion-metrics.ts';
 import { acceptConverted, ConvertedFault } from './converted-object.ts';
 import { ConversionFailure, type Converter, formatGroupVersionKind } from './converter.ts';
@@ -110,11 +106,14 @@ export class DefinitionConversion implements ObjectConversion {
       throw new ConversionFailure(message, { type: 'conversion_webhook_partial_response_failure' });
     }
     const schema = this.#options.schemaOf(apiVersion) as SchemaNode;
-    return values.map((value, index) => {
-      const object = accept(objects, { index, value, apiVersion });
-      pruneUnknownFields(object, schema);
-      return object;
-    });
+    const slice = new TurnSlice();
+    const results: UnstructuredObject[] = [];
+    for (const [index, value] of values.entries()) {
+      const accepted = runInTurns(accept(objects, { index, value, apiVersion, schema }), signal);
+      results.push(accepted instanceof Promise ? await accepted : accepted);
+      if (slice.endsHere()) await slice.nextTurn();
+    }
+    return results;
   }
 
   #titleOf({ fromApiVersion, objects }: Group): string {
@@ -147,12 +146,21 @@ interface Answered {
   readonly index: number;
   readonly value: unknown;
   readonly apiVersion: string;
+  readonly schema: SchemaNode;
 }
 
-/** Errors about a single object have other texts than those about several. */
-function accept(objects: readonly Original[], { index, value, apiVersion }: Answered): UnstructuredObject {
+/**
+ * Checks an answered object and prunes it by its schema. Errors about a single object have other texts than those about
+ * several.
+ */
+function* accept(
+  objects: readonly Original[],
+  { index, value, apiVersion, schema }: Answered,
+): SlicedWork<UnstructuredObject> {
   try {
-    return acceptConverted(objects[index] as Original, value, apiVersion);
+    const object = yield* acceptConverted(objects[index] as Original, value, apiVersion);
+    yield* pruneInSlices(object, schema);
+    return object;
   } catch (error) {
     if (!(error instanceof ConvertedFault)) throw error;
     throw new ConversionFailure(faultText(error, { index, isAlone: objects.length === 1 }), {

@@ -1,6 +1,8 @@
 // FunctionConverter converts objects by a function of the embedding program, without a webhook or certificate. The
 // other implementation of the port Converter is webhook-converter.ts.
-import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { copyInSlices, TurnSlice } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import { type ConversionCall, ConversionFailure, type Converter } from './converter.ts';
 
 export interface ConversionRequest {
@@ -30,18 +32,22 @@ export class FunctionConverter implements Converter {
 
   async convert({ objects, desiredApiVersion: toApiVersion, signal }: ConversionCall): Promise<readonly unknown[]> {
     const results: unknown[] = [];
+    const slice = new TurnSlice();
     for (const object of objects) {
       signal?.throwIfAborted();
       const fromApiVersion = object.apiVersion ?? '';
-      const copy = deepCopy(object) as UnstructuredObject;
+      const copying = runInTurns(copyInSlices(object), signal);
+      const copy = (isPromise(copying) ? await copying : copying) as UnstructuredObject;
       try {
         const result = this.#convert(copy, { fromApiVersion, toApiVersion });
         // The server keeps its own copy of the result.
-        results.push(deepCopy(isPromise(result) ? await result : result));
+        const kept = runInTurns(copyInSlices(isPromise(result) ? await result : result), signal);
+        results.push(isPromise(kept) ? await kept : kept);
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         throw new ConversionFailure(`failed: ${why}`, { type: 'conversion_webhook_call_failure', cause: error });
       }
+      if (slice.endsHere()) await slice.nextTurn();
     }
     return results;
   }

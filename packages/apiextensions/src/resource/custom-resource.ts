@@ -1,16 +1,15 @@
 // CustomResource makes the served ResourceDefinition from one version of a CustomResourceDefinition. Made by the
 // definition controller; it uses the strategy, the table and the schema of the kind.
 import { createHash } from 'node:crypto';
-import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
-import { formatApiVersion } from '@kapstan/api/internal';
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { copyInSlices, formatApiVersion, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { ObjectConversion, SchemaNode, Subresource } from '@kapstan/apiserver/internal';
 import {
   applySchemaDefaults,
   dropForbiddenNulls,
   dropNullsInSlices,
-  type JsonSchema,
-  pruneUnknownFields,
+  pruneInSlices,
   schemaDefaultsInSlices,
   structuralSchema,
 } from '@kapstan/apiserver/internal';
@@ -19,13 +18,12 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionVersion,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { RuleSchema } from '../rules/rule-schema.ts';
-import { RuleValidator } from '../rules/rule-validator.ts';
 import { customScaleSubresource } from './custom-resource-scale.ts';
 import { type CustomKind, customResourceStrategy, customStatusStrategy } from './custom-resource-strategy.ts';
 import { customResourceTable } from './custom-resource-table.ts';
 import { deprecationWarning } from './deprecation-warning.ts';
 import { readPath, splitDottedPath } from './dotted-path.ts';
+import { jsonSchemaOf, rulesOfVersion } from './version-rules.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
 type Version = DeepReadonly<CustomResourceDefinitionVersion>;
@@ -103,28 +101,12 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
     resource: { group: definition.spec.group, resource: names.plural },
     version: version.name,
     jsonSchema,
-    rules: rulesOf(jsonSchema as RuleSchema),
+    rules: rulesOfVersion(definition, version),
     schema: structuralSchema(jsonSchema),
     hasStatus: version.subresources?.status !== undefined,
     scale: version.subresources?.scale,
     isTerminating,
   };
-}
-
-/** Looked for at the first write, and compiled then. */
-function rulesOf(schema: RuleSchema): () => RuleValidator | undefined {
-  let found: { readonly rules: RuleValidator | undefined } | undefined;
-  return () => {
-    found ??= { rules: RuleValidator.of(schema, true) };
-    return found.rules;
-  };
-}
-
-const anything: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
-/** Only definitions from before v1 lack a schema; they keep all fields. */
-function jsonSchemaOf(version: Version): JsonSchema {
-  return (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
 }
 
 function subresourcesOf(kind: CustomKind): Subresource<UnstructuredObject>[] {
@@ -198,22 +180,26 @@ function convertByName(
   const storedVersion = formatApiVersion({ group, version: stored });
   const schemas = versionSchemas(definition);
   const schemaOf = (apiVersion: string | undefined): SchemaNode => schemas(apiVersion ?? '') ?? schema;
+  const fromStored = function* (fresh: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject> {
+    const object = fresh as UnstructuredObject;
+    const own = object.apiVersion === servedVersion ? schema : schemaOf(object.apiVersion);
+    const isChanged = yield* followOwnSchema(object, own);
+    if (object.apiVersion === servedVersion && !isChanged) return object;
+    if (own !== schema) yield* pruneInSlices(object, schema);
+    return { ...object, apiVersion: servedVersion };
+  };
+  const toStored = function* (object: UnstructuredObject): SlicedWork<UnstructuredObject> {
+    const next = { ...object, apiVersion: storedVersion };
+    if (served === stored) return next;
+    const copy = yield* copyInSlices(next);
+    yield* pruneInSlices(copy, schemaOf(storedVersion));
+    return copy;
+  };
   return {
-    fromStored: (fresh) => {
-      const object = fresh as UnstructuredObject;
-      const own = object.apiVersion === servedVersion ? schema : schemaOf(object.apiVersion);
-      const isChanged = followOwnSchema(object, own);
-      if (object.apiVersion === servedVersion && !isChanged) return object;
-      if (own !== schema) pruneUnknownFields(object, schema);
-      return { ...object, apiVersion: servedVersion };
-    },
-    toStored: (object) => {
-      const next = { ...object, apiVersion: storedVersion };
-      if (served === stored) return next;
-      const copy = deepCopy(next);
-      pruneUnknownFields(copy, schemaOf(storedVersion));
-      return copy;
-    },
+    fromStored: (object) => runWhole(fromStored(object)),
+    fromStoredInSlices: fromStored,
+    toStored: (object) => runWhole(toStored(object)),
+    toStoredInSlices: toStored,
   };
 }
 
@@ -223,13 +209,15 @@ function convertByName(
  */
 function storedForm(definition: Definition): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
   const schemas = versionSchemas(definition);
+  const fromStored = function* (fresh: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject> {
+    const object = fresh as UnstructuredObject;
+    const own = schemas(object.apiVersion ?? '');
+    const isChanged = own === undefined ? repairGeneration(object) : yield* followOwnSchema(object, own);
+    return isChanged ? { ...object } : object;
+  };
   return {
-    fromStored: (fresh) => {
-      const object = fresh as UnstructuredObject;
-      const own = schemas(object.apiVersion ?? '');
-      const isChanged = own === undefined ? repairGeneration(object) : followOwnSchema(object, own);
-      return isChanged ? { ...object } : object;
-    },
+    fromStored: (object) => runWhole(fromStored(object)),
+    fromStoredInSlices: fromStored,
     toStored: (object) => object,
   };
 }
@@ -251,10 +239,10 @@ export function versionSchemas({
 }
 
 /** Prunes, fills and cleans an object by the schema of its own version, in place. True: it was not as it should be. */
-function followOwnSchema(object: UnstructuredObject, schema: SchemaNode): boolean {
-  const isPruned = pruneUnknownFields(object, schema).unknown.length > 0;
-  const isFilled = applySchemaDefaults(schema, object);
-  const isCleaned = dropForbiddenNulls(schema, object);
+function* followOwnSchema(object: UnstructuredObject, schema: SchemaNode): SlicedWork<boolean> {
+  const isPruned = (yield* pruneInSlices(object, schema)).unknown.length > 0;
+  const isFilled = yield* schemaDefaultsInSlices(schema, object);
+  const isCleaned = yield* dropNullsInSlices(schema, object);
   const isRepaired = repairGeneration(object);
   return isPruned || isFilled || isCleaned || isRepaired;
 }

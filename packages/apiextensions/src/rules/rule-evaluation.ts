@@ -1,7 +1,14 @@
 // RuleEvaluation runs the rules of a schema on an object and its old state. All share one budget; a rule that exceeds
 // it, or its own, is the last one. Source: apiextensions pkg/apiserver/schema/cel Validator.Validate.
 import { type FieldError, forbiddenField, formatFieldError, invalidField, requiredField } from '@kapstan/api/errors';
-import { getOwn, isJsonObject, maxToldErrors, omittedErrors, type SlicedWork } from '@kapstan/api/internal';
+import {
+  getOwn,
+  isJsonObject,
+  maxToldErrors,
+  namesInSlices,
+  omittedErrors,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { KeyedItems } from '@kapstan/apiserver/internal';
 import { CelOptional, type Evaluation, type VariableSource } from '@kapstan/cel';
 import type { Correlation } from './correlation.ts';
@@ -108,7 +115,7 @@ class RuleEvaluation {
   }
 
   *#visitValues(values: RuleValidator, place: Place, map: Members): SlicedWork<void> {
-    for (const name of Object.keys(map)) {
+    for (const name of yield* namesInSlices(map)) {
       if (this.#isTimeToPause(workPerValue)) yield;
       yield* this.visit(values, memberOf(place, name, { path: `${place.path}[${name}]`, value: map[name] }));
       if (this.#budget < 0) return;

@@ -4,6 +4,7 @@ import {
   getOwn,
   isJsonObject,
   membersPerSlice,
+  namesInSlices,
   rememberSize,
   type SlicedWork,
   SlicePace,
@@ -103,7 +104,7 @@ class Place {
     const { value, node } = this.#options;
     const ownership = ownershipOf(node, value);
     let steps: string[];
-    if (ownership === 'map' && isJsonObject(value)) steps = Object.keys(value);
+    if (ownership === 'map' && isJsonObject(value)) steps = yield* namesInSlices(value);
     else if (ownership === 'list' && Array.isArray(value)) {
       this.#items = yield* itemsByElement(value, node);
       steps = [...this.#items.keys()];

@@ -1,5 +1,5 @@
 // Returns the fields that an object sets, by its schema. Source: structured-merge-diff typed.TypedValue.ToFieldSet.
-import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement, fieldNameOf, type PathElement } from './path-element.ts';
@@ -68,7 +68,7 @@ function* stepsInto(value: unknown, node: SchemaNode, pace: SlicePace): SlicedWo
 
 function* memberSteps(map: Readonly<Record<string, unknown>>, node: SchemaNode, pace: SlicePace): SlicedWork<Step[]> {
   const steps: Step[] = [];
-  for (const name of Object.keys(map)) {
+  for (const name of yield* namesInSlices(map)) {
     if (pace.isDue()) yield;
     const value = map[name];
     const isEmpty = value === null || (isJsonObject(value) && hasNoMembers(value));

@@ -1,6 +1,15 @@
 // FieldsV1: the JSON form of a FieldSet in metadata.managedFields. Source: structured-merge-diff
 // fieldpath/serialize.go.
-import { isJsonObject, membersPerSlice, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
+import {
+  isJsonObject,
+  membersPerSlice,
+  namesInSlices,
+  rememberSize,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+  sortInSlices,
+} from '@kapstan/api/internal';
 import { FieldSet } from './field-set.ts';
 import { comparePathElements, type PathElement, parsePathElement } from './path-element.ts';
 
@@ -31,6 +40,7 @@ export function* writeFieldsV1(fieldSet: FieldSet): SlicedWork<Record<string, un
       if (pace.isDue()) yield;
       writeStep(place, element, open);
     }
+    rememberSize(place.fields, steps.length);
   }
   return root;
 }
@@ -42,7 +52,7 @@ export function* readFieldsV1(fields: unknown, pace: SlicePace = new SlicePace()
   const open: Decoding[] = [{ set: root, fields, depth: 0 }];
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     if (place.depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
-    const keys = Object.keys(place.fields);
+    const keys = yield* namesInSlices(place.fields);
     for (let from = 0; from < keys.length; from += membersPerSlice) {
       if (from > 0) yield;
       readSteps(place, keys.length > membersPerSlice ? keys.slice(from, from + membersPerSlice) : keys, open);

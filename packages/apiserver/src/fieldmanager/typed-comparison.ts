@@ -1,6 +1,14 @@
 // Compares two objects of one schema: which fields an update has added, changed and removed. Source:
 // structured-merge-diff typed.TypedValue.Compare.
-import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import {
+  fitsOneSlice,
+  getOwn,
+  isJsonObject,
+  membersPerSlice,
+  namesInSlices,
+  type SlicedWork,
+  SlicePace,
+} from '@kapstan/api/internal';
 import { jsonEqual, jsonEqualInSlices } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
@@ -102,8 +110,8 @@ class Comparer {
 
   *#compareMaps(place: Place): SlicedWork<void> {
     const { old, next } = place.pair;
-    const names = Object.keys(next ?? nothing);
-    const before = Object.keys(old ?? nothing);
+    const names = yield* namesInSlices(next ?? nothing);
+    const before = yield* namesInSlices(old ?? nothing);
     // Empty and null are different.
     if (next === undefined || (names.length + before.length === 0 && !jsonEqual(old, next))) place.report();
     for (let from = 0; from < names.length; from += membersPerSlice) {

@@ -1,6 +1,15 @@
 // Merges an applied configuration into the live object: applied values win, the rest stays, items of associative lists
 // keep a common order. Source: structured-merge-diff typed.TypedValue.Merge.
-import { copyAtPace, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
+import {
+  copyAtPace,
+  getOwn,
+  isJsonObject,
+  namesInSlices,
+  rememberSize,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+} from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { PathElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
@@ -36,13 +45,14 @@ function* mergeMaps(live: unknown, applied: unknown, { node, pace }: Walk): Slic
     const walk = { node: memberSchema(node, name) ?? deduced, pace };
     setOwn(merged, name, isScalar ? (is ?? was) : yield* mergeTyped(was, is, walk));
   }
+  rememberSize(merged, names.length);
   return merged;
 }
 
 /** Yields the names of the first map, then those that only the second has. */
 function* namesOf(before: object, after: object, pace: SlicePace): SlicedWork<string[]> {
-  const names = Object.keys(before);
-  for (const name of Object.keys(after)) {
+  const names = yield* namesInSlices(before);
+  for (const name of yield* namesInSlices(after)) {
     if (!Object.hasOwn(before, name)) names.push(name);
     if (pace.isDue()) yield;
   }

@@ -2,7 +2,7 @@
 // structured-merge-diff typed/validate.go, whose texts clients see in a 500.
 
 import { ExactNumber } from '@kapstan/api';
-import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cutShort, shortGoSyntax, shortGoValue } from '../schema/short-go-text.ts';
@@ -82,7 +82,7 @@ class Validator {
 
   *#map(value: unknown, node: SchemaNode): SlicedWork<void> {
     if (!isJsonObject(value)) return this.#fault(() => `expected map, got &{${shortGoValue(value, maxShown)}}`);
-    for (const name of Object.keys(value)) {
+    for (const name of yield* namesInSlices(value)) {
       if (this.#pace.isDue()) yield;
       const schema = memberSchema(node, name);
       this.#path.push(fieldElement(name));

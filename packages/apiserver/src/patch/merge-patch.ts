@@ -1,6 +1,15 @@
 // Applies application/merge-patch+json: RFC 7386 on own keys. As in kube-apiserver, nulls of objects inside new values
 // are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
-import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
+import {
+  getOwn,
+  isJsonObject,
+  namesInSlices,
+  rememberSize,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+  sortInSlices,
+} from '@kapstan/api/internal';
 
 /**
  * Merges the patch into `document`, which it changes, and returns the result, which may share parts of `patch`. Objects
@@ -13,17 +22,19 @@ export function applyMergePatch(document: unknown, patch: unknown): SlicedWork<u
 function* merge(document: unknown, patch: unknown, pace: SlicePace): SlicedWork<unknown> {
   if (!isJsonObject(document)) return yield* withoutNulls(patch, pace);
   if (!isJsonObject(patch)) return patch;
-  for (const name of Object.keys(patch)) {
+  for (const name of yield* namesInSlices(patch)) {
     if (pace.isDue()) yield;
     const value = getOwn(patch, name);
     if (value === null) delete document[name];
     else setOwn(document, name, yield* mergedMember(getOwn(document, name), value, pace));
   }
   const sorted: Record<string, unknown> = {};
-  for (const name of yield* sortInSlices(Object.keys(document))) {
+  const names = yield* sortInSlices(yield* namesInSlices(document));
+  for (const name of names) {
     setOwn(sorted, name, getOwn(document, name));
     if (pace.isDue()) yield;
   }
+  rememberSize(sorted, names.length);
   return sorted;
 }
 
@@ -39,11 +50,15 @@ function* withoutNulls(value: unknown, pace: SlicePace): SlicedWork<unknown> {
   if (Array.isArray(value)) return yield* itemsWithoutNulls(value, pace);
   if (!isJsonObject(value)) return value;
   const result: Record<string, unknown> = {};
-  for (const name of yield* sortInSlices(Object.keys(value))) {
+  let count = 0;
+  for (const name of yield* sortInSlices(yield* namesInSlices(value))) {
     if (pace.isDue()) yield;
     const member = getOwn(value, name);
-    if (member !== null) setOwn(result, name, yield* withoutNulls(member, pace));
+    if (member === null) continue;
+    setOwn(result, name, yield* withoutNulls(member, pace));
+    count++;
   }
+  rememberSize(result, count);
   return result;
 }
 

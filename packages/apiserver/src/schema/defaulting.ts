@@ -6,6 +6,7 @@ import {
   getOwn,
   isJsonObject,
   membersPerSlice,
+  namesInSlices,
   runWhole,
   type SlicedWork,
   SlicePace,
@@ -31,7 +32,7 @@ export function* schemaDefaultsInSlices(node: SchemaNode, value: unknown): Slice
   const pace = new SlicePace();
   for (let place = filling.next(); place !== undefined; place = filling.next()) {
     if (pace.isDue()) yield;
-    const steps = filling.stepsIn(place);
+    const steps = filling.stepsIn(place) ?? (yield* namesInSlices(place.value));
     for (let from = 0; from < steps.length; from += membersPerSlice) {
       if (from > 0) yield;
       filling.fill(place, steps, from);
@@ -68,14 +69,14 @@ class Filling {
   }
 
   /**
-   * Returns the items of a list, or the members of a map whose values may lack something. Fields are filled at once: a
-   * schema has few.
+   * Returns the items of a list, or undefined for the names of a map whose values may lack something. Fields are filled
+   * at once: a schema has few.
    */
-  stepsIn({ node, value }: Place): readonly unknown[] {
+  stepsIn({ node, value }: Place): readonly unknown[] | undefined {
     if (Array.isArray(value)) return value;
     for (const [key, child] of membersWithDefaults(node)) this.#fill(value, key, child);
     const { additionalProperties: values } = node;
-    return typeof values === 'object' && holdsDefault(values) ? Object.keys(value) : noNames;
+    return typeof values === 'object' && holdsDefault(values) ? undefined : noNames;
   }
 
   /** Fills some of the steps. */

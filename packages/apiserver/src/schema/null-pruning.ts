@@ -1,6 +1,6 @@
 // Removes nulls that the schema of a custom resource does not allow, after defaults were set. Beside pruning.ts, which
 // removes unknown names.
-import { isJsonObject, runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { isJsonObject, namesInSlices, runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 /**
@@ -26,7 +26,7 @@ export function* dropNullsInSlices(node: SchemaNode, value: unknown): SlicedWork
   const pace = new SlicePace();
   let isChanged = false;
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const steps: readonly unknown[] = Array.isArray(place.value) ? place.value : Object.keys(place.value);
+    const steps: readonly unknown[] = Array.isArray(place.value) ? place.value : yield* namesInSlices(place.value);
     for (const step of steps) {
       if (pace.isDue()) yield;
       if (takeStep(place, step, open)) isChanged = true;

@@ -1,6 +1,14 @@
 // Finds the unknown fields of custom resources by their schema, removes and names them. Used by decode-object.ts;
 // typed-decoder.ts does this for built-in kinds.
-import { fitsOneSlice, isJsonObject, membersPerSlice, runWhole, type SlicedWork } from '@kapstan/api/internal';
+import {
+  fitsOneSlice,
+  isJsonObject,
+  membersPerSlice,
+  namesInSlices,
+  runWhole,
+  type SlicedWork,
+  sortInSlices,
+} from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 
 const objectMembers: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
@@ -27,7 +35,7 @@ export function* pruneInSlices(object: Record<string, unknown>, schema: SchemaNo
   const place = { node: schema, path: '', isResourceRoot: true, found };
   if (fitsOneSlice(object)) pruneObject(object, place);
   else yield* pruneObjectInSlices(object, place);
-  found.unknown.sort();
+  yield* sortInSlices(found.unknown);
   return found;
 }
 
@@ -84,7 +92,7 @@ function pruneObject(object: Record<string, unknown>, place: Place): void {
 function* pruneObjectInSlices(object: Record<string, unknown>, place: Place): SlicedWork<void> {
   enter(object, place);
   let count = 0;
-  for (const name of Object.keys(object)) {
+  for (const name of yield* namesInSlices(object)) {
     const below = placeOfMember(object, name, place);
     const member = object[name];
     if (below !== undefined && typeof member === 'object') yield* pruneValueInSlices(member, below);

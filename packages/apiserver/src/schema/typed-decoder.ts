@@ -9,6 +9,7 @@ import {
   isJsonObject,
   type MemberList,
   membersPerSlice,
+  namesInSlices,
   rememberSize,
   type SlicedWork,
   setOwn,
@@ -191,7 +192,9 @@ class TypedDecoder {
     this.#structs.push(node);
     const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
     let count = 0;
-    for (const [name, member] of this.#membersOneByOne(value)) {
+    const steps = this.#options.repeats?.get(value) ?? (yield* namesInSlices(value));
+    for (const step of steps) {
+      const [name, member] = typeof step === 'string' ? [step, value[step]] : step;
       this.#enter(name);
       const property = properties.get(name);
       if (property === undefined) this.#unknown(result, [name, member, node]);
@@ -208,7 +211,9 @@ class TypedDecoder {
     const values = node === true || node === undefined ? anything : node;
     const result: Record<string, unknown> = {};
     let count = 0;
-    for (const [key, member] of this.#membersOneByOne(value)) {
+    const steps = this.#options.repeats?.get(value) ?? (yield* namesInSlices(value));
+    for (const step of steps) {
+      const [key, member] = typeof step === 'string' ? [step, value[step]] : step;
       this.#enter(key);
       if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#path.join(''));
       const isScalar = typeof member !== 'object' || member === null;
@@ -240,13 +245,6 @@ class TypedDecoder {
       }
     }
     return result;
-  }
-
-  /** Makes no list of all members, which for a map of 100,000 keys would take as long as everything else. */
-  *#membersOneByOne(value: Record<string, unknown>): Iterable<readonly [string, unknown]> {
-    const repeated = this.#options.repeats?.get(value);
-    if (repeated !== undefined) yield* repeated;
-    else for (const name of Object.keys(value)) yield [name, value[name]];
   }
 
   #map(value: unknown, node: SchemaNode): unknown {

@@ -27,8 +27,8 @@ export class CelCompileError extends Error {
  * made.
  */
 export class CelProgramError extends Error {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = 'CelProgramError';
   }
 }

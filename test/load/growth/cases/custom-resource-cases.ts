@@ -4,7 +4,6 @@ import { members, times } from '../growth-case.ts';
 
 const group = 'growth.example.com';
 const definitionPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-export const customResources: string = `/apis/${group}/v1/namespaces/default/growths`;
 
 const text = { type: 'string' };
 const entry = { type: 'object', required: ['name'], properties: { name: text, port: { type: 'integer', default: 1 } } };
@@ -37,40 +36,63 @@ const spec: Record<string, object> = {
 };
 
 /** The schema with a rule of its own. */
-function ruled(schema: object, rule: string): object {
-  return { ...schema, 'x-kubernetes-validations': [{ rule }] };
+export function ruled(schema: object, rule: string, more: object = {}): object {
+  return { ...schema, 'x-kubernetes-validations': [{ rule, ...more }] };
 }
 
 const status = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-const definition = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `growths.${group}` },
-  spec: {
-    group,
-    scope: 'Namespaced',
-    names: { plural: 'growths', kind: 'Growth' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec }, status } },
-        },
-      },
-    ],
-  },
-};
+/** The names of a kind of custom resource, and its versions; the first is stored. */
+export interface GrowthKind {
+  readonly kind: string;
+  readonly plural: string;
+  readonly versions: readonly string[];
+}
+
+export function collectionOf({ plural }: Pick<GrowthKind, 'plural'>, version = 'v1'): string {
+  return `/apis/${group}/${version}/namespaces/default/${plural}`;
+}
+
+/** Returns the request that creates a definition; all versions have the same schema. */
+export function definitionOf({ kind, plural, versions }: GrowthKind, properties: object): GrowthRequest {
+  const openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object', properties }, status } };
+  const body = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural, kind },
+      versions: versions.map((name, index) => ({
+        ...{ name, served: true, storage: index === 0, subresources: { status: {} } },
+        schema: { openAPIV3Schema },
+      })),
+    },
+  };
+  return { method: 'POST', path: definitionPath, body };
+}
+
+const growth: GrowthKind = { kind: 'Growth', plural: 'growths', versions: ['v1'] };
+export const customResources: string = collectionOf(growth);
 
 /** Sent once, before the first case. */
-export const customDefinition: GrowthRequest = { method: 'POST', path: definitionPath, body: definition };
+export const customDefinition: GrowthRequest = definitionOf(growth, spec);
 
 /** Returns an object with this spec. */
-export function customObject(of: object): object {
-  return { apiVersion: `${group}/v1`, kind: 'Growth', metadata: { name: 'growth' }, spec: of };
+export function customObject(
+  of: object,
+  { kind, version = 'v1', name = 'growth' } = { kind: 'Growth' } as ObjectNames,
+): object {
+  return { apiVersion: `${group}/${version}`, kind, metadata: { name }, spec: of };
+}
+
+interface ObjectNames {
+  readonly kind: string;
+  /** Default: v1. */
+  readonly version?: string;
+  /** Default: growth, which each case deletes. */
+  readonly name?: string;
 }
 
 const custom = (name: string, full: number, of: (n: number) => object): GrowthCase => ({

@@ -1,10 +1,12 @@
 // All cases, in the order in which they run.
 import type { GrowthCase } from '../growth-case.ts';
 import { admissionCases } from './admission-cases.ts';
+import { conversionCases } from './conversion-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
 import { patchCases } from './patch-cases.ts';
+import { ruleCases } from './rule-cases.ts';
 import { schemaCases } from './schema-cases.ts';
 import { selectorCases } from './selector-cases.ts';
 import { stageCases } from './stage-cases.ts';
@@ -18,6 +20,8 @@ export const growthCases: readonly GrowthCase[] = [
   ...stageCases,
   ...admissionCases,
   ...customResourceCases,
+  ...ruleCases,
+  ...conversionCases,
   ...openApiCases,
   ...schemaCases,
 ];

@@ -2,7 +2,7 @@
 // below is read page by page until the requested page is full. Part of converted-storage.ts.
 
 import type { UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, parseRevision } from '@kapstan/api/internal';
+import { type CallSignal, parseRevision, TurnSlice } from '@kapstan/api/internal';
 import {
   encodeContinue,
   keyAfter,
@@ -80,6 +80,11 @@ async function selected(
   items: readonly Stored<UnstructuredObject>[],
   { predicate, signal }: { readonly predicate: ListOptions['predicate']; readonly signal?: CallSignal | undefined },
 ): Promise<readonly Stored<UnstructuredObject>[]> {
-  const converted = await objects.all(items, signal);
-  return converted.filter((stored) => stored.view((object) => matches(predicate, object)));
+  const slice = new TurnSlice();
+  const found: Stored<UnstructuredObject>[] = [];
+  for (const stored of await objects.all(items, signal)) {
+    if (stored.view((object) => matches(predicate, object))) found.push(stored);
+    if (slice.endsHere()) await slice.nextTurn();
+  }
+  return found;
 }

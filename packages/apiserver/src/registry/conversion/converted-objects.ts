@@ -1,7 +1,14 @@
 // ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between
 // the port ObjectConversion and converted-storage.ts.
 import { parseJson, type UnstructuredObject } from '@kapstan/api';
-import { type CallSignal, deepFreeze, onNextTurn, parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
+import {
+  type CallSignal,
+  deepFreeze,
+  onNextTurn,
+  parseJsonInSlices,
+  stringifyInSlices,
+  TurnSlice,
+} from '@kapstan/api/internal';
 import { jsonEncoding, largeObjectBytes, runInTurns, Stored } from '@kapstan/storage';
 import type { ObjectConversion } from '../definition/object-conversion.ts';
 
@@ -29,6 +36,8 @@ export class ConvertedObjects {
    * it grows no larger than the cache; converted objects are kept as bytes.
    */
   readonly #known = new WeakMap<StoredObject, StoredObject>();
+  /** Stored objects of other versions: seeing that means parsing them. */
+  readonly #others = new WeakSet<StoredObject>();
   readonly #underWay = new WeakMap<StoredObject, Promise<StoredObject>>();
 
   constructor({ conversion, apiVersion, freeze = false }: ConvertedObjectsOptions) {
@@ -40,14 +49,18 @@ export class ConvertedObjects {
   /** Returns the object in the version if no conversion is needed for it. */
   known(stored: StoredObject): StoredObject | undefined {
     const known = this.#known.get(stored);
-    if (known !== undefined) return known;
-    if (stored.view((object) => object.apiVersion) !== this.#apiVersion) return undefined;
-    this.#known.set(stored, stored);
-    return stored;
+    if (known !== undefined || this.#others.has(stored)) return known;
+    if (stored.view((object) => object.apiVersion) === this.#apiVersion) {
+      this.#known.set(stored, stored);
+      return stored;
+    }
+    this.#others.add(stored);
+    return undefined;
   }
 
   /** Converts again even what is known, for answers that must not be older than the conversion itself. */
   async fresh(stored: StoredObject, signal?: CallSignal): Promise<StoredObject> {
+    if (await stored.restore()) onNextTurn(() => stored.release());
     if (stored.view((object) => object.apiVersion) === this.#apiVersion) return stored;
     const [converted] = await this.#convert([stored], signal);
     return converted as StoredObject;
@@ -55,6 +68,7 @@ export class ConvertedObjects {
 
   /** Converts the objects that are not known, in calls of limited size, one after the other. */
   async all(storeds: readonly StoredObject[], signal?: CallSignal): Promise<readonly StoredObject[]> {
+    await this.#lookAt(storeds, signal);
     const unknown = storeds.filter((stored) => this.known(stored) === undefined && !this.#underWay.has(stored));
     const waiting = storeds.flatMap((stored) => this.#underWay.get(stored) ?? []);
     for (const batch of batchesOf(unknown)) {
@@ -63,6 +77,19 @@ export class ConvertedObjects {
     }
     if (waiting.length > 0) await Promise.all(waiting);
     return storeds.map((stored) => this.#known.get(stored) as StoredObject);
+  }
+
+  /** Finds out which are known, which means parsing each new one. */
+  async #lookAt(storeds: readonly StoredObject[], signal: CallSignal | undefined): Promise<void> {
+    const slice = new TurnSlice();
+    for (const stored of storeds) {
+      const wasReleased = !this.#others.has(stored) && !this.#known.has(stored) && (await stored.restore());
+      this.known(stored);
+      if (wasReleased) stored.release();
+      if (!slice.endsHere()) continue;
+      await slice.nextTurn();
+      signal?.throwIfAborted();
+    }
   }
 
   /** Concurrent requests for one of these objects get the same answer. */
@@ -83,11 +110,19 @@ export class ConvertedObjects {
   }
 
   async #convert(batch: readonly StoredObject[], signal: CallSignal | undefined): Promise<readonly StoredObject[]> {
-    const objects = batch.map((stored) => stored.view((object) => object));
+    const slice = new TurnSlice();
+    const objects: StoredObject['object'][] = [];
+    for (const stored of batch) {
+      const isLarge = stored.storedBytes >= largeObjectBytes;
+      objects.push(isLarge ? await parsed(stored) : stored.view((object) => object));
+      if (slice.endsHere()) await slice.nextTurn();
+    }
     const converted = await this.#conversion.convert(objects, this.#apiVersion, signal);
+    slice.begin();
     const results: StoredObject[] = [];
     for (const [index, stored] of batch.entries()) {
       results.push(await this.#storedAs(stored, converted[index] as UnstructuredObject));
+      if (slice.endsHere()) await slice.nextTurn();
     }
     return results;
   }
@@ -112,6 +147,14 @@ export class ConvertedObjects {
   #shared(object: UnstructuredObject): StoredObject['object'] {
     return this.#freeze ? deepFreeze(object) : object;
   }
+}
+
+/** Parses a large object in several turns. The object stays released if it was. */
+async function parsed(stored: StoredObject): Promise<StoredObject['object']> {
+  const wasReleased = await stored.restore();
+  const object = stored.view((seen) => seen);
+  if (wasReleased) stored.release();
+  return object;
 }
 
 const encoder = new TextEncoder();

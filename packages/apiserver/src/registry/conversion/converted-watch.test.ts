@@ -67,6 +67,11 @@ function storedIn(version: string, name: string, bytes = 100): Stored<Unstructur
 const added = (stored: Stored<UnstructuredObject>): StorageEvent<UnstructuredObject> => ({ type: 'ADDED', stored });
 const bookmark: StorageEvent<UnstructuredObject> = { type: 'BOOKMARK', revision: 9 as never, initialEventsEnd: false };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Waits until so many batches were asked for, which takes some turns when they are long, and settles the last. */
+const settle = async (count: number): Promise<void> => {
+  while (asked.length < count) await turn();
+  asked[count - 1]?.finish();
+};
 
 describe('ConvertedWatch', () => {
   it('has begun when the watch below has', () => {
@@ -88,7 +93,7 @@ describe('ConvertedWatch', () => {
     below.onEvent(bookmark);
     below.onEnd();
     expect(told).toEqual([]);
-    asked[0]?.finish();
+    await settle(1);
     await turn();
     expect(told).toEqual(['ADDED a', 'ADDED b', 'BOOKMARK', 'END ']);
   });
@@ -97,7 +102,7 @@ describe('ConvertedWatch', () => {
     startWatch();
     below.onEvent(added(storedIn('v1', 'a')));
     for (const name of ['b', 'c', 'd']) below.onEvent(added(storedIn('v1', name)));
-    asked[0]?.finish();
+    await settle(1);
     await turn();
     expect(asked.map(({ count }) => count)).toEqual([1, 3]);
   });
@@ -110,10 +115,9 @@ describe('ConvertedWatch', () => {
     below.onRoom = () => {
       hasRoom = true;
     };
-    for (let call = 0; call < 3; call++) {
-      asked[call]?.finish();
-      await turn();
-    }
+    for (let call = 1; call <= 3; call++) await settle(call);
+    await settle(4);
+    while (told.length < 600) await turn();
     expect([hasRoom, below.isFull]).toEqual([true, false]);
   });
 
@@ -127,6 +131,8 @@ describe('ConvertedWatch', () => {
   it('says nothing more once it is closed', async () => {
     const watch = startWatch();
     below.onEvent(added(storedIn('v1', 'a')));
+    await turn();
+    expect(asked).toHaveLength(1);
     watch.close();
     asked[0]?.finish();
     await turn();
@@ -138,18 +144,14 @@ describe('ConvertedObjects', () => {
   it('converts a long list in calls of bounded count and bytes', async () => {
     const many = Array.from({ length: maxBatchObjects + 1 }, (_, index) => storedIn('v1', `w${index}`));
     const converting = objects.all(many);
-    asked[0]?.finish();
-    await turn();
-    asked[1]?.finish();
+    await settle(1);
+    await settle(2);
     await converting;
     expect(asked.map(({ count }) => count)).toEqual([maxBatchObjects, 1]);
     asked = [];
     const large = ['a', 'b', 'c'].map((name) => storedIn('v1', name, maxBatchBytes * 0.6));
     const slow = objects.all(large);
-    for (let call = 0; call < 3; call++) {
-      asked[call]?.finish();
-      await turn();
-    }
+    for (let call = 1; call <= 3; call++) await settle(call);
     await slow;
     expect(asked.map(({ count }) => count)).toEqual([1, 1, 1]);
   });
@@ -157,7 +159,7 @@ describe('ConvertedObjects', () => {
   it('asks once for what several want at the same time', async () => {
     const one = storedIn('v1', 'a');
     const both = Promise.all([objects.all([one]), objects.all([one, one])]);
-    asked[0]?.finish();
+    await settle(1);
     const [[first], [second, third]] = (await both) as never as [[object], [object, object]];
     expect(first === second && second === third).toBe(true);
     expect(asked).toHaveLength(1);

@@ -229,6 +229,9 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
     | {
         fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
         toStored(object: UnstructuredObject): UnstructuredObject;
+        /** Do the same in slices. Absent = in one turn. */
+        fromStoredInSlices?(object: DeepReadonly<UnstructuredObject>): SlicedWork<UnstructuredObject>;
+        toStoredInSlices?(object: UnstructuredObject): SlicedWork<UnstructuredObject>;
       }
     | undefined;
   /**

@@ -1,7 +1,7 @@
 // Equality of JSON data regardless of the order of keys. It decides whether an update changes anything.
 
 import { ExactNumber } from '@kapstan/api';
-import { fitsOneSlice, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { fitsOneSlice, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 
 /**
  * Compares own enumerable keys; a member that is undefined counts as absent. Numbers too long for doubles compare by
@@ -61,7 +61,7 @@ export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearc
   if (a === b || typeof b !== 'object' || b === null) return jsonEqual(a, b);
   const alike = areAlike(a, b);
   let areEqual = alike ? hasNamesOf(b as Members, a as Members) : jsonEqual(a, b);
-  const names = Array.isArray(b) ? undefined : Object.keys(b);
+  const names = Array.isArray(b) ? undefined : yield* namesInSlices(b);
   const count = alike ? ((names ?? b) as { readonly length: number }).length : 0;
   for (let index = 0; index < count; index++) {
     if (search.pace.isDue()) yield;

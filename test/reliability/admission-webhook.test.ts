@@ -5,7 +5,11 @@ import { ValidatingWebhookConfiguration } from '@kapstan/kinds/admissionregistra
 import { ConfigMap, Secret } from '@kapstan/kinds/core/v1';
 import { type TestCluster, testCluster } from '@kapstan/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AdmissionWebhookServer, allowing, reviewed } from '../kapstan/admission-webhook-server.ts';
+import {
+  AdmissionWebhookServer,
+  allowing,
+  reviewed,
+} from '../../packages/testing/src/testing/admission-webhook-server.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 

@@ -26,9 +26,9 @@ export interface AdmissionChainOptions {
   /** Tells plug-ins what else a user may do. */
   readonly authorizer: Authorizer;
   /** `--enable-admission-plugins`: plug-ins besides those on by default. */
-  readonly enabled?: readonly string[];
+  readonly enabled?: readonly string[] | undefined;
   /** `--disable-admission-plugins`. */
-  readonly disabled?: readonly string[];
+  readonly disabled?: readonly string[] | undefined;
   /** The server's own plug-ins, some on by default. Default none. */
   readonly builtIn?: PluginSet;
   /** What the plug-ins that call webhooks work with. Absent = there are no such plug-ins. */

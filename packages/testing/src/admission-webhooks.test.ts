@@ -9,9 +9,9 @@ import { Deployment } from '@kapstan/kinds/apps/v1';
 import { HorizontalPodAutoscaler } from '@kapstan/kinds/autoscaling/v2';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Namespace, Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
-import { type TestCluster, testCluster } from '@kapstan/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AdmissionWebhookServer, allowing, jsonPatch, reviewed } from '../kapstan/admission-webhook-server.ts';
+import { type TestCluster, testCluster } from './test-cluster.ts';
+import { AdmissionWebhookServer, allowing, jsonPatch, reviewed } from './testing/admission-webhook-server.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

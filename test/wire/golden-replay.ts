@@ -33,11 +33,11 @@ const scenarios = readdirSync(`${golden}scenarios`).filter((name) => name.endsWi
 const notYet = JSON.parse(readFileSync(new URL('not-yet.json', import.meta.url), 'utf8')) as NotYet;
 
 /**
- * Files that need the server for themselves: they compact the store, or compare versions of bookmarks or lists, which
- * rise with everybody's writes.
+ * Files that need the server for themselves: they compact the store, compare versions of bookmarks or lists, which rise
+ * with everybody's writes, or have a webhook for everything, which is asked about everybody's cluster-scoped objects.
  */
 const alone = scenarios.filter((name) =>
-  /"compact": ?true|"bookmarks": ?"keep"|\$\{(lrv\d+)\}.*\$\{\1\}/s.test(
+  /"compact": ?true|"bookmarks": ?"keep"|"\*\/\*"|\$\{(lrv\d+)\}.*\$\{\1\}/s.test(
     readFileSync(`${golden}scenarios/${name}`, 'utf8'),
   ),
 );

@@ -7,6 +7,21 @@ export {
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
 export { allOperations, type BuiltInPlugin, type PluginPorts, type PluginSet } from './admission/plugin-set.ts';
 export {
+  type AdmissionAnswer,
+  type AdmissionFunction,
+  type AdmissionFunctionCall,
+  type AdmissionFunctionOptions,
+  AdmissionFunctions,
+  admit,
+} from './admission/webhook/admission-functions.ts';
+export type {
+  AdmissionRequest,
+  AdmissionResponse,
+  AdmissionUser,
+  DenialStatus,
+  OperationOptions,
+} from './admission/webhook/admission-review.ts';
+export {
   AuditLog,
   type AuditLogFormat,
   type AuditLogMode,

@@ -1,5 +1,15 @@
 // What @kapstan/apiserver exports for the packages of this repository alone: it changes without notice.
 export { isAbout, refuse } from './admission/admission-plugin.ts';
+export { type AdmissionWebhook, admissionWebhook, type WebhookSource } from './admission/webhook/admission-webhook.ts';
+export { EquivalentResources } from './admission/webhook/equivalent-resources.ts';
+export { MatchConditions } from './admission/webhook/match-conditions.ts';
+export { MutatingWebhooks } from './admission/webhook/mutating-webhooks.ts';
+export { RequestExpressions } from './admission/webhook/request-expressions.ts';
+export { ValidatingWebhooks } from './admission/webhook/validating-webhooks.ts';
+export { RemoteCaller } from './admission/webhook/webhook-caller.ts';
+export { type NamespaceLabels, WebhookMatching } from './admission/webhook/webhook-matching.ts';
+export { WebhookMetrics } from './admission/webhook/webhook-metrics.ts';
+export type { WebhookPorts } from './admission/webhook/webhook-run.ts';
 export type { AuditLevel, AuditPolicy } from './audit/audit-policy.ts';
 export {
   type AuthenticationRemarks,
@@ -46,10 +56,10 @@ export type {
   Subresource,
 } from './registry/definition/resource-definition.ts';
 export type {
-  CreatedPart,
   DeleteAnswer,
   DeleteRequest,
   SelectRequest,
+  SentPart,
   TrackFields,
   UpdateAnswer,
   UpdateRequest,
@@ -105,4 +115,4 @@ export { scaleTable } from './table/scale-table.ts';
 export type { TableColumn, TableConvertor } from './table/table.ts';
 export { type ClientConfig, caBundleFault, validateClientConfig } from './webhook/client-config-validation.ts';
 export { WebhookError, WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
-export type { WebhookTarget } from './webhook/webhook-target.ts';
+export { type WebhookTarget, webhookTarget } from './webhook/webhook-target.ts';

@@ -4,12 +4,19 @@
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { MetricsText } from '@kapstan/api/internal';
 import type { ConvertObject } from '@kapstan/apiextensions';
-import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
+import type {
+  AdmissionFunction,
+  ApiServerOptions,
+  KubeletOptions,
+  ShutdownOptions,
+  StorageMediaType,
+} from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { RuntimeConfig } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
+import type { AdmissionOptions } from './admission.ts';
 import type { AuditSettings } from './audit.ts';
 import type { KeyPair } from './certificates/key-pair.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
@@ -97,7 +104,11 @@ export interface ControlPlaneOptions {
   readonly deleteCollectionWorkers?: number | undefined;
   /** False: deletions add no finalizers for the garbage collector, and it does not run. Default true. */
   readonly collectsGarbage?: boolean | undefined;
-  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] } | undefined;
+  /**
+   * Admission plug-ins that are on or off, and functions of this process that admit requests like webhooks, see `admit`. A list has
+   * functions alone. Default: kube-apiserver's plug-ins, no functions.
+   */
+  readonly admission?: AdmissionOptions | readonly AdmissionFunction[] | undefined;
   /** 0 = no limit. Default 400. */
   readonly maxRequestsInflight?: number | undefined;
   /** 0 = no limit. Default 200. */
@@ -145,8 +156,7 @@ export interface ControlPlaneOptions {
    */
   readonly registersApiServices?: boolean | undefined;
   /**
-   * Whether clients that create or change objects which this server stores without enforcing them (webhook configurations, admission
-   * policies, quotas) get a warning. Default false.
+   * Whether clients that create or change objects which this server stores without enforcing them (admission policies, quotas) get a warning. Default false.
    */
   readonly warnsWithoutEffect?: boolean | undefined;
   /**

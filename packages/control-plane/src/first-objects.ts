@@ -11,12 +11,15 @@ const priorityClasses = [
   ['system-cluster-critical', 2_000_000_000, 'For system pods that must run in the cluster, on any node.'],
 ] as const;
 
-/** Creates the objects that are missing; existing ones stay as they are. */
+/**
+ * Creates the objects that are missing; existing ones stay as they are. Looks before it creates, because admission is asked about every
+ * creation: a webhook that fails must not keep a server from starting.
+ */
 export async function createFirstObjects(client: ResourceClient): Promise<void> {
   await Promise.all([
-    ...namespaces.map((name) => createNamespace(client, name)),
-    ...priorityClasses.map(([name, value, description]) =>
-      unlessPresent(
+    keepFirstNamespaces(client),
+    ...priorityClasses.map(async ([name, value, description]) =>
+      unlessPresent(client.get(PriorityClass, { name }), () =>
         client.create(PriorityClass, {
           apiVersion: 'scheduling.k8s.io/v1',
           kind: 'PriorityClass',
@@ -32,19 +35,20 @@ export async function createFirstObjects(client: ResourceClient): Promise<void> 
 /** Creates a namespace again that somebody has deleted. Source: pkg/controlplane/controller/systemnamespaces. */
 export async function keepFirstNamespaces(client: ResourceClient): Promise<void> {
   for (const name of namespaces) {
-    await client.get(Namespace, { name }).catch(async (error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      await createNamespace(client, name);
-    });
+    await unlessPresent(client.get(Namespace, { name }), () =>
+      client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
+    );
   }
 }
 
-function createNamespace(client: ResourceClient, name: string): Promise<void> {
-  return unlessPresent(client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
-}
-
-async function unlessPresent(creation: Promise<unknown>): Promise<void> {
-  await creation.catch((error: unknown) => {
-    if (!isAlreadyExists(error)) throw error;
-  });
+async function unlessPresent(reading: Promise<unknown>, create: () => Promise<unknown>): Promise<void> {
+  try {
+    await reading;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    // Another server may have created it meanwhile.
+    await create().catch((refusal: unknown) => {
+      if (!isAlreadyExists(refusal)) throw refusal;
+    });
+  }
 }

@@ -1,5 +1,14 @@
 export type { ConversionRequest, ConvertObject } from '@kapstan/apiextensions';
+export {
+  type AdmissionAnswer,
+  type AdmissionFunction,
+  type AdmissionFunctionOptions,
+  type AdmissionRequest,
+  type AdmissionResponse,
+  admit,
+} from '@kapstan/apiserver';
 export type { ServiceAccountOptions } from './access-control.ts';
+export type { AdmissionOptions } from './admission.ts';
 export type { KeyPair } from './certificates/key-pair.ts';
 export { writePrivateFile } from './certificates/private-file.ts';
 export { startControlPlane } from './control-plane.ts';

@@ -8,7 +8,8 @@ import {
   definitionsId,
 } from '@kapstan/apiextensions';
 import {
-  AdmissionChain,
+  type AdmissionChain,
+  type AdmissionFunction,
   FieldManager,
   type HealthCheck,
   InProcessClient,
@@ -33,13 +34,13 @@ import {
   componentStatuses,
   deploymentRollbacks,
   guardEscalation,
-  kubernetesAdmission,
   type RuntimeConfig,
   serviceResolver,
   virtualResource,
 } from '@kapstan/kubernetes';
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
+import { type AdmissionOptions, openAdmission } from './admission.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
@@ -48,6 +49,7 @@ import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
+import type { WebhookFeed } from './webhook-feed.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
@@ -68,7 +70,7 @@ export interface ResourcesOptions {
   readonly allowsPrivileged?: boolean | undefined;
   /** Node address types to try when connecting to a kubelet, in order of preference. */
   readonly kubeletAddressTypes?: readonly string[] | undefined;
-  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] } | undefined;
+  readonly admission?: AdmissionOptions | readonly AdmissionFunction[] | undefined;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean | undefined;
   readonly encryption?: EncryptionAtRest | undefined;
@@ -170,7 +172,9 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const patching = objectPatching(managedFields);
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
-  const admission = admissionOf(options, catalog, access);
+  const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
+  const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
+  const { admission, feed } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
   const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
@@ -187,7 +191,6 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     open.add(stack);
     return stack;
   };
-  const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
   const nodePorts = nodePortsOf(engines, options);
   const server = { clock, findStore, tokens: access.serviceAccountTokens, ...(nodePorts && { nodePorts }) };
   const definitions = await builtinDefinitions(server, options);
@@ -196,18 +199,18 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   // Without this option the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
-  const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
   const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
-  const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
-  const polls = new StorePolls({ engines: engines.all, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
+  const polls = storePolls(options, engines, open);
   const close = async (): Promise<void> => {
     polls.close();
+    await feed.close();
     await customResources.close();
     await Promise.all([...stacks, nodePorts, largeValidation, webhooks].map((each) => each?.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
     await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+    await startFeed(feed, open);
     await customResources.start();
     polls.start();
   } catch (error) {
@@ -227,12 +230,23 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission, customResources }) },
     forgetBefore: (engine, revision) => {
-      for (const { cacher, served } of open) {
-        if (engines.engineFor(served.definition) === engine) cacher?.forgetBefore(revision);
-      }
+      for (const { cacher } of stacksOf(engine, engines, open)) cacher?.forgetBefore(revision);
     },
     close,
   };
+}
+
+function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {
+  return [...open].filter(({ served }) => engines.engineFor(served.definition) === engine);
+}
+
+function storePolls(
+  { countPollMs = 60_000, sizePollMs = 30_000, clock, logger }: ResourcesOptions,
+  engines: StoreEngines,
+  stacks: ReadonlySet<ResourceStack>,
+): StorePolls {
+  const periods = { countPeriodMs: countPollMs, sizePeriodMs: sizePollMs };
+  return new StorePolls({ engines: engines.all, stacks, ...periods, clock, logger });
 }
 
 function customResourcesOf(
@@ -242,12 +256,10 @@ function customResourcesOf(
   return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
 }
 
-function admissionOf(
-  { clock, admission }: ResourcesOptions,
-  catalog: ResourceCatalog,
-  { authorizer }: AccessControl,
-): AdmissionChain {
-  return new AdmissionChain({ catalog, authorizer, builtIn: kubernetesAdmission, clock, ...admission });
+/** Writes are refused until the webhooks that may concern them are known. */
+async function startFeed(feed: WebhookFeed, open: ReadonlySet<ResourceStack>): Promise<void> {
+  feed.start();
+  if ([...open].every((stack) => stack.readiness() === undefined)) await feed.whenSynced();
 }
 
 interface VirtualParts {

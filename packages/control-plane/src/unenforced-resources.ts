@@ -2,8 +2,6 @@
 // Kinds that controllers act on, such as CronJobs, are not listed: a kube-controller-manager may run beside this server.
 
 const unenforced: Readonly<Record<string, string>> = {
-  'validatingwebhookconfigurations.admissionregistration.k8s.io': 'no webhook is called',
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io': 'no webhook is called',
   'validatingadmissionpolicies.admissionregistration.k8s.io': 'no policy is evaluated',
   'validatingadmissionpolicybindings.admissionregistration.k8s.io': 'no policy is evaluated',
   'mutatingadmissionpolicies.admissionregistration.k8s.io': 'no policy is evaluated',

@@ -1,5 +1,11 @@
 export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+export {
+  type WebhookAdmission,
+  type WebhookAdmissionOptions,
+  webhookAdmission,
+} from './admission/webhook-admission.ts';
+export { type WebhookConfigurationKind, WebhookConfigurations } from './admission/webhook-configurations.ts';
 export { deploymentRollbacks } from './apps/deployments/rollback.ts';
 export { type IdentityReviewsOptions, identityReviews } from './authentication/identity-reviews.ts';
 export { accessReviews } from './authorization/access-reviews.ts';

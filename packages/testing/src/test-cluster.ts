@@ -7,13 +7,17 @@ import {
   type Clock,
   type KubernetesObject,
   type Logger,
+  type Resource,
   type ResourceClient,
   silentLogger,
   systemClock,
+  type UnstructuredObject,
 } from '@kapstan/api';
 import { requireLogger, requireObject } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
+import { type AdmissionFunction, type AdmissionFunctionOptions, AdmissionFunctions, admit } from '@kapstan/apiserver';
 import type { Client, ClientOptions, Impersonation } from '@kapstan/client';
+import type { AdmissionOptions } from '@kapstan/control-plane';
 import { Activity } from './activity.ts';
 import type { ByteProxy } from './byte-proxy.ts';
 import { requestObserver, startClusterProxy } from './cluster-proxy.ts';
@@ -39,6 +43,12 @@ export interface TestClusterOptions {
   readonly logger?: Logger;
 }
 
+/** Functions that {@link TestCluster.admit} installed. */
+export interface AdmissionHandle {
+  /** Ends it with the next request. Idempotent. */
+  remove(): void;
+}
+
 export interface ClusterConnectOptions extends ClientOptions {
   /** Acts as another user than the admin. */
   readonly impersonate?: Impersonation;
@@ -59,6 +69,24 @@ export async function testCluster(options: TestClusterOptions = {}): Promise<Tes
     await cluster.close();
     throw error;
   }
+}
+
+type Admission = ServerSettings['admission'];
+
+function isList(admission: Admission): admission is readonly AdmissionFunction[] {
+  return Array.isArray(admission);
+}
+
+function flagsOf(admission: Admission): Omit<AdmissionOptions, 'functions'> {
+  if (admission === undefined || isList(admission)) return {};
+  const { functions: _functions, ...flags } = admission;
+  return flags;
+}
+
+/** Functions from the options join those of {@link TestCluster.admit}. */
+function functionsOf({ controlPlane: { admission } = {} }: TestClusterOptions, clock: Clock): AdmissionFunctions {
+  const functions = isList(admission) ? admission : (admission?.functions ?? []);
+  return functions instanceof AdmissionFunctions ? functions : new AdmissionFunctions(functions, clock);
 }
 
 function requireOptions(options: TestClusterOptions): void {
@@ -82,6 +110,7 @@ export class TestCluster {
   readonly #dataDir: string;
   readonly #virtualClock: VirtualClock | undefined;
   readonly #activity = new Activity();
+  readonly #admission: AdmissionFunctions;
   readonly #faults = new Faults();
   readonly #clients = new Set<Client>();
   #server: RunningServer | undefined;
@@ -96,6 +125,7 @@ export class TestCluster {
     // Virtual time begins at the real date, because TLS checks certificates against the real date.
     this.#virtualClock = options.clock === 'real' ? undefined : new VirtualClock({ startMs: systemClock.now() });
     this.clock = this.#virtualClock ?? systemClock;
+    this.#admission = functionsOf(options, this.clock);
     this.client = new TestClient({
       target: () => this.#server?.controlPlane.client,
       faults: this.#faults,
@@ -194,6 +224,17 @@ export class TestCluster {
     }
   }
 
+  /**
+   * Lets functions of the test admit requests about a resource, as webhooks would; "*" = requests about everything. Takes effect at once,
+   * also after a restart, until it is removed. Throws TypeError for options without `mutate` and `validate`.
+   */
+  admit<T extends KubernetesObject = UnstructuredObject>(
+    resource: Resource<T> | '*',
+    options: AdmissionFunctionOptions<T>,
+  ): AdmissionHandle {
+    return { remove: this.#admission.add(admit(resource, options)) };
+  }
+
   /** Stops the server as SIGTERM does: watches end, requests finish, then nobody listens. The data stay. Idempotent. */
   async stop(): Promise<void> {
     const server = this.#server;
@@ -219,6 +260,7 @@ export class TestCluster {
       dataDir: this.#dataDir,
       settings: {
         ...controlPlane,
+        admission: { ...flagsOf(controlPlane.admission), functions: this.#admission },
         ...(conversions && { conversions }),
         http: http === 'off' ? 'off' : { maxWatchBufferBytes, onRequest },
       },

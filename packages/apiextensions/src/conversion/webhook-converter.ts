@@ -2,7 +2,7 @@
 // Source: apiextensions-apiserver conversion webhookConverter.
 import { type DeepReadonly, parseJson, stringifyJson } from '@kapstan/api';
 import { parseJsonInSlices, stringifyInSlices } from '@kapstan/api/internal';
-import { WebhookError, type WebhookPool, type WebhookTarget } from '@kapstan/apiserver/internal';
+import { WebhookError, type WebhookPool, type WebhookTarget, webhookTarget } from '@kapstan/apiserver/internal';
 import type { WebhookConversion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
 import { conversionReview, convertedObjectsOf, knownReviewVersions, type ReviewRequest } from './conversion-review.ts';
@@ -29,7 +29,7 @@ export class WebhookConverter implements Converter {
   readonly #newUid: () => string;
 
   constructor({ webhook, pool, newUid }: WebhookConverterOptions) {
-    this.#target = targetOf(webhook);
+    this.#target = webhookTarget(webhook.clientConfig ?? {});
     this.#version = webhook.conversionReviewVersions.find((version) => knownReviewVersions.includes(version));
     this.#pool = pool;
     this.#newUid = newUid;
@@ -76,13 +76,4 @@ function failure(
 
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-}
-
-function targetOf({ clientConfig = {} }: DeepReadonly<WebhookConversion>): WebhookTarget {
-  const { url, service, caBundle } = clientConfig;
-  return {
-    ...(caBundle ? { caBundle: Buffer.from(caBundle, 'base64').toString('utf8') } : {}),
-    ...(url ? { url } : {}),
-    ...(service ? { service: { ...service, port: service.port ?? 443 } } : {}),
-  };
 }

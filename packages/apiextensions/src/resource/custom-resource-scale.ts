@@ -25,7 +25,7 @@ export function customScaleSubresource(
   return {
     type: 'object',
     name: 'scale',
-    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    kind: scaleKind,
     verbs: ['get', 'patch', 'update'],
     schema: metaTypes.schema(scaleDefinition),
     table: scaleTable,
@@ -41,7 +41,15 @@ export function customScaleSubresource(
         const write = (next: UnstructuredObject): UnstructuredObject => applyScale(paths, present, next);
         return changeScaled(present, { scale, change, field, track }, write);
       };
-      const how = { ...preconditions, managedFields: 'given' } as const;
+      const validateAdmitted = (
+        next: DeepReadonly<UnstructuredObject>,
+        old: DeepReadonly<UnstructuredObject>,
+      ): Promise<void> | undefined => {
+        const [object, oldObject] = [scaleOf(paths, next, 0), scaleOf(paths, old, 0)] as UnstructuredObject[];
+        const part = { operation: 'UPDATE', phase: 'validate', name, subresource: 'scale', kind: scaleKind } as const;
+        return store.admitPart?.(context, { ...part, object: object ?? {}, ...(oldObject && { oldObject }) });
+      };
+      const how = { ...preconditions, managedFields: 'given', isAdmitted: true, validateAdmitted } as const;
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return knownScale(paths, stored.object);
     },
@@ -49,6 +57,8 @@ export function customScaleSubresource(
     applyFault,
   };
 }
+
+const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 
 function knownScale(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>): KubernetesObject {
   const replicas = internal(() => readInteger(object, paths.specReplicasPath));

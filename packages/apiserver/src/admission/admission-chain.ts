@@ -16,6 +16,7 @@ import {
 } from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
+import type { WebhookPorts } from './webhook/webhook-run.ts';
 
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
@@ -25,11 +26,13 @@ export interface AdmissionChainOptions {
   /** Tells plug-ins what else a user may do. */
   readonly authorizer: Authorizer;
   /** `--enable-admission-plugins`: plug-ins besides those on by default. */
-  readonly enabled?: readonly string[];
+  readonly enabled?: readonly string[] | undefined;
   /** `--disable-admission-plugins`. */
-  readonly disabled?: readonly string[];
+  readonly disabled?: readonly string[] | undefined;
   /** The server's own plug-ins, some on by default. Default none. */
   readonly builtIn?: PluginSet;
+  /** What the plug-ins that call webhooks work with. Absent = there are no such plug-ins. */
+  readonly webhooks?: WebhookPorts;
   /** Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name. */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
@@ -52,6 +55,7 @@ export class AdmissionChain implements AdmissionControl {
   readonly #validatorsOf = new Map<string, readonly TimedPlugin[]>();
   readonly #clock: Clock;
   readonly #whole: DurationsOfSteps = durationsOfSteps();
+  readonly #webhooks: WebhookPorts | undefined;
 
   /** Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled. */
   constructor(options: AdmissionChainOptions) {
@@ -62,6 +66,7 @@ export class AdmissionChain implements AdmissionControl {
     const error = namesError(options, builtIn, new Set(names));
     if (error !== undefined) throw new TypeError(error);
     this.#clock = ports.clock;
+    this.#webhooks = options.webhooks;
     const place = ({ plugin: { name } }: { readonly plugin: AdmissionPlugin }): number => builtIn.names.indexOf(name);
     this.#plugins = [
       ...built.filter(({ plugin, isDefault }) => isDefault || enabled.includes(plugin.name)),
@@ -88,11 +93,16 @@ export class AdmissionChain implements AdmissionControl {
   families(): MetricFamily[] {
     const durations = this.#plugins.map((timed) => [timed.plugin.name, timed.durations] as const);
     const own = this.#plugins.flatMap(({ plugin }) => plugin.families?.() ?? []);
-    return [...admissionFamilies(this.#whole, durations), ...own];
+    return [...admissionFamilies(this.#whole, durations), ...own, ...(this.#webhooks?.metrics.families() ?? [])];
   }
 
-  admit(attributes: AdmissionAttributes): Promise<void> {
-    return this.#ask(this.#plugins, 'admit', attributes);
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    await this.#ask(this.#plugins, 'admit', attributes);
+    const { reinvocation } = attributes;
+    if (reinvocation?.isNeeded !== true) return;
+    // All plug-ins of the server see what webhooks changed; of the webhooks, those that want to.
+    reinvocation.isSecond = true;
+    await this.#ask(this.#plugins, 'admit', attributes);
   }
 
   async recheck(attributes: AdmissionAttributes): Promise<void> {
@@ -102,7 +112,7 @@ export class AdmissionChain implements AdmissionControl {
   }
 
   validates(resource: GroupResource): boolean {
-    return this.#validatorsFor(resource).length > 0;
+    return this.#validatorsFor(resource).some(({ plugin }) => plugin.isIdle !== true);
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> {

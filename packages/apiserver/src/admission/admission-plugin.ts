@@ -12,6 +12,8 @@ export interface AdmissionPlugin {
   admit?(attributes: AdmissionAttributes): Promise<void> | void;
   /** Checks again what may have changed seconds after `admit`. Changes nothing. */
   recheck?(attributes: AdmissionAttributes): Promise<void> | void;
+  /** True while `validate` would refuse nothing whatever the request is. Absent = false. */
+  readonly isIdle?: boolean;
   /** Group resources that `validate` checks: "pods", "deployments.apps". Absent = all. */
   readonly validatedResources?: readonly string[] | undefined;
   validate?(attributes: AdmissionAttributes): Promise<void> | void;

@@ -5,6 +5,7 @@ import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { AdmissionOperation } from '../registry/store/admission-control.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
+import type { WebhookPorts } from './webhook/webhook-run.ts';
 
 /** What plug-ins work with. */
 export interface PluginPorts {
@@ -12,6 +13,7 @@ export interface PluginPorts {
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly webhooks?: WebhookPorts;
 }
 
 export interface BuiltInPlugin {

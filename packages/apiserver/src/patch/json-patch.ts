@@ -76,16 +76,32 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
   }
 }
 
+/** Says why an operation does not apply, in the words of Go's library. */
+export class JsonPatchFault extends Error {
+  override readonly name = 'JsonPatchFault';
+}
+
 /**
  * Applies the operations in order to `document`, which it changes, and returns it (or its replacement). Throws
- * StatusError 422.
+ * StatusError 422, the one answer to every failed operation of a client.
  */
 export function* applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): SlicedWork<unknown> {
+  try {
+    return yield* applyOperations(document, operations);
+  } catch (error) {
+    if (!(error instanceof JsonPatchFault)) throw error;
+    const message = 'the server rejected our request due to an error in our request';
+    throw new StatusError({ code: 422, reason: 'Invalid', message, details: {} }, { cause: error });
+  }
+}
+
+/** Does what {@link applyJsonPatch} does, but throws {@link JsonPatchFault}. */
+export function* applyOperations(document: unknown, operations: readonly JsonPatchOperation[]): SlicedWork<unknown> {
   const patcher = new JsonPatcher(document);
   try {
     for (const operation of operations) yield* patcher.apply(operation);
   } catch (error) {
-    if (error instanceof RangeError) refuse();
+    if (error instanceof RangeError) refuse('the document becomes too large');
     throw error;
   }
   yield* refuseDeepNesting(patcher.document);
@@ -97,7 +113,7 @@ function* refuseDeepNesting(document: unknown): SlicedWork<void> {
   const pace = new SlicePace();
   let level = isContainer(document) ? [document] : [];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxJsonDepth) refuse();
+    if (depth > maxJsonDepth) refuse('exceeded max depth');
     const next: Container[] = [];
     for (const container of level) yield* addContainers(next, container, pace);
     level = next;
@@ -112,14 +128,8 @@ function* addContainers(found: Container[], container: Container, pace: SlicePac
   }
 }
 
-/** The one answer to every failed operation. */
-function refuse(): never {
-  throw new StatusError({
-    code: 422,
-    reason: 'Invalid',
-    message: 'the server rejected our request due to an error in our request',
-    details: {},
-  });
+function refuse(why: string): never {
+  throw new JsonPatchFault(why);
 }
 
 type Container = Record<string, unknown> | unknown[];
@@ -138,25 +148,21 @@ class JsonPatcher {
 
   *apply({ op, path, from, value }: JsonPatchOperation): SlicedWork<void> {
     if (this.#pace.isDue()) yield;
-    if (typeof path !== 'string') refuse();
     switch (op) {
       case 'add':
-        return this.#add(path, yield* this.#copy(value ?? null));
+        return this.#add(pathOf(path, op), yield* this.#copy(value ?? null));
       case 'remove':
-        return this.#remove(path);
+        return this.#remove(pathOf(path, op));
       case 'replace':
-        return this.#replace(path, yield* this.#copy(value ?? null));
+        return this.#replace(pathOf(path, op), yield* this.#copy(value ?? null));
       case 'test':
-        return (yield* this.#equals(this.#get(path) ?? null, value ?? null)) ? undefined : refuse();
-      case 'move': {
-        const moved = this.#get(from);
-        this.#remove(from);
-        return this.#add(path, moved);
-      }
+        return yield* this.#test(pathOf(path, op), value ?? null);
+      case 'move':
+        return this.#move(fromOf(from, op), path);
       case 'copy':
-        return this.#add(path, yield* this.#copyOf(from));
+        return yield* this.#copyTo(fromOf(from, op), path);
       default:
-        return refuse();
+        return refuse(`Unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
     }
   }
 
@@ -199,71 +205,140 @@ class JsonPatcher {
     return typeof value === 'object' ? yield* copyAtPace(value, this.#pace) : value;
   }
 
-  *#copyOf(from: string | undefined): SlicedWork<unknown> {
-    // kube-apiserver's library accepts the empty path, which is the whole document, for "test" only.
-    if (from === '') refuse();
-    const value = this.#get(from) ?? null;
-    this.#copiedBytes += stringifyJson(value).length;
-    return this.#copiedBytes > maxJsonPatchCopyBytes ? refuse() : yield* this.#copy(value);
+  *#test(path: string, wanted: unknown): SlicedWork<void> {
+    let present: unknown = this.document;
+    if (path !== '') {
+      const place = this.#find(path) ?? refuse(`test operation does not apply: is missing path: ${path}: ${missing}`);
+      present = memberOf(place, `error in test for path: '${path}'`);
+    }
+    if (!(yield* this.#equals(present ?? null, wanted))) refuse(`testing value ${path} failed: test failed`);
   }
 
-  #get(path: string | undefined): unknown {
-    if (path === '') return this.document;
-    const { container, key } = this.#locate(path);
-    return Array.isArray(container) ? container[indexIn(key, container.length)] : getOwn(container, key);
+  #move(from: string, to: unknown): void {
+    const place =
+      this.#find(from) ?? refuse(`move operation does not apply: doc is missing from path: ${from}: ${missing}`);
+    const where = `error in move for path: '${place.key}'`;
+    const moved = memberOf(place, where);
+    this.#take(place, where);
+    const path = pathOf(to, 'move');
+    const target =
+      this.#find(path) ?? refuse(`move operation does not apply: doc is missing destination path: ${path}: ${missing}`);
+    this.#put(target, moved, `error in move for path: '${path}'`);
+  }
+
+  *#copyTo(from: string, to: unknown): SlicedWork<void> {
+    const place =
+      this.#find(from) ?? refuse(`copy operation does not apply: doc is missing from path: ${from}: ${missing}`);
+    const value = memberOf(place, `error in copy for from: '${from}'`) ?? null;
+    const path = pathOf(to, 'copy');
+    const target =
+      this.#find(path) ?? refuse(`copy operation does not apply: doc is missing destination path: ${path}: ${missing}`);
+    this.#copiedBytes += stringifyJson(value).length;
+    if (this.#copiedBytes > maxJsonPatchCopyBytes) {
+      refuse(
+        `Unable to complete the copy, the accumulated size increase of copy is ${this.#copiedBytes}, exceeding the limit ${maxJsonPatchCopyBytes}`,
+      );
+    }
+    this.#put(target, yield* this.#copy(value), 'error while adding value during copy');
   }
 
   #add(path: string, value: unknown): void {
-    const { container, key } = this.#locate(path);
-    if (!Array.isArray(container)) setOwn(container, key, value);
-    else if (key === '-') container.push(value);
-    else container.splice(this.#shift(container, indexIn(key, container.length + 1)), 0, value);
+    const place =
+      this.#find(path) ?? refuse(`add operation does not apply: doc is missing path: "${path}": ${missing}`);
+    this.#put(place, value, `error in add for path: '${path}'`);
   }
 
-  #remove(path: string | undefined): void {
-    const { container, key } = this.#locate(path);
-    if (Array.isArray(container)) container.splice(this.#shift(container, indexIn(key, container.length)), 1);
-    else if (Object.hasOwn(container, key)) delete container[key];
-    else refuse();
+  #remove(path: string): void {
+    const place =
+      this.#find(path) ?? refuse(`remove operation does not apply: doc is missing path: "${path}": ${missing}`);
+    this.#take(place, `error in remove for path: '${path}'`);
+  }
+
+  #replace(path: string, value: unknown): void {
+    if (path === '') {
+      this.document = isContainer(value)
+        ? value
+        : refuse('replace operation value must be object or array: %!w(<nil>)');
+      return;
+    }
+    const place =
+      this.#find(path) ?? refuse(`replace operation does not apply: doc is missing path: ${path}: ${missing}`);
+    const { container, key } = place;
+    if (!Array.isArray(container)) return setOwn(container, key, value);
+    const index = indexOf(key, container.length);
+    if (typeof index === 'string') refuse(`replace operation does not apply: doc is missing key: ${path}: ${missing}`);
+    container[index] = value;
+  }
+
+  #put({ container, key }: Place, value: unknown, where: string): void {
+    if (!Array.isArray(container)) return setOwn(container, key, value);
+    if (key === '-') return void container.push(value);
+    if (!isIndex(key)) refuse(`${where}: value was not a proper array index: '${key}': ${notANumber(key)}`);
+    container.splice(this.#shift(container, indexIn(key, { length: container.length + 1, where })), 0, value);
+  }
+
+  #take({ container, key }: Place, where: string): void {
+    if (Array.isArray(container)) {
+      container.splice(this.#shift(container, indexIn(key, { length: container.length, where })), 1);
+    } else if (Object.hasOwn(container, key)) delete container[key];
+    else refuse(`${where}: Unable to remove nonexistent key: ${key}: ${missing}`);
   }
 
   /** Returns the index if the items behind it may still be shifted. */
   #shift(list: readonly unknown[], index: number): number {
     this.#shiftedItems += list.length - index;
-    return this.#shiftedItems > maxShiftedItems ? refuse() : index;
-  }
-
-  #replace(path: string, value: unknown): void {
-    if (path === '') {
-      this.document = isContainer(value) ? value : refuse();
-      return;
-    }
-    const { container, key } = this.#locate(path);
-    if (Array.isArray(container)) container[indexIn(key, container.length)] = value;
-    else setOwn(container, key, value);
+    return this.#shiftedItems > maxShiftedItems ? refuse('the operations shift too many items of lists') : index;
   }
 
   #open(container: unknown): void {
     if (isContainer(container)) this.#opened.add(container);
   }
 
-  /** Returns the object or list that contains the last part of a path. Text before the first slash is ignored. */
-  #locate(path: string | undefined): { readonly container: Container; readonly key: string } {
-    const parts = typeof path === 'string' ? path.split('/') : refuse();
-    if (parts.length < 2) refuse();
+  /**
+   * Returns the object or list that contains the last part of a path, and undefined when there is none. Text before the
+   * first slash is ignored.
+   */
+  #find(path: string): Place | undefined {
+    const parts = path.split('/');
+    if (parts.length < 2) return undefined;
     let container: unknown = this.document;
     this.#open(container);
     for (const part of parts.slice(1, -1)) {
       const key = unescapePart(part);
-      container = Array.isArray(container)
-        ? container[indexIn(key, container.length)]
-        : isJsonObject(container)
-          ? getOwn(container, key)
-          : refuse();
+      if (Array.isArray(container)) {
+        const index = indexOf(key, container.length);
+        container = typeof index === 'string' ? undefined : container[index];
+      } else container = isJsonObject(container) ? getOwn(container, key) : undefined;
+      if (container === undefined) return undefined;
       this.#open(container);
     }
-    return isContainer(container) ? { container, key: unescapePart(parts.at(-1) ?? '') } : refuse();
+    return isContainer(container) ? { container, key: unescapePart(parts.at(-1) ?? '') } : undefined;
   }
+}
+
+/** Where the last part of a path points to. */
+interface Place {
+  readonly container: Container;
+  readonly key: string;
+}
+
+const missing = 'missing value';
+
+/** The library hides the reason for some operations. */
+function pathOf(path: unknown, op: string): string {
+  if (typeof path === 'string') return path;
+  const why = op === 'add' || op === 'remove' || op === 'copy' ? missing : `operation missing path field: ${missing}`;
+  return refuse(`${op} operation failed to decode path: ${why}`);
+}
+
+function fromOf(from: unknown, op: string): string {
+  if (typeof from === 'string') return from;
+  return refuse(`${op} operation failed to decode from: operation, missing from field: ${missing}`);
+}
+
+function memberOf({ container, key }: Place, where: string): unknown {
+  if (!Array.isArray(container)) return getOwn(container, key);
+  return container[indexIn(key, { length: container.length, where })];
 }
 
 function isContainer(value: unknown): value is Container {
@@ -274,8 +349,23 @@ function unescapePart(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-function indexIn(key: string, length: number): number {
-  const given = /^[+-]?\d+$/.test(key) ? Number(key) : Number.NaN;
+function isIndex(key: string): boolean {
+  return /^[+-]?\d+$/.test(key);
+}
+
+function notANumber(key: string): string {
+  return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`;
+}
+
+/** Returns the index that a part of a path means, or why there is none. Negative ones count from the end. */
+function indexOf(key: string, length: number): number | string {
+  if (!isIndex(key)) return notANumber(key);
+  const given = Number(key);
   const index = given < 0 ? given + length : given;
-  return index >= 0 && index < length ? index : refuse();
+  return index >= 0 && index < length ? index : `Unable to access invalid index: ${given}: invalid index detected`;
+}
+
+function indexIn(key: string, { length, where }: { readonly length: number; readonly where: string }): number {
+  const index = indexOf(key, length);
+  return typeof index === 'string' ? refuse(`${where}: ${index}`) : index;
 }

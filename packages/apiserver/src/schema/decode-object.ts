@@ -145,7 +145,8 @@ function noJson(error: unknown): DecodeError {
   return new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
 }
 
-const typeMeta =
+/** Go type into which an object is read first, as errors say it. */
+export const typeMeta: string =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
 /**

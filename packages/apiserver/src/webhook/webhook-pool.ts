@@ -26,6 +26,8 @@ export interface WebhookCall {
   readonly timeoutSeconds: number;
   /** Most bytes of an answer; longer ones fail. */
   readonly maxAnswerBytes: number;
+  /** What the error of a call says that takes too long. Default: the text of Go's client with a limit of its own. */
+  readonly timeoutText?: string;
   readonly signal?: CallSignal | undefined;
 }
 
@@ -34,16 +36,29 @@ export class WebhookError extends Error {
   override readonly name = 'WebhookError';
   /** 'refused': the webhook answered with an error code; 'unreachable': no answer; 'timeout': none in time. */
   readonly reason: 'refused' | 'unreachable' | 'timeout';
+  /** The webhook's HTTP status code, where it refused. */
+  readonly code: number | undefined;
 
-  constructor(message: string, options: { readonly reason: WebhookError['reason']; readonly cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { readonly reason: WebhookError['reason']; readonly code?: number; readonly cause?: unknown },
+  ) {
     super(message, options);
     this.reason = options.reason;
+    this.code = options.code;
   }
 }
 
 const idleMs = 90_000;
 /** Idle connections kept per webhook. */
 const maxIdle = 4;
+
+export interface WebhookPoolAnswer {
+  readonly body: Buffer;
+  /** "" = the webhook did not say. */
+  readonly contentType: string;
+  readonly code: number;
+}
 
 export class WebhookPool {
   readonly #clock: Clock;
@@ -70,6 +85,11 @@ export class WebhookPool {
 
   /** Posts a JSON body and resolves to the bytes of a 2xx answer. Rejects with WebhookError, or with the signal's reason. */
   async post(target: WebhookTarget, call: WebhookCall): Promise<Buffer> {
+    return (await this.ask(target, call)).body;
+  }
+
+  /** Does what {@link post} does, and resolves to the whole answer. */
+  async ask(target: WebhookTarget, call: WebhookCall): Promise<WebhookPoolAnswer> {
     const address = addressOf(target, call);
     const calls = this.#calls.get(address.url) ?? 0;
     if (calls >= this.#maxCalls) {
@@ -92,14 +112,14 @@ export class WebhookPool {
   }
 
   /** The time includes looking up a Service and waiting for a connection. */
-  async #limited(target: WebhookTarget, address: WebhookAddress, call: WebhookCall): Promise<Buffer> {
+  async #limited(target: WebhookTarget, address: WebhookAddress, call: WebhookCall): Promise<WebhookPoolAnswer> {
     const stop = new AbortController();
     const { signal } = call;
     const onAbort = (): void => stop.abort(signal?.reason);
     if (signal?.aborted === true) onAbort();
     addAbortListener(signal, onAbort);
     const cancel = this.#clock.setBackgroundTimer(() => {
-      const text = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
+      const { timeoutText: text = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)' } = call;
       stop.abort(new WebhookError(failedPost(address, text), { reason: 'timeout' }));
     }, call.timeoutSeconds * 1000);
     try {
@@ -115,7 +135,7 @@ export class WebhookPool {
     }
   }
 
-  async #exchange({ target, address, call, stop }: Exchange): Promise<Buffer> {
+  async #exchange({ target, address, call, stop }: Exchange): Promise<WebhookPoolAnswer> {
     const { hostname, port } = await this.#destination(address);
     stop.throwIfAborted();
     const { caBundle = '' } = target;
@@ -144,9 +164,12 @@ export class WebhookPool {
     });
     const body = await read(answer, call.maxAnswerBytes);
     const { statusCode: code = 0, headers } = answer;
-    if (code >= 200 && code < 300) return body;
     const contentType = headers['content-type'] ?? '';
-    throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), { reason: 'refused' });
+    if (code >= 200 && code < 300) return { body, contentType, code };
+    throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), {
+      reason: 'refused',
+      code,
+    });
   }
 
   async #destination(address: WebhookAddress): Promise<{ readonly hostname: string; readonly port: number }> {

@@ -19,6 +19,25 @@ export interface WebhookTarget {
   readonly caBundle?: string;
 }
 
+/** A clientConfig of the API. */
+interface TargetConfig {
+  readonly url?: string | undefined;
+  readonly service?:
+    | { readonly namespace: string; readonly name: string; readonly port?: number; readonly path?: string }
+    | undefined;
+  /** In base64. */
+  readonly caBundle?: string | undefined;
+}
+
+/** Returns the target that a clientConfig names. */
+export function webhookTarget({ url, service, caBundle }: TargetConfig): WebhookTarget {
+  return {
+    ...(caBundle ? { caBundle: Buffer.from(caBundle, 'base64').toString('utf8') } : {}),
+    ...(url ? { url } : {}),
+    ...(service ? { service: { ...service, port: service.port ?? 443 } } : {}),
+  };
+}
+
 /** Returns the address behind a Service. Rejects when there is none. */
 export type ResolveService = (service: WebhookService) => Promise<{ readonly host: string; readonly port: number }>;
 

@@ -252,7 +252,7 @@ describe('parseServeFlags', () => {
       '--storage-backend=etcd3',
       '--max-requests-inflight=-1',
       '--secure-port=70000',
-      '--enable-admission-plugins=NoSuch,ValidatingAdmissionWebhook,NoSuch',
+      '--enable-admission-plugins=NoSuch,ImagePolicyWebhook,NoSuch',
       '--audit-webhook-mode=x',
       '--allow-metric-labels',
       '--tls-cert-file=a.crt',
@@ -267,7 +267,7 @@ describe('parseServeFlags', () => {
       '--tls-cert-file and --tls-private-key-file must be specified together',
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
       'enable-admission-plugins plugin "NoSuch" is unknown',
-      'enable-admission-plugins plugin "ValidatingAdmissionWebhook" is not built in this version',
+      'enable-admission-plugins plugin "ImagePolicyWebhook" is not built in this version',
     ];
     let told = '';
     try {

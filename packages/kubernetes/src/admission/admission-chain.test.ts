@@ -171,7 +171,8 @@ describe('NamespaceLifecycle', () => {
     const inside = testContext({ namespace: 't' });
     const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' };
     const store = server.store('serviceaccounts');
-    const ask = async () => store.admitPart?.(inside, { name: 'a', subresource: 'token', kind, object: {} });
+    const ask = async () =>
+      store.admitPart?.(inside, { operation: 'CREATE', name: 'a', subresource: 'token', kind, object: {} });
     await ask();
     await server.store('namespaces').delete(testContext({ namespace: '' }), 't', {});
     expect((await refusal(ask())).status).toMatchObject({

@@ -3,6 +3,7 @@
 
 import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
 import { ObjectReader } from '@kapstan/apiserver';
+import { MutatingWebhooks, ValidatingWebhooks } from '@kapstan/apiserver/internal';
 import { alwaysAdmit, alwaysDeny } from './always.ts';
 import { alwaysPullImages } from './always-pull-images.ts';
 import { certificateSigners } from './certificate-signers.ts';
@@ -74,7 +75,7 @@ export const admissionPluginNames: readonly string[] = [
 ];
 
 /** Plug-ins that are on unless disabled. */
-function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): AdmissionPlugin[] {
+function defaultPlugins({ catalog, authorizer, clock, random, webhooks }: PluginPorts): AdmissionPlugin[] {
   const reader = new ObjectReader(catalog);
   return [
     new NamespaceLifecycle(reader, clock),
@@ -92,6 +93,12 @@ function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): Ad
     certificateSubjectRestriction,
     defaultIngressClass(reader),
     podTopologyLabels(reader),
+    ...(webhooks === undefined
+      ? []
+      : [
+          new MutatingWebhooks('MutatingAdmissionWebhook', webhooks),
+          new ValidatingWebhooks('ValidatingAdmissionWebhook', webhooks),
+        ]),
   ];
 }
 

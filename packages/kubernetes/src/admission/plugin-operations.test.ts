@@ -1,13 +1,19 @@
 import { systemClock } from '@kapstan/api';
-import { alwaysAllow, ResourceCatalog } from '@kapstan/apiserver';
+import { AdmissionFunctions, alwaysAllow, ResourceCatalog, WebhookPool } from '@kapstan/apiserver';
 import { describe, expect, it } from 'vitest';
 import { kubernetesAdmission } from './built-in-plugins.ts';
 import { operationsOf } from './plugin-operations.ts';
+import { webhookAdmission } from './webhook-admission.ts';
 
 describe('what a plug-in is asked about', () => {
-  const ports = { catalog: new ResourceCatalog(), authorizer: alwaysAllow, clock: systemClock, random: () => 0 };
+  const ports = { catalog: new ResourceCatalog(), authorizer: alwaysAllow, clock: systemClock };
+  const { ports: webhooks } = webhookAdmission({
+    ...ports,
+    pool: new WebhookPool(),
+    functions: new AdmissionFunctions(),
+  });
 
-  const made = kubernetesAdmission.make(ports);
+  const made = kubernetesAdmission.make({ ...ports, webhooks, random: () => 0 });
 
   it.each(made.map(({ plugin }) => plugin.name))('is listed for %s', (name) => {
     expect(operationsOf(name)).not.toEqual([]);

@@ -38,6 +38,8 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['DefaultIngressClass', creates],
   ['DenyServiceExternalIPs', writes],
   ['PodTopologyLabels', creates],
+  ['MutatingAdmissionWebhook', allOperations],
+  ['ValidatingAdmissionWebhook', allOperations],
 ]);
 
 /** Throws TypeError for a plug-in that is not listed, because it would never be called. */

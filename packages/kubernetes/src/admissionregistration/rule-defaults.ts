@@ -3,6 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { MatchCondition, RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import { requestExpressions } from './request-expressions.ts';
 
 export function setRuleDefaults(rules: readonly RuleWithOperations[] | undefined): void {
   for (const rule of rules ?? []) rule.scope ??= '*';
@@ -51,14 +52,28 @@ function validateResources(at: Field, resources: readonly string[]): void {
 
 const maxConditions = 64;
 
-/** Expressions are not checked. Source: validateMatchConditions. */
-export function validateMatchConditions(at: Field, conditions: readonly DeepReadonly<MatchCondition>[] = []): void {
+/** Expressions that were stored before keep being accepted. */
+export type StoredExpressions = ReadonlySet<string>;
+
+/** Source: validateMatchConditions. */
+export function validateMatchConditions(
+  at: Field,
+  conditions: readonly DeepReadonly<MatchCondition>[] = [],
+  stored?: StoredExpressions,
+): void {
   if (conditions.length > maxConditions) at.tooMany(conditions.length, maxConditions);
   const names = new Set<string>();
   at.each(conditions, ({ name = '', expression = '' }, place) => {
-    if (expression.trim() === '') place.child('expression').required();
+    const text = expression.trim();
+    if (text === '') place.child('expression').required();
+    else if (stored !== undefined) validateCondition(place.child('expression'), text, stored);
     if (place.child('name').present(name)) place.child('name').invalidAll(name, qualifiedNameErrors(name));
     if (name !== '' && names.has(name)) place.child('name').duplicate(name);
     names.add(name);
   });
+}
+
+function validateCondition(at: Field, expression: string, stored: StoredExpressions): void {
+  const compiled = requestExpressions.condition(expression, stored.has(expression) ? 'stored' : 'new');
+  if (typeof compiled === 'string') at.invalid(expression, compiled);
 }

@@ -19,7 +19,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
   return {
     type: 'object',
     name: 'scale',
-    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    kind: scaleKind,
     verbs: ['get', 'patch', 'update'],
     get schema() {
       return kubernetesTypes.schema('autoscaling.v1.Scale');
@@ -34,7 +34,12 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
         const write = (next: UnstructuredObject): T => applyScale(kind, present, next);
         return changeScaled(present, { scale, change, field, track }, write);
       };
-      const how = { ...preconditions, managedFields: 'given' } as const;
+      const validateAdmitted = (next: DeepReadonly<T>, old: DeepReadonly<T>): Promise<void> | undefined => {
+        const [object, oldObject] = [scaleOf(kind, next), scaleOf(kind, old)] as UnstructuredObject[];
+        const part = { operation: 'UPDATE', phase: 'validate', name, subresource: 'scale', kind: scaleKind } as const;
+        return store.admitPart?.(context, { ...part, object: object ?? {}, ...(oldObject && { oldObject }) });
+      };
+      const how = { ...preconditions, managedFields: 'given', isAdmitted: true, validateAdmitted } as const;
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return scaleOf(kind, stored.object);
     },
@@ -42,6 +47,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
   };
 }
 
+const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 const replicasPath = ['spec', 'replicas'];
 
 function scaleOf<T extends KubernetesObject>(kind: ScaledKind<T>, object: DeepReadonly<T>): KubernetesObject {

@@ -8,11 +8,11 @@ import { goQuote } from '@kapstan/api/internal';
 import type { Authorizer, RequestContext, ResourceStore, ServedResource } from '@kapstan/apiserver';
 import { mastersGroup } from '@kapstan/apiserver';
 import type {
-  CreatedPart,
   DeleteAnswer,
   DeleteRequest,
   Rule,
   SelectRequest,
+  SentPart,
   UpdateAnswer,
   UpdateRequest,
   WatchRequest,
@@ -107,7 +107,7 @@ class GuardedStore implements Required<ResourceStore> {
     });
   }
 
-  async admitPart(context: RequestContext, part: CreatedPart): Promise<void> {
+  async admitPart(context: RequestContext, part: SentPart): Promise<void> {
     await this.#store.admitPart?.(context, part);
   }
 

@@ -124,6 +124,7 @@ describe('options of a write', () => {
       fieldManager: 'me',
       fieldValidation: 'Strict',
       force: true,
+      intent: { fieldManager: 'me', fieldValidation: 'Strict' },
     });
   });
 

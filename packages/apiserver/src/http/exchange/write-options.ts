@@ -1,5 +1,5 @@
 // Reads the options of create, update and patch in the query. Source: apimachinery meta/v1 conversion (1.36).
-import type { RequestContext } from '../../registry/definition/request-context.ts';
+import type { RequestContext, WriteIntent } from '../../registry/definition/request-context.ts';
 import {
   isPrintable,
   maxManagerBytes,
@@ -15,6 +15,8 @@ export interface WriteOptions {
   readonly fieldValidation: RequestContext['fieldValidation'];
   /** Apply only: take over fields from other managers. */
   readonly force: boolean;
+  /** What the client asked for. Absent = nothing. */
+  readonly intent?: WriteIntent;
 }
 
 /** Parses the options. Throws 422 with every error. `patch` says which rules for patches apply. */
@@ -33,6 +35,7 @@ export function parseWriteOptions(
     fieldManager,
     fieldValidation: fieldValidation === '' ? 'Warn' : (fieldValidation as RequestContext['fieldValidation']),
     force: force === true,
+    ...((fieldManager !== '' || fieldValidation !== '') && { intent: { fieldManager, fieldValidation } }),
   };
 }
 

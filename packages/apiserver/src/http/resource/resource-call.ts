@@ -93,7 +93,11 @@ export function contextOf(
     ...(bodyBytes >= largeObjectBytes && { nextTurn }),
     ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),
-    ...(exchange.audit !== undefined && { annotate: (key, value) => exchange.audit?.annotate(key, value) }),
+    ...(options.intent !== undefined && { intent: options.intent }),
+    ...(exchange.audit !== undefined && {
+      annotate: (key, value) => exchange.audit?.annotate(key, value),
+      auditsRequest: exchange.audit.keepsRequest,
+    }),
   };
 }
 

@@ -290,10 +290,16 @@ export class InProcessClient implements ResourceClient {
       dryRun: options.dryRun ?? false,
       fieldManager: options.fieldManager ?? this.#options.fieldManager ?? 'kapstan',
       fieldValidation: options.fieldValidation ?? 'Warn',
+      ...intentOf(options),
       signal: options.signal,
       warn: (text) => this.#options.onWarning?.(text),
     };
   }
+}
+
+function intentOf({ fieldManager, fieldValidation }: WriteOptions): Pick<RequestContext, 'intent'> {
+  if (fieldManager === undefined && fieldValidation === undefined) return {};
+  return { intent: { ...(fieldManager && { fieldManager }), ...(fieldValidation && { fieldValidation }) } };
 }
 
 const json = { mediaType: 'application/json' } as const;

@@ -13,7 +13,7 @@ import type { YamlReading } from '../../schema/yaml-body.ts';
 import type { ServedResource } from '../definition/catalog.ts';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { Subresource, SubresourceChange } from '../definition/resource-definition.ts';
-import type { UpdateRequest } from '../definition/resource-store.ts';
+import type { SentPart, UpdateRequest } from '../definition/resource-store.ts';
 import { methodNotAllowed } from '../definition/route-errors.ts';
 import { checkNamespace, checkObjectName } from '../meta/object-name.ts';
 import { copyFor } from '../store/create-flow.ts';
@@ -97,12 +97,21 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
   checkNamespace(object, context.namespace);
   if (part?.type === 'object') {
     if (part.create === undefined) throw methodNotAllowed();
-    await served.store.admitPart?.(context, { name, subresource: part.name, kind: part.kind, object });
+    await served.store.admitPart?.(context, partOf(target, 'CREATE', object));
     return { type: 'object', object: await part.create(served.store, context, { name, body: object }), created: true };
   }
   const defaulting = applyDefaults(target, object);
   if (defaulting !== undefined) await defaulting;
   return { type: 'stored', stored: await served.store.create(context, object), created: true };
+}
+
+function partOf(
+  { part, name }: Pick<WriteTarget, 'part' | 'name'>,
+  operation: SentPart['operation'],
+  object: UnstructuredObject,
+): SentPart {
+  if (part?.type !== 'object') throw methodNotAllowed();
+  return { operation, name, subresource: part.name, kind: part.kind, object };
 }
 
 /** Updates with the object, which it takes over and changes. */
@@ -219,6 +228,9 @@ async function updatePart(
   const change: SubresourceChange = async (present, track) => {
     const changed = await next(present);
     if (fields === 'tracked' && part.isApplicable === true) await track?.(changed, present, part);
+    // The subresource validates what the object became, which may have more than the client sent.
+    const asked = partOf({ part, name }, 'UPDATE', changed);
+    await served.store.admitPart?.(context, { ...asked, oldObject: present, phase: 'admit' });
     return changed;
   };
   const object = await part.update(served.store, context, { name, change, ...preconditions });

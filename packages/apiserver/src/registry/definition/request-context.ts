@@ -9,6 +9,12 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** What a writer asked for, before defaults. Admission is told of it. */
+export interface WriteIntent {
+  readonly fieldManager?: string;
+  readonly fieldValidation?: string;
+}
+
 export interface RequestContext {
   readonly user: UserInfo;
   /** The request's namespace; "" for cluster-scoped resources and for all namespaces. */
@@ -18,6 +24,8 @@ export interface RequestContext {
   /** Name of the owner of the written fields. */
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
+  /** Absent = nothing was asked for. */
+  readonly intent?: WriteIntent | undefined;
   readonly signal?: CallSignal | undefined;
   /** Identifies the request in traces of storage. */
   readonly auditId?: string | undefined;
@@ -33,6 +41,8 @@ export interface RequestContext {
    * recorded.
    */
   annotate?(key: string, value: string): void;
+  /** True when the audit event holds the request's object, so that annotations may tell of its content. Default false. */
+  readonly auditsRequest?: boolean;
   /** Adds a Warning header to the answer. Equal texts are sent once. */
   warn(text: string): void;
 }

@@ -16,6 +16,10 @@ export interface DeleteRequest {
   /** Deprecated form of `propagationPolicy`. */
   readonly orphanDependents?: boolean | undefined;
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean | undefined;
+  /** True = part of the deletion of a collection, for whose admission the object has no name. Default false. */
+  readonly isOfCollection?: boolean;
+  /** True = admission has seen the request in another form, as an eviction, and is not asked again. Default false. */
+  readonly isAdmitted?: boolean;
 }
 
 /** The options of a list or watch, checked by the HTTP layer; selectors are still text. */
@@ -58,16 +62,25 @@ export interface UpdateRequest<T extends KubernetesObject> {
   readonly managedFields?: 'tracked' | 'given';
   /** True = create a missing object whatever the strategy says, for server-side apply. */
   readonly forceAllowCreate?: boolean;
+  /** True = admission sees the request in another form (Scale, Binding), and is not asked about this one. Default false. */
+  readonly isAdmitted?: boolean;
+  /** Called instead of validating admission where `isAdmitted`. Absent = nothing is left to validate. */
+  validateAdmitted?(next: DeepReadonly<T>, old: DeepReadonly<T>): Promise<void> | undefined;
   /** Checked against the stored object. A PUT passes the uid of its body, a patch none. */
   readonly preconditions?: Preconditions;
 }
 
-/** The object of a subresource with a kind of its own, as sent by a client. */
-export interface CreatedPart {
+/** The object of a subresource with a kind of its own, as sent by a client. Admission changes it in place. */
+export interface SentPart {
+  readonly operation: 'CREATE' | 'UPDATE' | 'CONNECT';
   readonly name: string;
   readonly subresource: string;
   readonly kind: GroupVersionKind;
   readonly object: UnstructuredObject;
+  /** Present in updates. */
+  readonly oldObject?: DeepReadonly<UnstructuredObject>;
+  /** Which admission runs: that which changes, or that which validates. Absent = both. */
+  readonly phase?: 'admit' | 'validate';
 }
 
 export interface UpdateAnswer<T extends KubernetesObject> {
@@ -105,8 +118,11 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch;
   update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>>;
-  /** Runs admission for the object of a subresource: evictions, bindings, tokens. Absent = there is no admission. */
-  admitPart?(context: RequestContext, part: CreatedPart): Promise<void>;
+  /**
+   * Runs admission for the object of a subresource: evictions, bindings, tokens, scales, options of a connection.
+   * Absent = there is no admission.
+   */
+  admitPart?(context: RequestContext, part: SentPart): Promise<void>;
   delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>>;
   /** Deletes the selected objects and returns them in key order. */
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>>;

@@ -4,6 +4,7 @@
 import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';
 import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
 import type { RequestContext } from '../definition/request-context.ts';
+import type { DeleteRequest } from '../definition/resource-store.ts';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
@@ -24,6 +25,22 @@ export interface AdmissionAttributes {
   readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
   /** The user, dry run and warnings. */
   readonly context: RequestContext;
+  /** The options of a deletion. Absent = none were given, or it is no deletion. */
+  readonly deletion?: DeleteRequest;
+  /** State of the plug-ins that ask again after others changed the object. Made when it is first needed. */
+  reinvocation?: Reinvocation;
+}
+
+/**
+ * One request's two rounds of mutating admission: the second one happens only if a plug-in of the first asked for it.
+ * Source: admission.ReinvocationContext.
+ */
+export interface Reinvocation {
+  isNeeded: boolean;
+  /** True in the second round. */
+  isSecond: boolean;
+  /** State by the plug-in's name. */
+  readonly states: Map<string, unknown>;
 }
 
 /**

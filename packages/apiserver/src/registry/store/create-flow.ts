@@ -51,12 +51,15 @@ export class CreateFlow<T extends KubernetesObject> {
   readonly #context: RequestContext;
   readonly #object: T;
   readonly #subresource: string;
+  /** The name that was asked for, whatever admission makes of it; "" when it is to be generated. */
+  readonly #name: string;
   readonly #managedFields: 'tracked' | 'given';
 
   constructor(parts: StoreParts<T>, context: RequestContext, request: CreateRequest<T>) {
     this.#parts = parts;
     this.#context = context;
     this.#object = request.object;
+    this.#name = request.object.metadata?.name ?? '';
     this.#subresource = request.subresource ?? '';
     this.#managedFields = request.managedFields ?? 'tracked';
   }
@@ -171,7 +174,7 @@ export class CreateFlow<T extends KubernetesObject> {
   }
 
   #attributes(object: T): AdmissionAttributes {
-    const name = object.metadata?.name ?? '';
+    const name = this.#name || (object.metadata?.name ?? '');
     const call = { context: this.#context, operation: 'CREATE', subresource: this.#subresource, name, object } as const;
     return admissionAttributes(this.#parts, call);
   }

@@ -22,8 +22,8 @@ const left = async (store: Store): Promise<number> => (await store.list(testCont
 
 /** Admission that is called with the name of each deleted object. */
 const onDelete = (look: (name: string) => void): AdmissionControl => ({
-  admit: async ({ operation, name }) => {
-    if (operation === 'DELETE') look(name);
+  admit: async ({ operation, oldObject }) => {
+    if (operation === 'DELETE') look(oldObject?.metadata?.name ?? '');
   },
   validates: () => false,
   validate: async () => undefined,

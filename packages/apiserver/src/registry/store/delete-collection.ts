@@ -73,11 +73,10 @@ async function deletePage<T extends KubernetesObject>(
 async function deleteItem<T extends KubernetesObject>(page: PageDeletion<T>, item: Stored<T>): Promise<void> {
   const { name = '', namespace = '' } = item.view((object) => object.metadata) ?? {};
   try {
-    await page.store.delete(
-      { ...page.context, namespace, warn: (text) => page.context.warn(text) },
-      name,
-      page.request,
-    );
+    await page.store.delete({ ...page.context, namespace, warn: (text) => page.context.warn(text) }, name, {
+      ...page.request,
+      isOfCollection: true,
+    });
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }

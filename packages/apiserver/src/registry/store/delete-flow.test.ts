@@ -376,8 +376,9 @@ describe('deleteCollection', () => {
     [3, ['b', 'd']],
   ])('ends a worker at its failure, and lets the others go on: %i', async (workers, left) => {
     const admission: AdmissionControl = {
-      admit: async ({ operation, name }) => {
+      admit: async ({ operation, oldObject }) => {
         if (operation !== 'DELETE') return;
+        const name = oldObject?.metadata?.name ?? '';
         if (name === 'b' || name === 'd') throw forbidden({ group: '', resource: 'configmaps' }, name, 'no');
       },
       validates: () => false,

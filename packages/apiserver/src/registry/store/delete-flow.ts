@@ -36,6 +36,8 @@ export class DeleteFlow<T extends KubernetesObject> {
   readonly #context: RequestContext;
   readonly #name: string;
   readonly #request: DeleteRequest;
+  /** Grace that the kind decided on when the deletion began. */
+  #graceSeconds: number | undefined;
   readonly #key: string;
 
   constructor(parts: StoreParts<T>, context: RequestContext, call: DeleteCall) {
@@ -186,10 +188,22 @@ export class DeleteFlow<T extends KubernetesObject> {
     if (!this.#context.dryRun) await this.#parts.definition.allocation?.release(stored.object);
   }
 
+  /** Returns the options as admission sees them: with the grace that the kind decides on. Source: rest.BeforeDelete. */
+  #withGrace(object: DeepReadonly<T>): DeleteRequest {
+    const { strategy } = this.#parts.definition;
+    if (object.metadata?.deletionTimestamp === undefined) {
+      this.#graceSeconds = strategy.gracePeriodSeconds?.(object, this.#request.gracePeriodSeconds);
+    }
+    const gracePeriodSeconds = this.#graceSeconds;
+    return gracePeriodSeconds === undefined ? this.#request : { ...this.#request, gracePeriodSeconds };
+  }
+
   async #admit(oldObject: DeepReadonly<T> | undefined): Promise<void> {
     const { admission } = this.#parts;
-    if (admission === undefined || oldObject === undefined) return;
-    const call = { context: this.#context, operation: 'DELETE', subresource: '', name: this.#name } as const;
+    if (admission === undefined || oldObject === undefined || this.#request.isAdmitted === true) return;
+    const deletion = this.#withGrace(oldObject);
+    const name = deletion.isOfCollection === true ? '' : this.#name;
+    const call = { context: this.#context, operation: 'DELETE', subresource: '', name, deletion } as const;
     const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) as DeepReadonly<T> });
     await admission.admit(attributes);
     await validatorOf(this.#parts)?.validate(attributes);

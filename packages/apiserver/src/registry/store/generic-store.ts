@@ -2,7 +2,13 @@
 // of the Go library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; http/ and the in-process
 // client call it.
 import { randomUUID } from 'node:crypto';
-import { type Clock, type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
+import {
+  type Clock,
+  type DeepReadonly,
+  type KubernetesObject,
+  systemClock,
+  type UnstructuredObject,
+} from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
 import type { CallSignal } from '@kapstan/api/internal';
 import {
@@ -18,11 +24,11 @@ import { requireComplete } from '../definition/complete-definition.ts';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type {
-  CreatedPart,
   DeleteAnswer,
   DeleteRequest,
   ResourceStore,
   SelectRequest,
+  SentPart,
   UpdateAnswer,
   UpdateRequest,
   WatchRequest,
@@ -176,13 +182,14 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     return { stored: this.#decorator.of(stored), created };
   }
 
-  async admitPart(context: RequestContext, { kind, object, ...part }: CreatedPart): Promise<void> {
+  async admitPart(context: RequestContext, { kind, object, oldObject, phase, ...part }: SentPart): Promise<void> {
     const { admission } = this.#parts;
     if (admission === undefined) return;
-    const call = { ...part, context, operation: 'CREATE', object: object as unknown as T } as const;
+    const old = oldObject === undefined ? {} : { oldObject: oldObject as unknown as DeepReadonly<T> };
+    const call = { ...part, ...old, context, object: object as unknown as T };
     const attributes = { ...admissionAttributes(this.#parts, call), kind };
-    await admission.admit(attributes);
-    await validatorOf(this.#parts)?.validate(attributes);
+    if (phase !== 'validate') await admission.admit(attributes);
+    if (phase !== 'admit') await validatorOf(this.#parts)?.validate(attributes);
   }
 
   async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {

@@ -12,7 +12,7 @@ import { invalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@k
 import { runInTurns, type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
-import type { ResourceStore } from '../definition/resource-store.ts';
+import type { DeleteRequest, ResourceStore } from '../definition/resource-store.ts';
 import { dedupeOwnerReferences, metaOf } from '../meta/object-meta.ts';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';
@@ -130,6 +130,7 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly name: string;
   readonly object?: T;
   readonly oldObject?: DeepReadonly<T>;
+  readonly deletion?: DeleteRequest;
 }
 
 export function admissionAttributes<T extends KubernetesObject>(
@@ -147,6 +148,7 @@ export function admissionAttributes<T extends KubernetesObject>(
     object: call.object,
     oldObject: call.oldObject,
     context: call.context,
+    ...(call.deletion !== undefined && { deletion: call.deletion }),
   };
 }
 

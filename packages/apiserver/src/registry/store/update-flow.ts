@@ -170,7 +170,7 @@ export class UpdateFlow<T extends KubernetesObject> {
         if (tracking !== undefined) await tracking;
       }
     }
-    if (admission !== undefined) {
+    if (admission !== undefined && this.#request.isAdmitted !== true) {
       const entries = next.metadata?.managedFields;
       await admission.admit(this.#attributes(next, old));
       const checking = managedFields?.afterAdmission(next, entries, this.#context);
@@ -193,7 +193,8 @@ export class UpdateFlow<T extends KubernetesObject> {
   }
 
   async #validate(next: T, old: DeepReadonly<T>): Promise<void> {
-    await validatorOf(this.#parts)?.validate(this.#attributes(next, old));
+    if (this.#request.isAdmitted === true) await this.#request.validateAdmitted?.(next as DeepReadonly<T>, old);
+    else await validatorOf(this.#parts)?.validate(this.#attributes(next, old));
   }
 
   #attributes(object: T, oldObject: DeepReadonly<T>): ReturnType<typeof admissionAttributes> {

@@ -11,7 +11,7 @@ import type {
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
-import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { type StoredExpressions, setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
@@ -24,8 +24,8 @@ export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfigura
       webhook.reinvocationPolicy ??= 'Never';
     }
   },
-  validate: (root, object) => {
-    validateWebhooks(root.child('webhooks'), object.webhooks);
+  validate: (root, object, old) => {
+    validateWebhooks(root.child('webhooks'), object.webhooks, old?.webhooks);
     root.child('webhooks').each(object.webhooks, ({ reinvocationPolicy }, place) => {
       if (reinvocationPolicy !== undefined)
         place.child('reinvocationPolicy').oneOf(reinvocationPolicy, ['IfNeeded', 'Never']);
@@ -40,7 +40,7 @@ export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfi
   setDefaults: (object) => {
     for (const webhook of object.webhooks ?? []) setWebhookDefaults(webhook);
   },
-  validate: (root, object) => validateWebhooks(root.child('webhooks'), object.webhooks),
+  validate: (root, object, old) => validateWebhooks(root.child('webhooks'), object.webhooks, old?.webhooks),
 };
 
 type Webhook = Omit<MutatingWebhook, 'reinvocationPolicy'>;
@@ -55,13 +55,25 @@ function setWebhookDefaults(webhook: Webhook): void {
   setRuleDefaults(webhook.rules);
 }
 
-function validateWebhooks(at: Field, webhooks: readonly DeepReadonly<Webhook>[] | undefined): void {
+type Webhooks = readonly DeepReadonly<Webhook>[];
+
+function validateWebhooks(at: Field, webhooks: Webhooks = [], old?: Webhooks): void {
   const names = new Set<string>();
+  const stored: StoredExpressions = new Set(
+    (old ?? []).flatMap(({ matchConditions = [] }) => matchConditions.map(({ expression }) => expression)),
+  );
+  const keepsConditions = old !== undefined && conditionsOf(old) === conditionsOf(webhooks);
   at.each(webhooks, (webhook, place) => {
     validateWebhook(place, webhook);
+    if (!keepsConditions) validateMatchConditions(place.child('matchConditions'), webhook.matchConditions, stored);
     if (webhook.name !== '' && names.has(webhook.name)) place.child('name').duplicate(webhook.name);
     names.add(webhook.name);
   });
+}
+
+/** Unchanged conditions are not checked again: an older server may have accepted what this one would not. */
+function conditionsOf(webhooks: Webhooks): string {
+  return JSON.stringify(webhooks.map(({ matchConditions = [] }) => matchConditions));
 }
 
 function validateWebhook(at: Field, webhook: DeepReadonly<Webhook>): void {
@@ -78,7 +90,6 @@ function validateWebhook(at: Field, webhook: DeepReadonly<Webhook>): void {
   validateLabelSelector(at.child('namespaceSelector'), webhook.namespaceSelector);
   validateLabelSelector(at.child('objectSelector'), webhook.objectSelector);
   validateClientConfig(at.child('clientConfig'), webhook.clientConfig);
-  validateMatchConditions(at.child('matchConditions'), webhook.matchConditions);
   validateReviewVersions(at.child('admissionReviewVersions'), webhook.admissionReviewVersions ?? []);
 }
 

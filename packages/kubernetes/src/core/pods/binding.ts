@@ -42,6 +42,7 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
         // Nobody becomes the manager of fields that a binding writes, because it bypasses the handlers that track
         // fields.
         managedFields: 'given',
+        isAdmitted: true,
         preconditions: {
           ...(uid === undefined ? {} : { uid }),
           ...(resourceVersion === undefined ? {} : { resourceVersion }),

@@ -139,7 +139,7 @@ async function end(eviction: Eviction, request: DeleteRequest): Promise<void> {
   const { store, context, name, dryRun } = eviction;
   const marked = context.dryRun ? request : await markEvicted(eviction, request);
   requireValidDeleteRequest(marked, dryRun);
-  await store.delete(context, name, marked);
+  await store.delete(context, name, { ...marked, isAdmitted: true });
 }
 
 /**
@@ -151,6 +151,7 @@ async function markEvicted({ server, store, context, name }: Eviction, request: 
     name,
     subresource: 'eviction',
     managedFields: 'given',
+    isAdmitted: true,
     strategy: subresourceStrategy<Pod>(kindFactsOf('v1/pods'), { prepare: () => undefined, validate: () => undefined }),
     transform: (present) => {
       if (present === undefined) throw notFound({ group: '', resource: 'pods' }, name);

@@ -1,0 +1,57 @@
+// The audit annotations of webhooks: their own ones, and what the server notes about calls and patches. Used by
+// mutating-webhooks.ts and validating-webhooks.ts. Source: plugin/webhook/mutating webhookAnnotator,
+// admission/attributes.go checkKeyFormat.
+import { stringifyJson } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
+import type { RequestContext } from '../../registry/definition/request-context.ts';
+import type { AdmissionWebhook } from './admission-webhook.ts';
+
+/** Adds the annotations that a webhook sent, under its name. Keys that are no qualified names are left out. */
+export function annotateAnswer(
+  { context, webhook }: { readonly context: RequestContext; readonly webhook: string },
+  annotations: Readonly<Record<string, string>> = {},
+): void {
+  if (context.annotate === undefined) return;
+  for (const [name, value] of Object.entries(annotations)) {
+    const key = `${webhook}/${name}`;
+    if (key.split('/').length === 2 && qualifiedNameErrors(key).length === 0) context.annotate(key, value);
+  }
+}
+
+/** Which call of which webhook. `index`: its place among all webhooks of the type. */
+export interface NotedCall {
+  readonly context: RequestContext;
+  readonly webhook: AdmissionWebhook;
+  readonly round: 0 | 1;
+  readonly index: number;
+}
+
+const mutation = 'mutation.webhook.admission.k8s.io/';
+
+export function noteMutation({ context, webhook, round, index }: NotedCall, mutated: boolean): void {
+  const { configuration, name } = webhook;
+  context.annotate?.(`${mutation}round_${round}_index_${index}`, goJson({ configuration, webhook: name, mutated }));
+}
+
+/** A patch has content of the object, so it is noted only where the object itself is. */
+export function notePatch({ context, webhook, round, index }: NotedCall, patch: readonly unknown[]): void {
+  if (context.annotate === undefined || context.auditsRequest !== true) return;
+  const { configuration, name } = webhook;
+  const note = { configuration, webhook: name, patch: patch.map(sortedMembers), patchType: 'JSONPatch' };
+  context.annotate(`patch.webhook.admission.k8s.io/round_${round}_index_${index}`, goJson(note));
+}
+
+export function noteFailedOpen({ context, webhook, round, index }: NotedCall, type: 'mutation' | 'validating'): void {
+  context.annotate?.(`failed-open.${type}.webhook.admission.k8s.io/round_${round}_index_${index}`, webhook.name);
+}
+
+/** Go writes operations from maps. */
+function sortedMembers(operation: unknown): unknown {
+  return Object.fromEntries(Object.entries(operation as object).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Go escapes characters that HTML knows. */
+function goJson(value: unknown): string {
+  const code = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return stringifyJson(value).replace(/[<>&\u2028\u2029]/g, code);
+}

@@ -1,0 +1,124 @@
+// MutatingWebhooks is the admission plug-in that calls mutating webhooks, one after the other, and applies their patches.
+// A plug-in of the admission chain. Source: plugin/webhook/mutating.
+import type { KubernetesObject } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { getOwn, setOwn } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
+import { jsonEqual } from '../../registry/meta/json-equality.ts';
+import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
+import type { AdmissionPlugin } from '../admission-plugin.ts';
+import { type NotedCall, noteFailedOpen, noteMutation, notePatch } from './audit-annotations.ts';
+import { convertBetween } from './equivalent-resources.ts';
+import { WebhookReinvocation } from './reinvocation.ts';
+import type { WebhookAnswer } from './webhook-caller.ts';
+import { WebhookCallError } from './webhook-failure.ts';
+import { type MatchedWebhook, sameKind } from './webhook-matching.ts';
+import { changedObject, patchedCopy, readWebhookPatch } from './webhook-patch.ts';
+import { isFailedCall, requireReady, type WebhookPorts, WebhookRun } from './webhook-run.ts';
+
+export class MutatingWebhooks implements AdmissionPlugin {
+  readonly name: string;
+  readonly #ports: WebhookPorts;
+  readonly #run: WebhookRun;
+
+  constructor(name: string, ports: WebhookPorts) {
+    this.name = name;
+    this.#ports = ports;
+    this.#run = new WebhookRun('admit', ports);
+  }
+
+  admit(attributes: AdmissionAttributes): Promise<void> | void {
+    const { mutating, isExempt } = this.#ports;
+    if (mutating.hasSynced && mutating.webhooks.length === 0) return;
+    if (isExempt(attributes.kind)) return;
+    return this.#admit(attributes);
+  }
+
+  async #admit(attributes: AdmissionAttributes): Promise<void> {
+    await requireReady(this.#ports.mutating, attributes, this.#ports);
+    const state = WebhookReinvocation.of(attributes);
+    state.begin();
+    for (const [index, webhook] of this.#ports.mutating.webhooks.entries()) {
+      const matched = await this.#ports.matching.match(webhook, attributes, 'admit');
+      if (matched === undefined || (state.isSecond && !state.isDue(webhook.id))) continue;
+      const round = state.isSecond ? 1 : 0;
+      const isChanged = await this.#call(matched, { context: attributes.context, webhook, round, index });
+      if (isChanged) state.changed();
+      if (webhook.isReinvoked) state.called(webhook.id);
+    }
+    state.end();
+  }
+
+  /** Returns whether the object was changed. Rejects with the answer when the request is refused. */
+  async #call(matched: MatchedWebhook, call: NotedCall): Promise<boolean> {
+    const { webhook, context } = call;
+    let isChanged = false;
+    try {
+      await this.#run.call(webhook, matched.invocation, async (answer) => {
+        isChanged = await this.#change(matched, answer, call);
+      });
+    } catch (error) {
+      if (!isFailedCall(error) || !webhook.ignoresFailure) throw error;
+      noteFailedOpen(call, 'mutation');
+      context.signal?.throwIfAborted?.();
+    } finally {
+      noteMutation(call, isChanged);
+    }
+    return isChanged;
+  }
+
+  async #change(matched: MatchedWebhook, answer: WebhookAnswer, call: NotedCall): Promise<boolean> {
+    const { invocation, definition } = matched;
+    const { attributes, kind, object } = invocation;
+    const { webhook, context } = call;
+    const value = await this.#changedValue(matched, answer, call);
+    if (value === undefined) return false;
+    if (object === undefined || attributes.object === undefined) {
+      const why = `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`;
+      throw internalError(new Error(why));
+    }
+    const of = { kind, definition, subresource: attributes.subresource };
+    const changed = await runInTurns(changedObject(value, of), context.signal);
+    if (jsonEqual(object, changed)) return false;
+    replaceMembers(attributes.object, await this.#inRequestVersion(changed, matched));
+    return true;
+  }
+
+  /** Returns the object as the webhook wants it, before it is decoded; undefined = as it is. */
+  async #changedValue({ invocation }: MatchedWebhook, answer: WebhookAnswer, call: NotedCall): Promise<unknown> {
+    const { response } = answer;
+    const { webhook, context } = call;
+    if (answer.object !== undefined) return answer.object;
+    if ((response.patch ?? '') === '') return undefined;
+    const operations = await runInTurns(readWebhookPatch(webhook.name, response.patch ?? ''), context.signal);
+    if (operations.length === 0) return undefined;
+    if (invocation.object === undefined) return null;
+    const { patchType = 'JSONPatch' } = response;
+    if (patchType !== 'JSONPatch') {
+      throw new WebhookCallError(webhook.name, {
+        why: `unsupported patch type ${JSON.stringify(patchType)}`,
+        code: 400,
+      });
+    }
+    const patched = await runInTurns(patchedCopy(invocation.object, operations), context.signal);
+    notePatch(call, operations);
+    return patched;
+  }
+
+  async #inRequestVersion(
+    changed: KubernetesObject,
+    { invocation, definition }: MatchedWebhook,
+  ): Promise<KubernetesObject> {
+    const { attributes, kind } = invocation;
+    const to = this.#ports.equivalents.definitionOf(attributes.resource);
+    if (sameKind(kind, attributes.kind) || definition === undefined || to === undefined) return changed;
+    return convertBetween(changed, { from: definition, to, signal: attributes.context.signal });
+  }
+}
+
+/** The object of a request is changed in place, because everybody on its way holds it. */
+function replaceMembers(target: KubernetesObject, source: KubernetesObject): void {
+  const [to, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
+  for (const name of Object.keys(to)) if (!Object.hasOwn(from, name)) delete to[name];
+  for (const name of Object.keys(from)) setOwn(to, name, getOwn(from, name));
+}

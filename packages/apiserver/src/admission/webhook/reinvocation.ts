@@ -1,0 +1,66 @@
+// WebhookReinvocation remembers which webhooks of a request are called again because others changed the object after
+// them. Used by mutating-webhooks.ts. Source: plugin/webhook/mutating webhookReinvokeContext.
+import { deepCopy, type KubernetesObject } from '@kapstan/api';
+import { jsonEqual } from '../../registry/meta/json-equality.ts';
+import type { AdmissionAttributes, Reinvocation } from '../../registry/store/admission-control.ts';
+
+const stateName = 'webhooks';
+
+export class WebhookReinvocation {
+  readonly #attributes: AdmissionAttributes;
+  /** Webhooks that were called since the object last changed, and want to be called again if it does. */
+  readonly #called = new Set<string>();
+  readonly #due = new Set<string>();
+  #last: KubernetesObject | undefined;
+
+  private constructor(attributes: AdmissionAttributes) {
+    this.#attributes = attributes;
+  }
+
+  /** Returns the state of the request, which both rounds share. */
+  static of(attributes: AdmissionAttributes): WebhookReinvocation {
+    attributes.reinvocation ??= { isNeeded: false, isSecond: false, states: new Map() };
+    const { states } = attributes.reinvocation;
+    const known = states.get(stateName) as WebhookReinvocation | undefined;
+    if (known !== undefined) return known;
+    const made = new WebhookReinvocation(attributes);
+    states.set(stateName, made);
+    return made;
+  }
+
+  get isSecond(): boolean {
+    return this.#attributes.reinvocation?.isSecond === true;
+  }
+
+  /** Begins a round. Plug-ins of the server may have changed the object since the last one. */
+  begin(): void {
+    if (this.isSecond && !jsonEqual(this.#last, this.#attributes.object)) this.#callAgain();
+  }
+
+  /** Ends a round. */
+  end(): void {
+    // Only a second round compares.
+    if (this.#attributes.reinvocation?.isNeeded === true && !this.isSecond) {
+      this.#last = deepCopy(this.#attributes.object) as KubernetesObject | undefined;
+    }
+  }
+
+  isDue(id: string): boolean {
+    return this.#due.has(id);
+  }
+
+  /** A webhook changed the object. */
+  changed(): void {
+    this.#callAgain();
+    (this.#attributes.reinvocation as Reinvocation).isNeeded = true;
+  }
+
+  called(id: string): void {
+    this.#called.add(id);
+  }
+
+  #callAgain(): void {
+    for (const id of this.#called) this.#due.add(id);
+    this.#called.clear();
+  }
+}

@@ -1,0 +1,36 @@
+// The errors of webhooks: a call that failed, which the failure policy may pass over, and a denial. Source: apiserver
+// util/webhook ErrCallingWebhook, plugin/webhook/errors ToStatusErr.
+import { StatusError, type StatusReason } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
+import type { DenialStatus } from './admission-review.ts';
+
+/** A call that brought no usable answer. */
+export class WebhookCallError extends Error {
+  override readonly name = 'WebhookCallError';
+  /** For metrics: the code of the webhook's refusal, else 503; 400 for what was never sent. */
+  readonly code: number;
+
+  constructor(webhook: string, { why, code, cause }: { why: string; code: number; cause?: unknown }) {
+    super(`failed calling webhook ${goQuote(webhook)}: ${why}`, { cause });
+    this.code = code;
+  }
+
+  /** Returns the answer to the client where the failure policy is Fail. */
+  get status(): StatusError {
+    return internalError(this);
+  }
+}
+
+/** Returns the answer for a request that a webhook denies. */
+export function denial(webhook: string, status: DenialStatus = {}): StatusError {
+  const { message = '', reason = '', code = 0, details } = status;
+  const by = `admission webhook ${goQuote(webhook)} denied the request`;
+  const why = message || reason;
+  return new StatusError({
+    code: Math.max(400, code),
+    reason: reason as StatusReason,
+    message: why === '' ? `${by} without explanation` : `${by}: ${why}`,
+    ...(details === undefined ? {} : { details }),
+  });
+}

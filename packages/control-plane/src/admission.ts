@@ -1,0 +1,60 @@
+// Makes the admission of a control plane: kube-apiserver's plug-ins, webhooks, and functions of this process. Called by resources.ts.
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import {
+  AdmissionChain,
+  type AdmissionFunction,
+  AdmissionFunctions,
+  type Authorizer,
+  type ResourceCatalog,
+  type WebhookPool,
+} from '@kapstan/apiserver';
+import { kubernetesAdmission, webhookAdmission } from '@kapstan/kubernetes';
+import { WebhookFeed } from './webhook-feed.ts';
+
+export interface AdmissionOptions {
+  /** Plug-ins besides those on by default. Default none. */
+  readonly enabled?: readonly string[] | undefined;
+  /** Plug-ins that are off. Default none. */
+  readonly disabled?: readonly string[] | undefined;
+  /**
+   * Functions of this process that admit requests like webhooks do, and before them. They belong to the plug-ins
+   * MutatingAdmissionWebhook and ValidatingAdmissionWebhook. Default none.
+   */
+  readonly functions?: AdmissionFunctions | readonly AdmissionFunction[] | undefined;
+}
+
+interface AdmissionSettings {
+  readonly admission?: AdmissionOptions | readonly AdmissionFunction[] | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface AdmissionParts {
+  readonly catalog: ResourceCatalog;
+  readonly client: ResourceClient;
+  readonly authorizer: Authorizer;
+  readonly webhooks: WebhookPool;
+}
+
+/** Returns the admission, and the feed of configurations, which the caller starts and closes. */
+export function openAdmission(
+  { clock, logger, admission: given = {} }: AdmissionSettings,
+  { catalog, client, authorizer, webhooks: pool }: AdmissionParts,
+): { readonly admission: AdmissionChain; readonly feed: WebhookFeed } {
+  const { functions: asked = [], ...flags }: AdmissionOptions = isList(given) ? { functions: given } : given;
+  const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
+  const { configurations, ports: webhooks } = webhookAdmission({ catalog, authorizer, pool, functions, clock });
+  const admission = new AdmissionChain({
+    catalog,
+    authorizer,
+    builtIn: kubernetesAdmission,
+    webhooks,
+    clock,
+    ...flags,
+  });
+  return { admission, feed: new WebhookFeed({ client, configurations, clock, logger }) };
+}
+
+function isList(given: object): given is readonly AdmissionFunction[] {
+  return Array.isArray(given);
+}

@@ -102,6 +102,7 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
   return {
     resource: { group: definition.spec.group, resource: names.plural },
     version: version.name,
+    isNamespaced: definition.spec.scope === 'Namespaced',
     jsonSchema,
     rules: rulesOf(jsonSchema as RuleSchema),
     schema: structuralSchema(jsonSchema),

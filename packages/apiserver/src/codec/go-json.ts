@@ -25,13 +25,14 @@ export function stringifyEscaped(value: unknown): string {
 
 /** Writes JSON with sorted members. */
 export function stringifySorted(value: unknown): string {
-  return stringifyEscaped(sorted(value));
+  return stringifyEscaped(sortedValue(value));
 }
 
-function sorted(value: unknown): unknown {
+/** Returns a copy of a JSON value in which the members of all objects are sorted. */
+export function sortedValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
-  if (Array.isArray(value)) return value.map(sorted);
+  if (Array.isArray(value)) return value.map(sortedValue);
   const copy: Record<string, unknown> = {};
-  for (const key of sortedKeys(value)) setOwn(copy, key, sorted((value as Record<string, unknown>)[key]));
+  for (const key of sortedKeys(value)) setOwn(copy, key, sortedValue((value as Record<string, unknown>)[key]));
   return copy;
 }

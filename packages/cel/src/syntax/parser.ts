@@ -12,6 +12,7 @@ import { balancedTree } from './logic-tree.ts';
 import { MacroBuilder } from './macro-builder.ts';
 import { isMacroError, type Macro, macroKey } from './macros.ts';
 import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
+import { describeSyntaxErrors } from './syntax-report.ts';
 import type { Token, TokenKind } from './token.ts';
 import { TokenReader } from './token-reader.ts';
 
@@ -43,16 +44,37 @@ export function parseExpression(text: string, options: SyntaxOptions, issues: Is
     issues.addWhole(`expression code point size exceeds limit: size: ${size}, limit ${maxCodePoints}`);
     return { kind: 'broken', offset: 0 };
   }
-  return new Parser(new TokenReader(tokenize(text, issues)), options, issues).start();
+  const tokens = tokenize(text, issues);
+  const describe = (failure: SyntaxFailure): void => reportFailure(failure, { text, tokens, issues });
+  return new Parser(new TokenReader(tokens), { ...options, describe }, issues).start();
+}
+
+/** Reports the errors as the published parser finds them, which goes on after the first one. */
+function reportFailure(
+  { offset, message }: SyntaxFailure,
+  { text, tokens, issues }: { readonly text: string; readonly tokens: readonly Token[]; readonly issues: Issues },
+): void {
+  if (offset === undefined) return issues.addWhole(message);
+  const described = describeSyntaxErrors(text, tokens);
+  if (described.length === 0) issues.add(offset, message);
+  for (const error of described) {
+    if (error.offset === undefined) issues.addWhole(error.message);
+    else issues.add(error.offset, error.message);
+  }
+}
+
+interface ParserOptions extends SyntaxOptions {
+  /** Reports why the text cannot be parsed. */
+  describe(failure: SyntaxFailure): void;
 }
 
 class Parser {
   readonly #tokens: TokenReader;
-  readonly #options: SyntaxOptions;
+  readonly #options: ParserOptions;
   readonly #issues: Issues;
   readonly #guard = new SyntaxGuard();
 
-  constructor(tokens: TokenReader, options: SyntaxOptions, issues: Issues) {
+  constructor(tokens: TokenReader, options: ParserOptions, issues: Issues) {
     this.#tokens = tokens;
     this.#options = options;
     this.#issues = issues;
@@ -66,8 +88,7 @@ class Parser {
       return expr;
     } catch (error) {
       if (!(error instanceof SyntaxFailure)) throw error;
-      if (error.offset === undefined) this.#issues.addWhole(error.message);
-      else this.#issues.add(error.offset, error.message);
+      this.#options.describe(error);
       return { kind: 'broken', offset: 0 };
     }
   }

@@ -16,16 +16,80 @@ let show = Number(option('--show', 20));
 
 const peer = buildPeer();
 if (peer === undefined) {
-  console.log('SKIPPED: the differential test of syntax errors needs Go and the modules of test/cel/differential/go.mod');
+  console.log(
+    'SKIPPED: the differential test of syntax errors needs Go and the modules of test/cel/differential/go.mod',
+  );
   process.exit(0);
 }
 register('../../source-hooks.mjs', import.meta.url);
 const { answer } = await import('../../../packages/cel/src/testing/recorded-case.ts');
 
 const random = randomFrom(seed);
-const tokens = ['(', ')', '[', ']', '{', '}', ',', '.', ':', '?', '!', '-', '+', '*', '/', '%', '&&', '||', '==', '<', 'in', 'a', 'b', '1', '1.5', '2u', '"s"', 'b"s"', 'true', 'null', '`x`', '=', '&', '@', '$', 'if', 'return', '  ', 'x y'];
+const tokens = [
+  '(',
+  ')',
+  '[',
+  ']',
+  '{',
+  '}',
+  ',',
+  '.',
+  ':',
+  '?',
+  '!',
+  '-',
+  '+',
+  '*',
+  '/',
+  '%',
+  '&&',
+  '||',
+  '==',
+  '<',
+  'in',
+  'a',
+  'b',
+  '1',
+  '1.5',
+  '2u',
+  '"s"',
+  'b"s"',
+  'true',
+  'null',
+  '`x`',
+  '=',
+  '&',
+  '@',
+  '$',
+  'if',
+  'return',
+  '  ',
+  'x y',
+];
 const pick = (list) => list[random(list.length)];
-const templates = ['a + b', 'a.b.c', 'f(a, b)', '[1, 2, 3]', '{"a": 1, "b": 2}', 'a ? b : c', 'T{x: 1, y: 2}', '-a', '!a', '!!a', '--a', 'a[0]', 'a.?b', '[?a, b]', 'a.b(c).d', 'a && b || c', '.a.b{}', 'a in [1]', '(a)', '-1 + -a', 'x.all(i, i > 0)'];
+const templates = [
+  'a + b',
+  'a.b.c',
+  'f(a, b)',
+  '[1, 2, 3]',
+  '{"a": 1, "b": 2}',
+  'a ? b : c',
+  'T{x: 1, y: 2}',
+  '-a',
+  '!a',
+  '!!a',
+  '--a',
+  'a[0]',
+  'a.?b',
+  '[?a, b]',
+  'a.b(c).d',
+  'a && b || c',
+  '.a.b{}',
+  'a in [1]',
+  '(a)',
+  '-1 + -a',
+  'x.all(i, i > 0)',
+];
 
 function broken(text) {
   const parts = text.match(/"[^"]*"|\w+|&&|\|\||[<>=!]=|\s+|./g) ?? [];
@@ -41,9 +105,16 @@ function broken(text) {
 }
 
 const questions = Array.from({ length: count }, () => {
-  const source = random(2) === 0 ? pick(templates) : new Generator(random).make(new Generator(random).type(1), 1 + random(2));
-  const expr = random(5) === 0 ? Array.from({ length: 1 + random(6) }, () => pick(tokens)).join(random(2) ? ' ' : '') : broken(source);
-  return { expr, vars: Object.fromEntries(Object.entries(variables).filter(([name]) => new RegExp(`\\b${name}\\b`).test(expr))) };
+  const source =
+    random(2) === 0 ? pick(templates) : new Generator(random).make(new Generator(random).type(1), 1 + random(2));
+  const expr =
+    random(5) === 0
+      ? Array.from({ length: 1 + random(6) }, () => pick(tokens)).join(random(2) ? ' ' : '')
+      : broken(source);
+  return {
+    expr,
+    vars: Object.fromEntries(Object.entries(variables).filter(([name]) => new RegExp(`\\b${name}\\b`).test(expr))),
+  };
 }).filter(({ expr }) => expr !== '');
 const wanted = askPeer(peer, questions);
 
@@ -56,7 +127,8 @@ for (const [i, question] of questions.entries()) {
   const got = answer(question).compileError;
   if (got === want) continue;
   different++;
-  if (show-- > 0) console.log(`${JSON.stringify(question.expr)}\n  want ${JSON.stringify(want)}\n  got  ${JSON.stringify(got)}`);
+  if (show-- > 0)
+    console.log(`${JSON.stringify(question.expr)}\n  want ${JSON.stringify(want)}\n  got  ${JSON.stringify(got)}`);
 }
 console.log(`${asked} expressions with syntax errors, ${asked - different} described in the same words`);
 process.exitCode = different === 0 ? 0 : 1;

@@ -12,19 +12,12 @@ import { balancedTree } from './logic-tree.ts';
 import { MacroBuilder } from './macro-builder.ts';
 import { isMacroError, type Macro, macroKey } from './macros.ts';
 import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
-import { describeSyntaxErrors } from './syntax-report.ts';
-import type { Token, TokenKind } from './token.ts';
+import { reportSyntaxFailure } from './syntax-report.ts';
+import { reservedWords, type Token, type TokenKind } from './token.ts';
 import { TokenReader } from './token-reader.ts';
 
 /** Longest text of an expression, in code points. */
 const maxCodePoints = 100_000;
-
-const reserved: ReadonlySet<string> = new Set(
-  (
-    'as break const continue else false for function if import in let loop package namespace null return true var void ' +
-    'while'
-  ).split(' '),
-);
 
 const relations: ReadonlySet<TokenKind> = new Set<TokenKind>(['<', '<=', '>=', '>', '==', '!=', 'in']);
 const products: ReadonlySet<TokenKind> = new Set<TokenKind>(['*', '/', '%']);
@@ -45,22 +38,8 @@ export function parseExpression(text: string, options: SyntaxOptions, issues: Is
     return { kind: 'broken', offset: 0 };
   }
   const tokens = tokenize(text, issues);
-  const describe = (failure: SyntaxFailure): void => reportFailure(failure, { text, tokens, issues });
+  const describe = (failure: SyntaxFailure): void => reportSyntaxFailure(failure, { text, tokens, issues });
   return new Parser(new TokenReader(tokens), { ...options, describe }, issues).start();
-}
-
-/** Reports the errors as the published parser finds them, which goes on after the first one. */
-function reportFailure(
-  { offset, message }: SyntaxFailure,
-  { text, tokens, issues }: { readonly text: string; readonly tokens: readonly Token[]; readonly issues: Issues },
-): void {
-  if (offset === undefined) return issues.addWhole(message);
-  const described = describeSyntaxErrors(text, tokens);
-  if (described.length === 0) issues.add(offset, message);
-  for (const error of described) {
-    if (error.offset === undefined) issues.addWhole(error.message);
-    else issues.add(error.offset, error.message);
-  }
 }
 
 interface ParserOptions extends SyntaxOptions {
@@ -294,14 +273,15 @@ class Parser {
     if (message !== undefined) return this.#struct(dot + message);
     const name = this.#tokens.expect('identifier');
     if (this.#tokens.takes('(') !== undefined) return this.#globalCall(start, dot, name);
-    if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
+    if (reservedWords.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
     return { kind: 'ident', offset: name.offset, name: dot + name.text };
   }
 
   #globalCall(start: number, dot: string, name: Token): Expr {
     const open = this.#tokens.ahead(-1) as Token;
+    const refused = reservedWords.has(name.text) ? this.#report(start, `reserved identifier: ${name.text}`) : undefined;
     const args = this.#args();
-    if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
+    if (refused !== undefined) return refused;
     return this.#callOrMacro(open.offset, dot + name.text, { target: undefined, args });
   }
 

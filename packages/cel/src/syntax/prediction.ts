@@ -28,9 +28,13 @@ interface Step {
 /** An alternative from 1, or the number of tokens after which none was left. */
 export type Prediction = { readonly alternative: number } | { readonly failedAt: number };
 
+/** Most steps that are remembered. */
+const maxSteps = 10_000;
+
 export class Predictor {
   readonly #network: GrammarNetwork;
   readonly #first = new Map<readonly State[], Step>();
+  readonly #steps = new Map<string, Step>();
   readonly #stacks = new Map<string, Stack>();
 
   constructor(network: GrammarNetwork) {
@@ -76,8 +80,22 @@ export class Predictor {
       const { tokens, next } = configuration.state;
       if (tokens?.has(kind) === true && next !== undefined) reached.add({ ...configuration, state: next });
     }
-    const made: Step = { configurations: reached.list, next: new Map(), chosen: chosenOf(reached.list) };
+    const made = this.#stepOf(reached.list);
     step.next.set(kind, made);
+    return made;
+  }
+
+  /** Equal steps are one, so that what is remembered does not grow with the text. */
+  #stepOf(configurations: readonly Configuration[]): Step {
+    const key = configurations.map((one) => `${one.alternative} ${one.hasLeft} ${placeOf(one)}`).join();
+    const known = this.#steps.get(key);
+    if (known !== undefined) return known;
+    const made = { configurations, next: new Map(), chosen: chosenOf(configurations) };
+    if (this.#steps.size >= maxSteps) {
+      this.#steps.clear();
+      this.#first.clear();
+    }
+    this.#steps.set(key, made);
     return made;
   }
 }
@@ -131,19 +149,31 @@ function placeOf({ state, stack }: Configuration): string {
   return `${state.id} ${stack?.id ?? ''}`;
 }
 
-/** Returns the only alternative left, or the lowest of alternatives that can no longer be told apart. */
+/**
+ * Returns the only alternative left, or the lowest of several that can hardly be told apart: some are at the same place, and no state
+ * belongs to one alone.
+ */
 function chosenOf(configurations: readonly Configuration[]): number | undefined {
   if (configurations.length === 0) return undefined;
-  const places = new Map<string, Set<number>>();
-  const all = new Set<number>();
-  for (const one of configurations) {
-    const place = placeOf(one);
-    const alternatives = places.get(place) ?? new Set();
-    places.set(place, alternatives.add(one.alternative));
-    all.add(one.alternative);
-  }
+  const all = new Set(configurations.map(({ alternative }) => alternative));
   if (all.size === 1) return lowest(configurations);
-  return [...places.values()].every(({ size }) => size > 1) ? Math.min(...all) : undefined;
+  const byPlace = alternativesBy(configurations, placeOf);
+  const byState = alternativesBy(configurations, ({ state }) => String(state.id));
+  const isConflict = byPlace.some(({ size }) => size > 1) && byState.every(({ size }) => size > 1);
+  return isConflict ? Math.min(...all) : undefined;
+}
+
+function alternativesBy(
+  configurations: readonly Configuration[],
+  keyOf: (one: Configuration) => string,
+): readonly ReadonlySet<number>[] {
+  const groups = new Map<string, Set<number>>();
+  for (const one of configurations) {
+    const key = keyOf(one);
+    const group = groups.get(key) ?? new Set();
+    groups.set(key, group.add(one.alternative));
+  }
+  return [...groups.values()];
 }
 
 function lowest(configurations: readonly Configuration[]): number {

@@ -5,10 +5,12 @@
 import type { RuleName } from './grammar.ts';
 import type { ChoicePart, Follower, Part, State } from './grammar-network.ts';
 import { grammarParts } from './grammar-parts.ts';
-import { shownToken, type Token, type TokenKind } from './token.ts';
+import type { Issues } from './issues.ts';
+import { maxDepth, type SyntaxFailure } from './syntax-guard.ts';
+import { reservedWords, shownToken, type Token, type TokenKind } from './token.ts';
 import { expectedText, textBetween } from './token-texts.ts';
 
-export interface DescribedError {
+interface DescribedError {
   /** Undefined for an error of the whole text. */
   readonly offset: number | undefined;
   readonly message: string;
@@ -18,12 +20,30 @@ export interface DescribedError {
 const maxRepairs = 30;
 const maxSkipped = 256;
 
-/** Most nested uses of rules, which the caller has refused before. */
-const maxFrames = 5000;
+/** Reports the errors as the published parser finds them, which goes on after the first one. */
+export function reportSyntaxFailure(
+  { offset, message }: SyntaxFailure,
+  { text, tokens, issues }: { readonly text: string; readonly tokens: readonly Token[]; readonly issues: Issues },
+): void {
+  if (offset === undefined) return issues.addWhole(message);
+  const described = describeSyntaxErrors(text, tokens, (token) => token.offset >= offset);
+  if (described.length === 0) issues.add(offset, message);
+  for (const error of described) {
+    if (error.offset === undefined) issues.addWhole(error.message);
+    else issues.add(error.offset, error.message);
+  }
+}
 
-/** Returns the errors in the order in which they are found. */
-export function describeSyntaxErrors(text: string, tokens: readonly Token[]): readonly DescribedError[] {
-  const reader = new RepairingReader(text, tokens);
+/**
+ * Returns the errors in the order in which they are found. `isUnread`: true for tokens that the parser did not reach, whose other
+ * faults are reported here, too.
+ */
+function describeSyntaxErrors(
+  text: string,
+  tokens: readonly Token[],
+  isUnread: (token: Token) => boolean,
+): readonly DescribedError[] {
+  const reader = new RepairingReader(text, tokens, isUnread);
   reader.run();
   return reader.errors;
 }
@@ -47,12 +67,37 @@ class RuleFault extends Error {
 /** Ends the reading: a limit was reached. */
 class ReadingEnd extends Error {}
 
+/** The reading of a part. It yields the readings of its parts, so that deep texts need no deep calls. */
+type Reading = Generator<Reading, undefined>;
+
+function drive(first: Reading): void {
+  const open = [first];
+  let thrown: { readonly error: unknown } | undefined;
+  for (let reading = open.at(-1); reading !== undefined; reading = open.at(-1)) {
+    try {
+      const { done, value } = thrown === undefined ? reading.next() : reading.throw(thrown.error);
+      thrown = undefined;
+      if (done === true) open.pop();
+      else open.push(value as Reading);
+    } catch (error) {
+      open.pop();
+      thrown = { error };
+    }
+  }
+  if (thrown !== undefined) throw thrown.error;
+}
+
 class RepairingReader {
   readonly errors: DescribedError[] = [];
   readonly #text: string;
   readonly #tokens: readonly Token[];
   /** The calls of rules that are being read, outermost first. */
   readonly #calls: State[] = [];
+  /** How often each rule is being read. */
+  readonly #depths = new Map<RuleName, number>();
+  readonly #isUnread: (token: Token) => boolean;
+  /** True while the next name is that of a variable or a function. */
+  #readsName = false;
   #at = 0;
   #state: State = grammarParts.network.starts.start;
   #isRepairing = false;
@@ -60,14 +105,15 @@ class RepairingReader {
   #lastFaultStates = new Set<State>();
   #repairs = 0;
 
-  constructor(text: string, tokens: readonly Token[]) {
+  constructor(text: string, tokens: readonly Token[], isUnread: (token: Token) => boolean) {
     this.#text = text;
     this.#tokens = tokens;
+    this.#isUnread = isUnread;
   }
 
   run(): void {
     try {
-      this.#rule('start', 0);
+      drive(this.#rule('start', 0));
     } catch (error) {
       if (!(error instanceof ReadingEnd)) throw error;
     }
@@ -81,46 +127,55 @@ class RepairingReader {
     return this.#tokens[Math.min(this.#at + count, this.#tokens.length - 1)] as Token;
   }
 
-  #rule(name: RuleName, precedence: number): void {
-    if (this.#calls.length > maxFrames) throw new ReadingEnd();
+  *#rule(name: RuleName, precedence: number): Reading {
+    const depth = (this.#depths.get(name) ?? 0) + 1;
+    this.#depths.set(name, depth);
+    if (depth > maxDepth) {
+      this.errors.push({ offset: undefined, message: `expression recursion limit exceeded: ${maxDepth}` });
+      throw new ReadingEnd();
+    }
     try {
-      this.#part(grammarParts.network.parts[name], precedence);
+      yield this.#part(grammarParts.network.parts[name], precedence);
     } catch (error) {
       if (!(error instanceof RuleFault)) throw error;
       this.#report(error.fault);
       this.#recover();
+      if (name === 'escapeIdent' && this.#calls.at(-1)?.rule === 'member')
+        this.errors.push({ offset: error.fault.token.offset, message: 'unsupported ident kind' });
     }
+    this.#depths.set(name, depth - 1);
   }
 
-  #part(part: Part, precedence: number): void {
+  *#part(part: Part, precedence: number): Reading {
     switch (part.type) {
       case 'token':
-        return this.#match(part);
+        this.#match(part);
+        return undefined;
       case 'rule':
         this.#state = part.at;
         this.#calls.push(part.at);
-        this.#rule(part.name, part.precedence);
+        yield this.#rule(part.name, part.precedence);
         this.#calls.pop();
         this.#state = part.at;
         return undefined;
       case 'sequence':
-        for (const one of part.parts) this.#part(one, precedence);
+        for (const one of part.parts) yield this.#part(one, precedence);
         return undefined;
       default:
-        return this.#choice(part, precedence);
+        return yield this.#choice(part, precedence);
     }
   }
 
-  #choice(part: ChoicePart, precedence: number): void {
+  *#choice(part: ChoicePart, precedence: number): Reading {
     this.#sync(part.at);
-    if (part.type === 'choice') return this.#part(this.#alternative(part), precedence);
+    if (part.type === 'choice') return yield this.#part(this.#alternative(part), precedence);
     if (part.type === 'optional') {
-      if (this.#begins(part.alternatives[0] as Part)) this.#part(part.alternatives[0] as Part, precedence);
+      if (this.#begins(part.alternatives[0] as Part)) yield this.#part(part.alternatives[0] as Part, precedence);
       return undefined;
     }
     let hasMore = part.type === 'plus' || this.#continues(part, precedence);
     while (hasMore) {
-      this.#part(
+      yield this.#part(
         part.by === 'precedence' ? this.#operation(part, precedence) : (part.alternatives[0] as Part),
         precedence,
       );
@@ -136,7 +191,10 @@ class RepairingReader {
       if (found === undefined) throw this.#noChoice(0);
       return found;
     }
-    return part.alternatives[this.#predicted(part.starts.slice(0, -1), part) - 1] as Part;
+    const chosen = this.#predicted(part.starts.slice(0, -1), part);
+    // The first two alternatives are a variable and a call.
+    if (part.at.rule === 'primary') this.#readsName = chosen <= 2;
+    return part.alternatives[chosen - 1] as Part;
   }
 
   /** True when a loop goes round once more. */
@@ -177,10 +235,24 @@ class RepairingReader {
 
   #match({ at, kinds }: Extract<Part, { type: 'token' }>): void {
     this.#state = at;
+    if (this.#readsName && kinds.has('identifier')) this.#checkName();
+    if (kinds.has('escapedIdentifier') && this.#token.kind === 'escapedIdentifier') this.#refuseEscape();
     if (kinds.has(this.#token.kind)) return this.#accept();
     this.#countRepair();
     if (this.#deletes()) return this.#accept();
     if (!this.#inserts(at)) throw this.#mismatch();
+  }
+
+  #refuseEscape(): void {
+    if (this.#isUnread(this.#token))
+      this.errors.push({ offset: this.#token.offset, message: "unsupported syntax: '`'" });
+  }
+
+  #checkName(): void {
+    const name = this.#token;
+    this.#readsName = false;
+    if (name.kind !== 'identifier' || !this.#isUnread(name) || !reservedWords.has(name.text)) return;
+    this.errors.push({ offset: name.offset, message: `reserved identifier: ${name.text}` });
   }
 
   #accept(): void {

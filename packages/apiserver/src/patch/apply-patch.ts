@@ -13,12 +13,12 @@ import {
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
-import { sortedValue } from '../codec/go-json.ts';
 import { decodeDocumentInSlices, interpretKind, kindRegistry, requireKind } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { decodeText, readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
+import { sortedValue } from '../schema/sorted-value.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';

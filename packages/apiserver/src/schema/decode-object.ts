@@ -15,7 +15,6 @@ import {
   runWhole,
   type SlicedWork,
 } from '@kapstan/api/internal';
-import { sortedValue } from '../codec/go-json.ts';
 import {
   type FieldValidation,
   StrictErrors,
@@ -28,6 +27,7 @@ import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } fr
 import { metaTypes } from './meta-types.ts';
 import { pruneInSlices } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
+import { sortedValue } from './sorted-value.ts';
 import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';
 import { YamlSyntaxError } from './yaml-reader.ts';

@@ -36,6 +36,22 @@ export function decideNames(definition: Definition, others: Iterable<Definition>
   return { acceptedNames: accepted, ...conditions(definition, conflict) };
 }
 
+/**
+ * True when a definition already has all names it asks for. Its conditions are then left as they are, even if somebody
+ * removed them. Source: NamingConditionController.sync.
+ */
+export function hasAcceptedNames({ spec, status }: Definition): boolean {
+  const accepted: DeepReadonly<Partial<CustomResourceDefinitionNames>> = status?.acceptedNames ?? {};
+  const isSame = (['plural', 'singular', 'kind', 'listKind'] as const).every(
+    (key) => (spec.names[key] ?? '') === (accepted[key] ?? ''),
+  );
+  return isSame && (['shortNames', 'categories'] as const).every((key) => hasSameItems(spec.names[key], accepted[key]));
+}
+
+function hasSameItems(list: readonly string[] = [], other: readonly string[] = []): boolean {
+  return list.length === other.length && list.every((item, index) => item === other[index]);
+}
+
 interface UsedNames {
   readonly resources: ReadonlySet<string>;
   readonly kinds: ReadonlySet<string>;

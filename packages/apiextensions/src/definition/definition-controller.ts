@@ -30,7 +30,7 @@ import type { MetricFamily } from '@kapstan/storage';
 import { ConversionMetrics } from '../conversion/conversion-metrics.ts';
 import type { ConversionPorts } from '../conversion/definition-conversion.ts';
 import type { ConvertObject } from '../conversion/function-converter.ts';
-import { decideNames } from './accepted-names.ts';
+import { decideNames, hasAcceptedNames } from './accepted-names.ts';
 import { approvalCondition } from './api-approval.ts';
 import { type DefinitionCondition, isConditionTrue, removeCondition, setCondition } from './definition-conditions.ts';
 import { type Definition, DefinitionFeed } from './definition-feed.ts';
@@ -200,11 +200,13 @@ export class DefinitionController {
   #decided(definition: Definition): CustomResourceDefinition {
     const next = { ...definition, status: deepCopy(definition.status) } as CustomResourceDefinition;
     if (definition.metadata?.deletionTimestamp !== undefined) return next;
-    const { acceptedNames, namesAccepted, established } = decideNames(definition, this.#feed.all());
-    next.status = { ...next.status, acceptedNames };
     const nowMs = this.#clock.now();
-    setCondition(next, namesAccepted, nowMs);
-    setCondition(next, established, nowMs);
+    const { acceptedNames, namesAccepted, established } = decideNames(definition, this.#feed.all());
+    if (!hasAcceptedNames(definition)) {
+      next.status = { ...next.status, acceptedNames };
+      setCondition(next, namesAccepted, nowMs);
+      setCondition(next, established, nowMs);
+    } else if (isConditionTrue(definition, 'NamesAccepted')) setCondition(next, established, nowMs);
     const approval = approvalCondition(definition);
     if (approval === undefined) removeCondition(next, 'KubernetesAPIApprovalPolicyConformant');
     else setCondition(next, approval, nowMs);

@@ -65,13 +65,14 @@ function validateStoredVersions(
     at.invalid(stored ?? null, 'must have at least one stored version');
     return;
   }
-  const known = new Set(stored);
+  // A version that the spec has twice counts once, as in Kubernetes.
+  const unmatched = new Set(stored);
   for (const { name, storage } of versions) {
-    if (storage && !known.has(name)) at.invalid(stored, `must have the storage version ${name}`);
+    const isStored = unmatched.delete(name);
+    if (storage && !isStored) at.invalid(stored, `must have the storage version ${name}`);
   }
-  const names = new Set(versions.map(({ name }) => name));
   at.each(stored, (name, field) => {
-    if (names.has(name)) return;
+    if (!unmatched.delete(name)) return;
     field.invalid(
       name,
       `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,

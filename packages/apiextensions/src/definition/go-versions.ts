@@ -19,6 +19,11 @@ export function goSchema(value: DeepReadonly<JSONSchemaProps>): unknown {
   return schema(value);
 }
 
+/** Returns the items of a schema for a list in the same form. */
+export function goItems(value: unknown): unknown {
+  return schemaOrSchemas(value);
+}
+
 function goStruct(members: readonly Member[], value: Fields): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [go, json, zero, form] of members) {
@@ -48,8 +53,10 @@ const mapOf =
 const schema = structOf(() => schemaMembers);
 const schemas = listOf(schema);
 const schemaMap = mapOf(schema);
-const schemaOrSchemas: Form = (value) =>
-  Array.isArray(value) ? { Schema: null, JSONSchemas: schemas(value) } : { Schema: schema(value), JSONSchemas: null };
+const schemaOrSchemas: Form = (value) => ({
+  Schema: isJsonObject(value) ? schema(value) : null,
+  JSONSchemas: Array.isArray(value) ? schemas(value) : null,
+});
 const schemaOrBoolean: Form = (value) =>
   isJsonObject(value) ? { Allows: true, Schema: schema(value) } : { Allows: value, Schema: null };
 const schemaOrNames: Form = (value) =>

@@ -5,6 +5,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { goItems } from './go-versions.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
@@ -57,7 +58,7 @@ function validateMap(at: Field, schema: Schema, items: Schema | undefined): void
   if (schema.items === undefined) {
     at.child('items').required('must have a schema if x-kubernetes-list-type is map');
   } else if (items === undefined) {
-    at.child('items').invalid(schema.items, 'must only have a single schema if x-kubernetes-list-type is map');
+    at.child('items').invalid(goItems(schema.items), 'must only have a single schema if x-kubernetes-list-type is map');
   } else if (items.type !== 'object') {
     const text = "must be object if parent array's x-kubernetes-list-type is map";
     at.child('items', 'type').invalid(items.type ?? '', text);

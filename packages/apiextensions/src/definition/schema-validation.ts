@@ -59,7 +59,7 @@ function hasUnsupportedWord(schema: Schema): boolean {
     hasMembers(schema.dependencies) ||
     hasMembers(schema.patternProperties) ||
     hasMembers(schema.definitions) ||
-    Array.isArray(schema.items) ||
+    (Array.isArray(schema.items) && schema.items.length > 0) ||
     schema['x-kubernetes-preserve-unknown-fields'] === false;
   return isHere || childSchemas(schema).some((step) => hasUnsupportedWord(step.schema));
 }
@@ -163,7 +163,8 @@ function validateWords(at: Field, schema: Schema, { isInsideMetadata, noDefaults
   if (schema.dependencies !== undefined) at.child('dependencies').forbidden('dependencies is not supported');
   if (schema.$ref !== undefined) at.child('$ref').forbidden('$ref is not supported');
   validateType(at, schema);
-  if (Array.isArray(schema.items)) at.child('items').forbidden('items must be a schema object and not an array');
+  if (Array.isArray(schema.items) && schema.items.length > 0)
+    at.child('items').forbidden('items must be a schema object and not an array');
   if (isInsideMetadata && schema['x-kubernetes-embedded-resource'] === true) {
     at.child('x-kubernetes-embedded-resource').forbidden('must not be used inside of resource meta');
   }

@@ -2,6 +2,7 @@
 // all versions share is above them ("spec.validation.openAPIV3Schema"). Source: validateCustomResourceDefinitionSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
 import type {
@@ -35,11 +36,40 @@ export function validateSpec(at: Field, spec: Spec, old?: DeepReadonly<CustomRes
     const subresources = version.subresources ?? hoisted.shared.subresources;
     validateVersion(field, version, contextOf(past, version.name, subresources?.status !== undefined));
   });
-  validateVersionSet(at, hoisted.versions);
+  validateVersionSet(at, hoisted.versions, spec.versions);
   requireNames(at.child('names'), spec.names);
   validateNames(at.child('names'), spec.names);
   validateShared(at, hoisted, past);
+  if (spec.preserveUnknownFields === true) refuseWithUnknownFields(at, spec);
   validateConversion(at.child('conversion'), spec.conversion, old);
+}
+
+/** What a definition cannot have that keeps all unknown fields. */
+function refuseWithUnknownFields(at: Field, { versions, conversion }: Spec): void {
+  if (versions?.some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) {
+    at.child('preserveUnknownFields').invalid(true, 'must be false in order to use defaults in the schema');
+  }
+  const strategy = conversion?.strategy ?? 'None';
+  if (strategy !== 'None') {
+    at.child('conversion', 'strategy').invalid(strategy, 'must be None if spec.preserveUnknownFields is true');
+  }
+}
+
+/** True when a schema, or one in it, has a default. Values of other keywords are not schemas. */
+function hasDefaults(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(hasDefaults);
+  if (!isJsonObject(schema)) return false;
+  if (schema.default !== undefined && schema.default !== null) return true;
+  return (
+    schemaWords.some((word) => hasDefaults(schema[word])) || schemaMaps.some((word) => anyHasDefaults(schema[word]))
+  );
+}
+
+const schemaWords = ['items', 'allOf', 'anyOf', 'oneOf', 'not', 'additionalProperties', 'additionalItems'] as const;
+const schemaMaps = ['properties', 'patternProperties', 'definitions', 'dependencies'] as const;
+
+function anyHasDefaults(schemas: unknown): boolean {
+  return isJsonObject(schemas) && Object.values(schemas).some(hasDefaults);
 }
 
 function validateGroup(at: Field, group: string): void {
@@ -91,10 +121,10 @@ function contextOf(past: PastRules, version: string, hasStatus: boolean): Schema
   return { hasStatus, known: past, isUnchanged: past.isUnchanged(version) };
 }
 
-function validateVersionSet(at: Field, versions: HoistedSpec['versions']): void {
+function validateVersionSet(at: Field, versions: HoistedSpec['versions'], asked: Spec['versions'] | undefined): void {
   const list = at.child('versions');
   const names = versions.map(({ name }) => name);
-  const shown = versions.length === 0 ? null : goVersions(versions);
+  const shown = asked === undefined || asked === null ? null : goVersions(versions);
   if (new Set(names).size < names.length) list.invalid(shown, 'must contain unique version names');
   if (versions.filter(({ storage }) => storage).length !== 1) {
     list.invalid(shown, 'must have exactly one version marked as storage version');

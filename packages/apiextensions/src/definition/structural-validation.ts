@@ -21,9 +21,14 @@ export function validateStructure(at: Field, schema: Schema): void {
   validateCompleteness(at, schema);
 }
 
+/** False for items that are neither a schema nor a list with some. */
+function hasSchemas(items: unknown): boolean {
+  return isJsonObject(items) || (Array.isArray(items) && items.length > 0);
+}
+
 function validateLevel(at: Field, schema: Schema, level: Level): void {
   const { items, additionalProperties } = schema;
-  if (schema.type === 'array' && items === undefined) at.child('items').required('must be specified');
+  if (schema.type === 'array' && !hasSchemas(items)) at.child('items').required('must be specified');
   if (isJsonObject(items)) validateLevel(at.child('items'), items as Schema, 'item');
   eachProperty(at, schema, (child, place) => validateLevel(place, child, 'field'));
   if (additionalProperties !== undefined && level === 'root') {

@@ -5,8 +5,12 @@ import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapsta
 import { badRequest, type FieldError, internalError, invalidField, notFound } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal';
-import { changeScaled, metaTypes, scaleDefinition, scaleTable } from '@kapstan/apiserver/internal';
-import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { changeScaled, metaTypes, scaleDefinition } from '@kapstan/apiserver/internal';
+import type {
+  CustomResourceColumnDefinition,
+  CustomResourceSubresourceScale,
+} from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { ageColumns, customResourceTable } from './custom-resource-table.ts';
 import { readInteger, readText, splitDottedPath, writePath } from './dotted-path.ts';
 
 export type ScalePaths = DeepReadonly<CustomResourceSubresourceScale>;
@@ -28,7 +32,7 @@ export function customScaleSubresource(
     kind: scaleKind,
     verbs: ['get', 'patch', 'update'],
     schema: metaTypes.schema(scaleDefinition),
-    table: scaleTable,
+    table: customResourceTable(scaleColumns(paths)),
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
     update: async (store, context, { name, change, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion(resource), path: splitDottedPath(paths.specReplicasPath) };
@@ -59,6 +63,21 @@ export function customScaleSubresource(
 }
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
+
+/** Source: getScaleColumnsForVersion. */
+function scaleColumns({ specReplicasPath, statusReplicasPath }: ScalePaths): CustomResourceColumnDefinition[] {
+  const column = (name: string, jsonPath: string): CustomResourceColumnDefinition => ({
+    name,
+    type: 'integer',
+    description: `Number of ${name.toLowerCase()} replicas.`,
+    jsonPath,
+  });
+  return [
+    ...(specReplicasPath === '' ? [] : [column('Desired', '.spec.replicas')]),
+    ...(statusReplicasPath === '' ? [] : [column('Available', '.status.replicas')]),
+    ...ageColumns,
+  ];
+}
 
 function knownScale(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>): KubernetesObject {
   const replicas = internal(() => readInteger(object, paths.specReplicasPath));

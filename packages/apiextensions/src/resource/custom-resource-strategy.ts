@@ -13,6 +13,7 @@ import {
   metaOf,
   startGeneration,
   statusStrategy,
+  validateObjectMeta,
   withoutStatus,
 } from '@kapstan/apiserver/internal';
 import type { RuleValidator } from '../rules/rule-validator.ts';
@@ -25,6 +26,7 @@ export interface CustomKind {
   readonly resource: GroupResource;
   /** Name of the served version. */
   readonly version: string;
+  readonly isNamespaced: boolean;
   readonly jsonSchema: JsonSchema;
   /** The rules of the schema; undefined when it has none. */
   rules(): RuleValidator | undefined;
@@ -84,7 +86,8 @@ function validationOf(
     const errors = validate(write.object, write.old);
     const rules = kind.rules();
     if (rules === undefined) return errors;
-    const found = yield* ruleErrors(rules, { ...write, errors, pace, warn: (text) => context.warn(text) });
+    const blocking = write.old === undefined ? [...errors, ...metadataErrors(kind, write.object)] : errors;
+    const found = yield* ruleErrors(rules, { ...write, errors: blocking, pace, warn: (text) => context.warn(text) });
     return found.length === 0 ? errors : [...errors, ...found];
   };
   const atOnce = (write: CheckedWrite, context: RequestContext): readonly FieldError[] =>
@@ -97,6 +100,11 @@ function validationOf(
     validateCreateInSlices: (object, context) => inSlices({ object, old: undefined }, context),
     validateUpdateInSlices: (object, old, context) => inSlices({ object, old }, context),
   };
+}
+
+/** The registry reports these. Some keep the rules from being checked. */
+function metadataErrors({ isNamespaced }: CustomKind, { metadata = {} }: Custom): readonly FieldError[] {
+  return validateObjectMeta(metadata, { namespaced: isNamespaced, finalizerNames: 'Qualified' });
 }
 
 type CheckedWrite = Pick<CheckedObject, 'object' | 'old'>;

@@ -19,7 +19,7 @@ const nameColumn: TableColumn = {
   priority: 0,
 };
 
-const ageColumns: readonly Column[] = [
+export const ageColumns: readonly Column[] = [
   {
     name: 'Age',
     type: 'date',

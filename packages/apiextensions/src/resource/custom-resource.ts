@@ -100,6 +100,7 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
   return {
     resource: { group: definition.spec.group, resource: names.plural },
     version: version.name,
+    isNamespaced: definition.spec.scope === 'Namespaced',
     jsonSchema,
     rules: rulesOfVersion(definition, version),
     schema: structuralSchema(jsonSchema),

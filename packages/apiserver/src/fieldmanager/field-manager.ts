@@ -24,6 +24,7 @@ import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/store/managed-fields-tracker.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
+import { pruneInSlices } from '../schema/pruning.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
@@ -332,7 +333,11 @@ function* toKind(
   definition: ResourceDefinition,
 ): SlicedWork<UnstructuredObject> {
   const { schema } = definition;
-  if (schema.goType === undefined) return merged as UnstructuredObject;
+  if (schema.goType === undefined) {
+    // Ownership knows fields below places that keep unknown ones, which pruning still removes.
+    yield* pruneInSlices(merged as UnstructuredObject, schema);
+    return merged as UnstructuredObject;
+  }
   try {
     const options = { schema, strict: new StrictErrors(), words: 'unstructured' } as const;
     return (yield* decodeTypedInSlices(merged, options)) as UnstructuredObject;

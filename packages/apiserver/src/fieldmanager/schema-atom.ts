@@ -54,11 +54,32 @@ export function isNamedField(node: SchemaNode, name: string): boolean {
 /** Returns the schema of a member; undefined if the schema has no such name. */
 export function memberSchema(node: SchemaNode, name: string): SchemaNode | undefined {
   const named = namedField(node, name);
-  if (named !== undefined) return named;
+  if (named !== undefined) return node.preserveUnknownFields === true ? keepingUnknown(named) : named;
   if (node.additionalProperties !== undefined)
     return node.additionalProperties === true ? deduced : node.additionalProperties;
   return node.preserveUnknownFields === true || declaredForm(node) === undefined ? deduced : undefined;
 }
+
+/**
+ * Where a schema keeps unknown fields, so do the schemas in it: ownership counts fields there that pruning removes. Built-in
+ * types, such as metadata, have their own rules. Source: schemaconv convert.visitSpec.
+ */
+function keepingUnknown(node: SchemaNode): SchemaNode {
+  if (node.goType !== undefined) return node;
+  const known = keeping.get(node);
+  if (known !== undefined) return known;
+  const { items, additionalProperties } = node;
+  const made: SchemaNode = {
+    ...node,
+    preserveUnknownFields: true,
+    ...(items === undefined ? {} : { items: keepingUnknown(items) }),
+    ...(typeof additionalProperties === 'object' ? { additionalProperties: keepingUnknown(additionalProperties) } : {}),
+  };
+  keeping.set(node, made);
+  return made;
+}
+
+const keeping = new WeakMap<SchemaNode, SchemaNode>();
 
 function namedField(node: SchemaNode, name: string): SchemaNode | undefined {
   return node.properties?.get(name) ?? (node.embeddedResource === true ? resourceMember(name) : undefined);

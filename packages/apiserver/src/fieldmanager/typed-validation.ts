@@ -82,12 +82,16 @@ class Validator {
 
   *#map(value: unknown, node: SchemaNode): SlicedWork<void> {
     if (!isJsonObject(value)) return this.#fault(() => `expected map, got &{${shortGoValue(value, maxShown)}}`);
+    let hasUnknown = false;
     for (const name of yield* namesInSlices(value)) {
       if (this.#pace.isDue()) yield;
       const schema = memberSchema(node, name);
+      // Go stops at the first unknown field of a map, in an order of its own.
+      if (schema === undefined && hasUnknown) continue;
       this.#path.push(fieldElement(name));
       if (schema === undefined) this.#fault(() => 'field not declared in schema');
       else yield* this.validate(value[name], schema);
+      hasUnknown ||= schema === undefined;
       this.#path.pop();
     }
   }

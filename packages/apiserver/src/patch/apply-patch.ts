@@ -2,7 +2,7 @@
 // and decodes the result into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 
 import { StatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { badRequest } from '@kapstan/api/errors';
+import { badRequest, internalError } from '@kapstan/api/errors';
 import {
   copyInSlices,
   formatApiVersion,
@@ -12,11 +12,12 @@ import {
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
-import { decodeDocumentInSlices, interpretKind, kindRegistry } from '../schema/decode-object.ts';
+import { decodeDocumentInSlices, interpretKind, kindRegistry, requireKind } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { decodeText, readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
+import { sortedValue } from '../schema/sorted-value.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
@@ -110,15 +111,25 @@ function* patchDocument(
       ? yield* applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
       : yield* applyMergePatch(document, yield* copyInSlices(patch.value));
   const strict = new StrictErrors();
-  const shown = (): string => cutShort(stringifyJson(sortedMembers(patched)), maxShown);
+  const isCustom = options.schema.goType === undefined;
+  const written = (): string => stringifyJson(isCustom ? sortedValue(patched) : sortedMembers(patched));
+  const shown = (): string => cutShort(written(), maxShown);
   const object = yield* invalidUnlessDecoded(shown, function* () {
     const gvk = interpretKind(patched, options.gvk);
+    if (isCustom) requireKind(patched, written);
+    if (isCustom) requireVersion(patched);
     if (!isVersioned(patched, options.schema)) return decodeInternal(patched, gvk, { options, strict });
     const decoding = { schema: options.schema, gvk, expected: options.gvk, strict };
     return yield* decodeDocumentInSlices({ value: sortedMembers(patched), repeats: new Map() }, decoding);
   });
   judge([...patch.complaints, ...strict.texts()], shown, options);
   return object;
+}
+
+/** Kubernetes converts a patched custom resource between versions, which needs its own. */
+function requireVersion(patched: unknown): void {
+  if (!isJsonObject(patched) || (patched.apiVersion !== undefined && patched.apiVersion !== '')) return;
+  throw internalError(new Error("Object 'apiVersion' is missing in 'object has no apiVersion field'"));
 }
 
 function isVersioned(patched: unknown, schema: SchemaNode): boolean {

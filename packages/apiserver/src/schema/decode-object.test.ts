@@ -510,7 +510,8 @@ describe('a custom resource', () => {
   });
 
   it('reports repeated fields, wherever they are', () => {
-    const body = '{"kind":"Item","metadata":{"name":"g"},"spec":{"color":"a","color":"b","any":{"x":[{"y":1,"y":2}]}}}';
+    const body =
+      '{"apiVersion":"example.com/v1","kind":"Item","metadata":{"name":"g"},"spec":{"color":"a","color":"b","any":{"x":[{"y":1,"y":2}]}}}';
     expect(custom(body, { fieldValidation: 'Strict' }).error?.message).toBe(
       'Item in version "v1" cannot be handled as a Item: strict decoding error: duplicate field "spec.color", duplicate field "spec.any.x[0].y"',
     );
@@ -523,11 +524,27 @@ describe('a custom resource', () => {
     );
   });
 
-  it('must be of its kind and version', () => {
-    expect(custom({ kind: 'Other', metadata: { name: 'e' } }).error?.status).toMatchObject({
-      code: 422,
-      message: 'Other.example.com "e" is invalid: kind: Invalid value: "Other": must be Item',
-    });
+  it('of another kind is left to validation as it is', () => {
+    const other = { apiVersion: 'example.com/v1', kind: 'Other', metadata: { name: 'e' }, items: [1] };
+    expect(custom(other, { fieldValidation: 'Strict' }).object).toEqual(other);
+  });
+
+  it('of another version is refused before its fields are checked', () => {
+    const warnings: string[] = [];
+    const body = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"e"},"spec":{"nodeName":"x"}}';
+    expect(custom(body, { fieldValidation: 'Warn', warn: (text) => warnings.push(text) }).error?.message).toBe(
+      'the API version in the data (v1) does not match the expected API version (example.com/v1)',
+    );
+    expect(warnings).toEqual([]);
+  });
+
+  it('says that a null is no apiVersion', () => {
+    expect(custom({ apiVersion: null, kind: 'Item' }).error?.message).toBe(
+      'Item in version "" cannot be handled as a Item: .apiVersion accessor error: <nil> is of the type <nil>, expected string',
+    );
+  });
+
+  it('must be of its version', () => {
     expect(custom({ apiVersion: 'example.com/v2' }).error?.message).toBe(
       'the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)',
     );

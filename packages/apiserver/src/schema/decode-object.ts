@@ -3,7 +3,7 @@
 // parts of it.
 
 import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { badRequest, type FieldError, formatFieldError, invalid, invalidField } from '@kapstan/api/errors';
+import { badRequest, type FieldError, formatFieldError, invalidField } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
   formatApiVersion,
@@ -26,6 +26,7 @@ import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } fr
 import { metaTypes } from './meta-types.ts';
 import { pruneInSlices } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
+import { sortedValue } from './sorted-value.ts';
 import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';
 import { YamlSyntaxError } from './yaml-reader.ts';
@@ -50,8 +51,8 @@ export interface DecodeObjectOptions extends DocumentForm {
 
 /**
  * Decodes a body of any size. The object always has apiVersion and kind. Throws StatusError: 400 with Go's texts for
- * everything that Go's decoders refuse; 422 for a custom resource of another kind. Short texts are parsed, and small
- * values decoded, without generators.
+ * everything that Go's decoders refuse. A custom resource of another kind is left to validation. Short texts are
+ * parsed, and small values decoded, without generators.
  */
 export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<UnstructuredObject> {
   const strict = new StrictErrors();
@@ -62,11 +63,13 @@ export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOpt
       ? readDocument(text, options, strict)
       : yield* readDocumentInSlices(text, options, strict);
     const said = interpretKind(document.value, options.gvk);
-    if (options.schema.goType === undefined) requireKind(document.value, body, options);
-    gvk = said;
+    // A lenient reader of Kubernetes knows the expected kind before it finds that the body names none.
+    if (options.fieldValidation === 'Ignore') gvk = said;
+    if (options.schema.goType === undefined) requireKind(document.value, () => bodyText(body, document, options));
+    gvk = asSaid(document.value, said, options);
     const object = yield* decodeDocumentInSlices(document, decodingOf(gvk, strict, options));
     judge(strict.texts(), options);
-    refuseOtherVersion(asSaid(document.value, gvk, options), options);
+    refuseOtherVersion(gvk, options);
     return object;
   } catch (error) {
     throw gvk === undefined ? unread(error, body, options) : undecoded(error, gvk, options);
@@ -88,11 +91,13 @@ function undecoded(error: unknown, { kind, version }: GroupVersionKind, options:
 }
 
 /** Custom resources must name their kind. Source: runtime.NewMissingKindErrWithBody. */
-function requireKind(value: unknown, body: Uint8Array, { mediaType }: DecodeObjectOptions): void {
-  const root = isJsonObject(value) ? value : {};
-  if (textMember(root, 'kind') !== '') return;
-  const text = mediaType === 'application/json' ? decodeText(body) : stringifyJson(root);
-  throw new DecodeError(`Object 'Kind' is missing in '${text}'`);
+export function requireKind(value: unknown, shown: () => string): void {
+  if (isJsonObject(value) && textMember(value, 'kind') !== '') return;
+  throw new DecodeError(`Object 'Kind' is missing in '${shown()}'`);
+}
+
+function bodyText(body: Uint8Array, { value }: JsonDocument, { mediaType }: DecodeObjectOptions): string {
+  return mediaType === 'application/json' ? decodeText(body) : stringifyJson(isJsonObject(value) ? value : {});
 }
 
 /** A custom resource without a version is of none; built-in kinds are taken to be of the expected one. */
@@ -206,10 +211,7 @@ export interface DocumentDecoding {
   readonly strict: StrictErrors;
 }
 
-/**
- * Decodes a parsed document into its kind. Throws {@link DecodeError}, and StatusError 422 for a custom resource of
- * another kind.
- */
+/** Decodes a parsed document into its kind. Throws {@link DecodeError}. */
 export function* decodeDocumentInSlices(
   document: JsonDocument,
   decoding: DocumentDecoding,
@@ -263,12 +265,12 @@ function* decodeCustom(
 ): SlicedWork<UnstructuredObject> {
   const untyped = { schema: {}, strict, repeats: document.repeats, words: 'json' } as const;
   const object = ((yield* decodeTypedInSlices(document.value, untyped)) ?? {}) as UnstructuredObject;
-  coerceMetadata(object, '', strict);
-  if (gvk.kind !== expected.kind) {
-    throw invalid({ group: expected.group, kind: gvk.kind }, object.metadata?.name ?? '', [
-      invalidField('kind', gvk.kind, `must be ${expected.kind}`),
-    ]);
+  if (object.apiVersion === null) {
+    throw new DecodeError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
   }
+  coerceMetadata(object, '', strict);
+  // The schema says nothing about objects of another kind. They are refused for their version or by validation.
+  if (gvk.kind !== expected.kind || gvk.group !== expected.group) return object;
   const pruned = yield* pruneInSlices(object, schema);
   for (const path of pruned.unknown) strict.unknownField(path);
   for (const embedded of pruned.embedded) coerceEmbedded(embedded.object, `${embedded.path}.`, strict);
@@ -299,16 +301,17 @@ export function embeddedFault(
     return undefined;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    return invalidField(`${prefix}metadata`, object.metadata, error.message);
+    // Go writes the value from a map, so its members are sorted.
+    return invalidField(`${prefix}metadata`, sortedValue(object.metadata), error.message);
   }
 }
 
 const objectMeta = 'meta/v1.ObjectMeta';
 
 function coerceMetadata(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
-  if (!Object.hasOwn(object, 'metadata') || object.metadata === null) return;
+  if (!Object.hasOwn(object, 'metadata')) return;
   const options = { schema: metaTypes.schema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
-  const metadata = decodeTyped(object.metadata, options) as Record<string, unknown>;
+  const metadata = decodeTyped(object.metadata ?? {}, options) as Record<string, unknown>;
   metaTypes.normalize(objectMeta, metadata);
   if (metadata.creationTimestamp === null) delete metadata.creationTimestamp;
   object.metadata = metadata;

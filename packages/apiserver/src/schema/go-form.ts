@@ -16,6 +16,8 @@ interface FormField {
   readonly omitEmpty: boolean;
   /** omitzero: a struct that is omitted when it is empty. */
   readonly omitZero: boolean;
+  /** True when the kind is stored as JSON, which keeps empty lists. Absent = false. */
+  readonly keepsEmpty?: boolean;
 }
 
 /** A struct: its fields, and those of them that are written even if not set. */
@@ -150,7 +152,7 @@ function presentValue(field: FormField, value: unknown): unknown {
 
 function listValue(field: FormField, value: unknown): unknown {
   if (!Array.isArray(value)) return value;
-  if (value.length === 0) return emptyCollection(field);
+  if (value.length === 0) return field.keepsEmpty === true && !field.omitEmpty ? value : emptyCollection(field);
   for (let i = 0; i < value.length; i++) value[i] = itemValue(field, value[i]);
   return value;
 }
@@ -183,6 +185,9 @@ function itemValue(field: FormField, value: unknown): unknown {
 function zeroValue({ scalar, struct }: FormField): unknown {
   return scalar === undefined ? zeroGoForm((struct as Struct).form) : zeroOfScalar(scalar);
 }
+
+/** Definitions of the source whose kinds Kubernetes stores as JSON. */
+const storedAsJson = 'crd/';
 
 const typeMetaField: FormField = {
   scalar: scalarFormOf('string'),
@@ -229,6 +234,8 @@ export class GoForms {
       if (flags.includes('i')) this.#addFields(fields, type);
       else if (label === 'm' && this.#isResourceList(definition, type))
         fields.set(jsonName, { ...this.#fieldOf(type, label, flags), scalar: resourceAmountForm });
+      else if (definition.startsWith(storedAsJson))
+        fields.set(jsonName, { ...this.#fieldOf(type, label, flags), keepsEmpty: true });
       else fields.set(jsonName, this.#fieldOf(type, label, flags));
     }
   }

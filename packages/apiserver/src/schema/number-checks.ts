@@ -14,97 +14,126 @@ const integerRanges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
 const maxIntegerLength = 400;
 
 /** `shown`: the value as it was sent, for errors. */
-type NumberCheck = (value: number, path: string, shown: unknown) => FieldError | undefined;
+type NumberCheck = (value: number, path: string, shown: unknown) => readonly FieldError[];
+
+type RangeCheck = (value: number | ExactNumber, path: string, what: string) => readonly FieldError[];
 
 export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
-  const checks: NumberCheck[] = [...multipleOfCheck(schema), ...maximumCheck(schema), ...minimumCheck(schema)];
-  const checkFormat = formatCheck(schema);
+  const isInRange = rangeCheck(schema);
+  const checks = limitsOf(schema).map((limit) => limitCheck(limit, isInRange));
   return [
     (value, path) => {
       if (typeof value !== 'number' && !(value instanceof ExactNumber)) return [];
       const number = Number(value);
-      return [checkFormat(value, path), ...checks.map((check) => check(number, path, value))].filter(
-        (error) => error !== undefined,
-      );
+      return [isInRange(value, path, 'Checked'), ...checks.map((check) => check(number, path, value))].flat();
     },
   ];
 }
 
 /**
- * As in Kubernetes, the error names no field, but its text says the place. Source: validate.IsValueValidAgainstRange
- * and NumberValidator.
+ * As in Kubernetes, the error names no field, but its text says the place. `what` is the value itself or one of the
+ * schema's limits, which must be of its type, too. Source: validate.IsValueValidAgainstRange and NumberValidator.
  */
-function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: string) => FieldError | undefined {
-  if (schema.type === 'number') return floatCheck(schema);
-  if (schema.type !== 'integer') return () => undefined;
-  const range = integerRanges.get(typeof schema.format === 'string' ? schema.format : '');
-  const kind = range === undefined ? '(default format)' : `with format ${schema.format}`;
-  return (value, path) => {
+function rangeCheck(schema: JsonSchema): RangeCheck {
+  if (schema.type === 'integer') return integerCheck(schema);
+  return schema.type === 'number' ? floatCheck(schema) : () => [];
+}
+
+function integerCheck({ format }: JsonSchema): RangeCheck {
+  const range = integerRanges.get(typeof format === 'string' ? format : '');
+  const kind = range === undefined ? '(default format)' : `with format ${format}`;
+  return (value, path, what) => {
     const text = String(value);
     const isInteger = value instanceof ExactNumber ? /^-?\d+$/.test(text) : Number.isInteger(value);
     // No format has numbers with as many digits, and reading millions of them would take seconds.
     if (isInteger && text.length <= maxIntegerLength) {
       const integer = BigInt(text.includes('e') ? Number(value) : text);
       const [low, high] = range ?? [-(2n ** 63n), 2n ** 63n - 1n];
-      if (integer >= low && integer <= high) return undefined;
+      if (integer >= low && integer <= high) return [];
     }
-    return invalidField('<nil>', '', `Checked value must be of type integer ${kind} in ${path}`);
+    return [invalidField('<nil>', '', `${what} value must be of type integer ${kind} in ${path}`)];
   };
 }
 
-function floatCheck({ format }: JsonSchema): (value: number | ExactNumber, path: string) => FieldError | undefined {
-  if (format !== 'float' && format !== 'float32') return () => undefined;
-  return (value, path) => {
-    if (Number.isFinite(Math.fround(Number(value)))) return undefined;
-    return invalidField('<nil>', '', `Checked value must be of type number with format ${format} in ${path}`);
+function floatCheck({ format }: JsonSchema): RangeCheck {
+  if (format !== 'float' && format !== 'float32') return () => [];
+  return (value, path, what) => {
+    if (Number.isFinite(Math.fround(Number(value)))) return [];
+    return [invalidField('<nil>', '', `${what} value must be of type number with format ${format} in ${path}`)];
   };
 }
 
-function isInt64(value: number): boolean {
+/** One limit of a schema. */
+interface Limit {
+  readonly bound: number;
+  /** Name of the limit in an error. */
+  readonly what: string;
+  /** Returns what is wrong with a value; `bound` is the limit in the value's type. */
+  fault(value: number, bound: number, path: string): string | undefined;
+}
+
+function limitsOf(schema: JsonSchema): readonly Limit[] {
+  const { multipleOf, minimum, maximum } = schema;
+  return [
+    ...(typeof multipleOf === 'number' ? [multipleOfLimit(multipleOf)] : []),
+    ...(typeof minimum === 'number' ? [minimumLimit(minimum, schema.exclusiveMinimum === true)] : []),
+    ...(typeof maximum === 'number' ? [maximumLimit(maximum, schema.exclusiveMaximum === true)] : []),
+  ];
+}
+
+/** Go compares an integer with the integer part of a limit, unless the limit is not of the schema's type. */
+function limitCheck(limit: Limit, isInRange: RangeCheck): NumberCheck {
+  return (value, path, shown) => {
+    const ofLimit = isInRange(limit.bound, path, limit.what);
+    const isWhole = ofLimit.length === 0 && isGoInteger(value, shown);
+    const bound = isWhole ? Math.trunc(limit.bound) : limit.bound;
+    if (limit.what === 'MultipleOf' && bound <= 0) {
+      const text = `factor MultipleOf declared for ${path} must be positive: ${bound}`;
+      return [...ofLimit, invalidField(path, bound, text)];
+    }
+    const fault = limit.fault(value, bound, path);
+    return fault === undefined ? ofLimit : [...ofLimit, invalidField(path, shown, fault)];
+  };
+}
+
+/** True for a number that Go reads as int64. */
+function isGoInteger(value: number, shown: unknown): boolean {
+  if (shown instanceof ExactNumber && !/^-?\d+$/.test(shown.text)) return false;
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 }
 
-function multipleOfCheck({ multipleOf }: JsonSchema): readonly NumberCheck[] {
-  if (typeof multipleOf !== 'number') return [];
-  return [
-    (value, path, shown) => {
-      // Go divides integers by integers.
-      const factor = isInt64(value) ? Math.trunc(multipleOf) : multipleOf;
-      if (factor <= 0)
-        return invalidField(path, factor, `factor MultipleOf declared for ${path} must be positive: ${factor}`);
-      if (isInt64(value)) {
-        return value % factor === 0
-          ? undefined
-          : invalidField(path, shown, `${path} in body should be a multiple of ${factor}`);
-      }
-      const quotient = value / multipleOf;
-      // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not 3 in doubles.
-      if (Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))) return undefined;
-      return invalidField(path, shown, `${path} in body should be a multiple of ${multipleOf}`);
-    },
-  ];
+function multipleOfLimit(multipleOf: number): Limit {
+  return {
+    bound: multipleOf,
+    what: 'MultipleOf',
+    fault: (value, factor, path) =>
+      isMultiple(value, factor) ? undefined : `${path} in body should be a multiple of ${factor}`,
+  };
 }
 
-function maximumCheck({ maximum, exclusiveMaximum }: JsonSchema): readonly NumberCheck[] {
-  if (typeof maximum !== 'number') return [];
-  const isExclusive = exclusiveMaximum === true;
+function isMultiple(value: number, factor: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
+  const quotient = value / factor;
+  // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not 3 in doubles.
+  return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient));
+}
+
+function maximumLimit(maximum: number, isExclusive: boolean): Limit {
   const words = isExclusive ? 'less than' : 'less than or equal to';
-  return [
-    (value, path, shown) => {
-      if (value < maximum || (!isExclusive && value === maximum)) return undefined;
-      return invalidField(path, shown, `${path} in body should be ${words} ${maximum}`);
-    },
-  ];
+  return {
+    bound: maximum,
+    what: 'Maximum boundary',
+    fault: (value, bound, path) =>
+      value < bound || (!isExclusive && value === bound) ? undefined : `${path} in body should be ${words} ${bound}`,
+  };
 }
 
-function minimumCheck({ minimum, exclusiveMinimum }: JsonSchema): readonly NumberCheck[] {
-  if (typeof minimum !== 'number') return [];
-  const isExclusive = exclusiveMinimum === true;
+function minimumLimit(minimum: number, isExclusive: boolean): Limit {
   const words = isExclusive ? 'greater than' : 'greater than or equal to';
-  return [
-    (value, path, shown) => {
-      if (value > minimum || (!isExclusive && value === minimum)) return undefined;
-      return invalidField(path, shown, `${path} in body should be ${words} ${minimum}`);
-    },
-  ];
+  return {
+    bound: minimum,
+    what: 'Minimum boundary',
+    fault: (value, bound, path) =>
+      value > bound || (!isExclusive && value === bound) ? undefined : `${path} in body should be ${words} ${bound}`,
+  };
 }

@@ -87,7 +87,8 @@ function typeCheck(schema: JsonSchema): ValueValidator {
     const name = typeName(value);
     const isAllowed =
       allowed.length === 0 || allowed.includes(name) || (name === 'integer' && allowed.includes('number'));
-    if (!isAllowed) return [wrongType(path, name, { allowed, format })];
+    if (!isAllowed)
+      return isLeftToFormat(name, { allowed, format }) ? [] : [wrongType(path, name, { allowed, format })];
     if (typeof value !== 'string' || isOfFormat(value, format)) return [];
     return [typeInvalidField(path, value, `${inBody(path)} must be of type ${format}: ${JSON.stringify(value)}`)];
   };
@@ -98,6 +99,13 @@ const numberFormats: ReadonlySet<string> = new Set(['int32', 'int64', 'float', '
 interface ExpectedType {
   readonly allowed: readonly string[];
   readonly format: string;
+}
+
+/** Lists pass for values of a format, which looks at text only. Source: typeValidator.Validate. */
+function isLeftToFormat(name: string, { allowed, format }: ExpectedType): boolean {
+  if (name !== 'array' && name !== 'string') return false;
+  const hasFormat = isKnownFormat(format) || numberFormats.has(format);
+  return hasFormat && !allowed.includes('number') && !allowed.includes('integer');
 }
 
 /** Reports a value by the format, if there is one, unless it is text, a list or null. Source: typeValidator.Validate. */
@@ -209,7 +217,7 @@ function addDuplicates(
   at: { readonly keys: readonly string[]; readonly path: string },
 ): void {
   const seen = new Map<string, number>();
-  const stranger = at.keys.length === 0 ? -1 : list.findIndex((item) => !isJsonObject(item));
+  const stranger = at.keys.length === 0 ? -1 : list.findIndex((item) => item !== null && !isJsonObject(item));
   if (stranger >= 0) {
     const text = 'must be an object for an array of list-type map';
     found.add(invalidField(fieldIndex(at.path, stranger), list[stranger], text));

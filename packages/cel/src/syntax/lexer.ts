@@ -129,11 +129,7 @@ class Lexer {
   #refuse(end: number): void {
     const last = String.fromCodePoint(this.#text.codePointAt(end) ?? 0);
     const stop = end >= this.#text.length ? this.#text.length : end + last.length;
-    const shown = this.#text
-      .slice(this.#at, stop)
-      .replaceAll('\n', '\\n')
-      .replaceAll('\r', '\\r')
-      .replaceAll('\t', '\\t');
+    const shown = this.#text.slice(this.#at, stop);
     this.#issues.add(this.#at, `Syntax error: token recognition error at: '${shown}'`);
     this.#at = stop;
   }

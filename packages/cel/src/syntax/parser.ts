@@ -12,18 +12,12 @@ import { balancedTree } from './logic-tree.ts';
 import { MacroBuilder } from './macro-builder.ts';
 import { isMacroError, type Macro, macroKey } from './macros.ts';
 import { SyntaxFailure, SyntaxGuard } from './syntax-guard.ts';
-import type { Token, TokenKind } from './token.ts';
+import { reportSyntaxFailure } from './syntax-report.ts';
+import { reservedWords, type Token, type TokenKind } from './token.ts';
 import { TokenReader } from './token-reader.ts';
 
 /** Longest text of an expression, in code points. */
 const maxCodePoints = 100_000;
-
-const reserved: ReadonlySet<string> = new Set(
-  (
-    'as break const continue else false for function if import in let loop package namespace null return true var void ' +
-    'while'
-  ).split(' '),
-);
 
 const relations: ReadonlySet<TokenKind> = new Set<TokenKind>(['<', '<=', '>=', '>', '==', '!=', 'in']);
 const products: ReadonlySet<TokenKind> = new Set<TokenKind>(['*', '/', '%']);
@@ -43,16 +37,23 @@ export function parseExpression(text: string, options: SyntaxOptions, issues: Is
     issues.addWhole(`expression code point size exceeds limit: size: ${size}, limit ${maxCodePoints}`);
     return { kind: 'broken', offset: 0 };
   }
-  return new Parser(new TokenReader(tokenize(text, issues)), options, issues).start();
+  const tokens = tokenize(text, issues);
+  const describe = (failure: SyntaxFailure): void => reportSyntaxFailure(failure, { text, tokens, issues });
+  return new Parser(new TokenReader(tokens), { ...options, describe }, issues).start();
+}
+
+interface ParserOptions extends SyntaxOptions {
+  /** Reports why the text cannot be parsed. */
+  describe(failure: SyntaxFailure): void;
 }
 
 class Parser {
   readonly #tokens: TokenReader;
-  readonly #options: SyntaxOptions;
+  readonly #options: ParserOptions;
   readonly #issues: Issues;
   readonly #guard = new SyntaxGuard();
 
-  constructor(tokens: TokenReader, options: SyntaxOptions, issues: Issues) {
+  constructor(tokens: TokenReader, options: ParserOptions, issues: Issues) {
     this.#tokens = tokens;
     this.#options = options;
     this.#issues = issues;
@@ -66,8 +67,7 @@ class Parser {
       return expr;
     } catch (error) {
       if (!(error instanceof SyntaxFailure)) throw error;
-      if (error.offset === undefined) this.#issues.addWhole(error.message);
-      else this.#issues.add(error.offset, error.message);
+      this.#options.describe(error);
       return { kind: 'broken', offset: 0 };
     }
   }
@@ -273,14 +273,15 @@ class Parser {
     if (message !== undefined) return this.#struct(dot + message);
     const name = this.#tokens.expect('identifier');
     if (this.#tokens.takes('(') !== undefined) return this.#globalCall(start, dot, name);
-    if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
+    if (reservedWords.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
     return { kind: 'ident', offset: name.offset, name: dot + name.text };
   }
 
   #globalCall(start: number, dot: string, name: Token): Expr {
     const open = this.#tokens.ahead(-1) as Token;
+    const refused = reservedWords.has(name.text) ? this.#report(start, `reserved identifier: ${name.text}`) : undefined;
     const args = this.#args();
-    if (reserved.has(name.text)) return this.#report(start, `reserved identifier: ${name.text}`);
+    if (refused !== undefined) return refused;
     return this.#callOrMacro(open.offset, dot + name.text, { target: undefined, args });
   }
 

@@ -1,7 +1,7 @@
 // SyntaxGuard limits how deeply an expression may nest, counted like the grammar's generated parser and its visitor.
 
 /** Most nested uses of one rule of the grammar, and most nested operators, selections and calls. */
-const maxDepth = 250;
+export const maxDepth = 250;
 
 /** Rules that may nest deeper than the rules that contain them. */
 type Rule = 'calc' | 'expr' | 'relation';

@@ -50,3 +50,11 @@ export function shownToken(token: Token): string {
   const text = token.kind === 'end' ? '<EOF>' : token.text;
   return `'${text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')}'`;
 }
+
+/** Words that may not name a variable or a function. */
+export const reservedWords: ReadonlySet<string> = new Set(
+  (
+    'as break const continue else false for function if import in let loop package namespace null return true var void ' +
+    'while'
+  ).split(' '),
+);

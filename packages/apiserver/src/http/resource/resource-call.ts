@@ -119,10 +119,10 @@ export function requireName({ name }: ResourceCall): void {
 }
 
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
-  const isRouted = call.served.definition.isCustom !== true;
-  const isCustom = !isRouted && call.subresource?.type !== 'object';
+  const isCustom = call.served.definition.isCustom === true;
   const hasTable = tableOf(call) !== undefined;
-  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom, isRouted, hasTable });
+  const forms = { produces, isCustom, isRouted: !isCustom, hasTable };
+  return negotiateResourceOutput(outputRequestOf(call.exchange), forms);
 }
 
 /**

@@ -3,10 +3,10 @@
 // patch.go.
 
 import { type KubernetesObject, type Patch, StatusError, type UnstructuredObject } from '@kapstan/api';
-import { conflict, notImplemented } from '@kapstan/api/errors';
+import { badRequest, conflict, notImplemented } from '@kapstan/api/errors';
 import { fitsOneSlice, formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns, type Stored } from '@kapstan/storage';
-import { type DocumentForm, decodeObjectInSlices } from '../../schema/decode-object.ts';
+import { type DocumentForm, decodeObjectInSlices, kindRegistry } from '../../schema/decode-object.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { YamlReading } from '../../schema/yaml-body.ts';
@@ -73,8 +73,23 @@ export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): 
   return { group, version, kind };
 }
 
-/** Decodes the object in a body. Throws 400 and 422. */
-export function decodeBody(
+/** Decodes the object in a body. Throws 400. */
+export function* decodeBody(
+  target: Omit<WriteTarget, 'name'>,
+  body: Uint8Array,
+  form: DocumentForm,
+): SlicedWork<UnstructuredObject> {
+  try {
+    return yield* decodedBody(target, body, form);
+  } catch (error) {
+    const isForeign = target.part?.type === 'object' && target.served.definition.isCustom === true;
+    if (!isForeign || !(error instanceof StatusError)) throw error;
+    // Kubernetes fails to describe the fault, since the types of a custom resource include no Scale.
+    throw badRequest(`no kind is registered for the type v1.${kindOf(target).kind} ${kindRegistry}`);
+  }
+}
+
+function decodedBody(
   target: Omit<WriteTarget, 'name'>,
   body: Uint8Array,
   form: DocumentForm,

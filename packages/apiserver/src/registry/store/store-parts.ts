@@ -111,11 +111,23 @@ async function requireLargeValid<T extends KubernetesObject>(
 }
 
 function invalid<T extends KubernetesObject>(
-  { definition: { group, kind, invalidKind } }: StoreParts<T>,
+  { definition: { group, kind, invalidKind, isCustom } }: StoreParts<T>,
   object: DeepReadonly<T>,
   told: ToldErrors,
 ): StatusError {
-  return invalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
+  const shown = isCustom === true ? saidKind(object, kind) : (invalidKind ?? { group, kind });
+  return invalidTold(shown, object.metadata?.name ?? '', told);
+}
+
+/** The kind that a custom resource names, which may be a wrong one. */
+function saidKind(
+  { apiVersion = '', kind }: DeepReadonly<KubernetesObject>,
+  otherwise: string,
+): { group: string; kind: string } {
+  return {
+    group: apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '',
+    kind: kind ?? otherwise,
+  };
 }
 
 /** Returns the admission if it validates objects of this resource. */

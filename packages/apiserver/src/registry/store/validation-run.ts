@@ -1,8 +1,8 @@
 // Finds the errors of a written object and the warnings for its writer. Called in the turn of the flow (create-flow.ts,
 // update-flow.ts) and, for large objects, in a thread (validation/validation-thread.ts).
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
-import type { FieldError } from '@kapstan/api/errors';
-import type { SlicedWork } from '@kapstan/api/internal';
+import { type FieldError, invalidField } from '@kapstan/api/errors';
+import { formatApiVersion, type SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type { ResourceStrategy } from '../definition/strategy.ts';
@@ -83,6 +83,8 @@ function createErrors<T extends KubernetesObject>(
   { definition, object }: ValidationCall<T>,
   ofKind: readonly FieldError[],
 ): readonly FieldError[] {
+  const ofType = typeErrors(definition, object);
+  if (ofType.length > 0) return ofType;
   // A kind that does not check metadata reports its own errors before the generic checks run.
   if (definition.strategy.updateMetadata === 'none' && ofKind.length > 0) return ofKind;
   return [...validateObjectMeta(object.metadata ?? {}, metadataRules(definition)), ...ofKind];
@@ -94,7 +96,26 @@ function updateErrors<T extends KubernetesObject>(
   old: DeepReadonly<T>,
   ofKind: readonly FieldError[],
 ): readonly FieldError[] {
-  return [...metadataErrors(call, call.object.metadata ?? {}, old.metadata ?? {}), ...ofKind];
+  const ofType = typeErrors(call.definition, call.object);
+  const ofMetadata = metadataErrors(call, call.object.metadata ?? {}, old.metadata ?? {});
+  return [...ofMetadata, ...(ofType.length > 0 ? ofType : ofKind)];
+}
+
+/**
+ * A body of another kind is refused while it is decoded, unless it is a custom resource's. Source:
+ * customResourceValidator.ValidateTypeMeta.
+ */
+function typeErrors<T extends KubernetesObject>(
+  { isCustom, group, version, kind }: ResourceDefinition<T>,
+  object: DeepReadonly<T>,
+): readonly FieldError[] {
+  if (isCustom !== true) return [];
+  const apiVersion = formatApiVersion({ group, version });
+  const errors: FieldError[] = [];
+  if (object.kind !== kind) errors.push(invalidField('kind', object.kind ?? '', `must be ${kind}`));
+  if (object.apiVersion !== apiVersion)
+    errors.push(invalidField('apiVersion', object.apiVersion ?? '', `must be ${apiVersion}`));
+  return errors;
 }
 
 /**

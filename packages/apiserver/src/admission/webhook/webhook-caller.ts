@@ -1,4 +1,5 @@
-// WebhookCaller asks one webhook about a request: RemoteCaller over HTTPS, function-caller.ts in this process. Used by
+// WebhookCaller asks one webhook about a request: RemoteCaller over HTTPS; the callers of
+// admission-functions.ts in this process. Used by
 // mutating-webhooks.ts and validating-webhooks.ts.
 import { randomUUID } from 'node:crypto';
 import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';

@@ -36,8 +36,8 @@ export class WebhookRun {
   }
 
   /**
-   * Calls the webhook, and `use` with an answer that allows. Rejects with a denial, with {@link FailedCall} for a call
-   * that failed, and with the errors of `use`.
+   * Calls the webhook, and `use` with an answer that allows. Rejects with a denial, with
+   * WebhookCallError for a call that failed and may be passed over, and with the errors of `use`.
    */
   async call(
     webhook: AdmissionWebhook,
@@ -101,7 +101,7 @@ class Denied extends Error {
   }
 }
 
-/** True for a call without a usable answer, of a webhook whose policy passes over that. */
+/** True for a call without a usable answer of a webhook whose failure policy is Ignore. */
 export function isFailedCall(error: unknown): error is WebhookCallError {
   return error instanceof WebhookCallError;
 }

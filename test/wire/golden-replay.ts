@@ -46,10 +46,15 @@ const alone = scenarios.filter((name) =>
 // about fields without effect, which a kube-apiserver does not have.
 const quiet = ['--control-loops=none', '--feature-gates=APIServerIdentity=false', '--warn-without-effect=false'];
 
+/** Files for a server with plug-ins that one for all files is started without, and what the replayer calls it. */
+const otherPlugins: Readonly<Record<string, string>> = { 'k-service-accounts.json': 'service-account-admission' };
+
 function replay(server: ServeProcess, scenario: string): Promise<ReplayFile> {
   const args = [`${golden}replay.mjs`, '--server', server.url, '--token', server.adminToken, '--ca', server.caFile];
   args.push('--user-token', server.userToken, '--user-name', 'alice', '--json', `${golden}scenarios/${scenario}`);
   args.push('--compact-cmd', `${process.execPath} ${command} store compact --kubeconfig ${server.kubeconfig}`);
+  const ability = otherPlugins[scenario];
+  if (ability !== undefined) args.push('--with', ability);
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 }, (error, stdout) => {
       const line = stdout.trim();
@@ -100,14 +105,14 @@ export function replayTranscripts(open: () => Promise<ReplayStore>): void {
   });
   afterAll(() => server?.close());
 
-  const check = async (scenario: string, context: TestContext): Promise<void> => {
+  const check = async (scenario: string, context: TestContext, at = server): Promise<void> => {
     if (scenario in notYet.notRun) context.skip(notYet.notRun[scenario]);
     const reason = store.cannot?.get(scenario);
     if (reason !== undefined) {
       totals.skipped += stepsOf(scenario);
       context.skip(reason);
     }
-    const result = await replay(server, scenario);
+    const result = await replay(at, scenario);
     totals.all += result.steps.length;
     totals.passed += result.steps.filter((step) => step.ok).length;
     expectAsListed(scenario, result);
@@ -125,13 +130,23 @@ export function replayTranscripts(open: () => Promise<ReplayStore>): void {
 
   // Files do not touch each other's objects, and mostly wait for events that must not come.
   describe('side by side', () => {
-    for (const scenario of scenarios.filter((name) => !alone.includes(name))) {
+    for (const scenario of scenarios.filter((name) => !alone.includes(name) && !(name in otherPlugins))) {
       it.concurrent(titleOf(scenario), (context) => check(scenario, context));
     }
   });
 
   describe('one after the other', () => {
     for (const scenario of alone) it(titleOf(scenario), (context) => check(scenario, context));
+  });
+
+  describe('on a server with other plug-ins', () => {
+    let other: ServeProcess;
+    beforeAll(async () => {
+      other = await startServeProcess({ flags: [...quiet, ...store.flags] });
+    });
+    afterAll(() => other?.close());
+    for (const scenario of Object.keys(otherPlugins))
+      it(titleOf(scenario), (context) => check(scenario, context, other));
   });
 
   it('passes at least as many steps as it did before', () => {

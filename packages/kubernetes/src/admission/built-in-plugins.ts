@@ -25,7 +25,7 @@ import { defaultPodSecurity } from './pod-security/pod-security-configuration.ts
 import { podTopologyLabels } from './pod-topology-labels.ts';
 import { Priority } from './priority.ts';
 import { runtimeClass } from './runtime-class.ts';
-import { ServiceAccount } from './service-account.ts';
+import { ServiceAccount } from './service-account/service-account.ts';
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts';
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
 

@@ -1,11 +1,13 @@
-// ServiceAccount gives each pod an existing account and mounts the account's token. Source:
-// plugin/pkg/admission/serviceaccount.
+// ServiceAccount gives each pod an existing account, mounts the account's token, and keeps pods from secrets that an
+// account with the annotation for it does not list. Source: plugin/pkg/admission/serviceaccount.
 
-import { type Clock, type DeepReadonly, delay, type UnstructuredObject } from '@kapstan/api';
+import { type Clock, type DeepReadonly, delay, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { generateName, isAbout, refuse } from '@kapstan/apiserver/internal';
-import { type Container, type PodSpec, podSpecOf } from './pod-fields.ts';
+import type { ServiceAccount as AccountObject, PodSpec as FullPodSpec, Pod } from '@kapstan/kinds/core/v1';
+import { type Container, type PodSpec, podSpecOf } from '../pod-fields.ts';
+import { containerFault, hasSecrets, hasTokenVolume, secretFault } from './secret-references.ts';
 
 const serviceAccounts: GroupVersionResource = { group: '', version: 'v1', resource: 'serviceaccounts' };
 const defaultAccount = 'default';
@@ -19,10 +21,12 @@ const tokenSeconds = 3607;
 const defaultAttempts = 10;
 const retryMs = 100;
 
-interface Account extends UnstructuredObject {
-  automountServiceAccountToken?: boolean;
-  imagePullSecrets?: { name?: string }[];
-}
+const enforceAnnotation = 'kubernetes.io/enforce-mountable-secrets';
+/** Source: strconv.ParseBool. */
+const trueTexts: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+
+type Account = AccountObject & UnstructuredObject;
+type Spec = DeepReadonly<FullPodSpec>;
 
 export interface ServiceAccountPorts {
   readonly reader: ObjectReader;
@@ -42,7 +46,7 @@ export class ServiceAccount implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     const { object, operation } = attributes;
     if (!isAbout(attributes, '', 'pods') || operation !== 'CREATE' || object === undefined) return;
-    if (object.metadata?.annotations?.[mirrorAnnotation] !== undefined) return;
+    if (isMirror(object)) return checkMirror(attributes, object);
     const spec = podSpecOf(object);
     const name = spec.serviceAccountName || defaultAccount;
     spec.serviceAccountName = name;
@@ -52,16 +56,25 @@ export class ServiceAccount implements AdmissionPlugin {
     if ((spec.imagePullSecrets ?? []).length === 0 && (account.imagePullSecrets ?? []).length > 0) {
       spec.imagePullSecrets = (account.imagePullSecrets ?? []).map(({ name: secret = '' }) => ({ name: secret }));
     }
+    checkReferences(attributes, specOf(object), account);
   }
 
-  /** A mirror of a static pod has no rights in the cluster. */
-  validate(attributes: AdmissionAttributes): void {
-    const { object, operation } = attributes;
-    if (!isAbout(attributes, '', 'pods') || operation !== 'CREATE' || object === undefined) return;
-    if (object.metadata?.annotations?.[mirrorAnnotation] === undefined) return;
-    if (podSpecOf(object).serviceAccountName) {
-      throw refuse(attributes, 'a mirror pod may not reference service accounts');
+  validate(attributes: AdmissionAttributes): Promise<void> | void {
+    const { object, operation, resource, subresource } = attributes;
+    if (resource.group !== '' || resource.resource !== 'pods' || object === undefined) return;
+    if (operation === 'UPDATE' && subresource === 'ephemeralcontainers') return this.#checkSecrets(attributes, object);
+    if (operation !== 'CREATE' || subresource !== '') return;
+    return isMirror(object) ? checkMirror(attributes, object) : this.#checkSecrets(attributes, object);
+  }
+
+  async #checkSecrets(attributes: AdmissionAttributes, object: DeepReadonly<KubernetesObject>): Promise<void> {
+    const spec = specOf(object);
+    const name = spec.serviceAccountName ?? '';
+    if (name === '') {
+      const pod = `${attributes.namespace}/${object.metadata?.name ?? ''}`;
+      throw refuse(attributes, `no service account specified for pod ${pod}`);
     }
+    checkReferences(attributes, spec, await this.#find(attributes, name));
   }
 
   async #find(attributes: AdmissionAttributes, name: string): Promise<DeepReadonly<Account>> {
@@ -89,6 +102,33 @@ export class ServiceAccount implements AdmissionPlugin {
     for (const container of containers) mount(container, name);
     if (existingVolume(spec) === undefined) spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)];
   }
+}
+
+/** Refuses secrets that the account does not list, if it has the annotation for that. */
+function checkReferences(attributes: AdmissionAttributes, spec: Spec, account: DeepReadonly<Account>): void {
+  if (!trueTexts.has(account.metadata?.annotations?.[enforceAnnotation] ?? '')) return;
+  const fault =
+    attributes.operation === 'UPDATE'
+      ? containerFault('ephemeral container', spec.ephemeralContainers, account)
+      : secretFault(spec, account);
+  if (fault !== undefined) throw refuse(attributes, fault);
+}
+
+function isMirror({ metadata }: DeepReadonly<KubernetesObject>): boolean {
+  return metadata?.annotations?.[mirrorAnnotation] !== undefined;
+}
+
+/** A mirror of a static pod has no rights in the cluster. */
+function checkMirror(attributes: AdmissionAttributes, object: DeepReadonly<KubernetesObject>): void {
+  const spec = specOf(object);
+  if ((spec.serviceAccountName ?? '') !== '')
+    throw refuse(attributes, 'a mirror pod may not reference service accounts');
+  if (hasSecrets(spec)) throw refuse(attributes, 'a mirror pod may not reference secrets');
+  if (hasTokenVolume(spec)) throw refuse(attributes, 'a mirror pod may not use ServiceAccountToken volume projections');
+}
+
+function specOf(object: DeepReadonly<KubernetesObject>): Spec {
+  return (object as DeepReadonly<Pod>).spec ?? { containers: [] };
 }
 
 /** A pod that was read and is created again has its volume already. */

@@ -32,8 +32,10 @@ function staleSources(folder: string): readonly string[] {
     const info = fileInfos[index];
     if (info !== undefined) built.set(resolve(dist, name), typeof info === 'string' ? info : info.version);
   }
+  const { exclude = [] } = JSON.parse(readFileSync(join(folder, 'tsconfig.json'), 'utf8')) as { exclude?: string[] };
+  const isBuilt = (name: string): boolean => !(name.startsWith('testing/') && exclude.includes('src/testing/**'));
   return readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && isBuilt(name))
     .map((name) => join(folder, 'src', name))
     .filter((file) => built.get(file) !== createHash('sha256').update(readFileSync(file)).digest('hex'));
 }

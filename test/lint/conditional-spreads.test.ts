@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const most: Readonly<Record<string, number>> = {
   api: 9,
   apiextensions: 16,
-  apiserver: 33,
+  apiserver: 36,
   cacher: 1,
   client: 11,
   'control-plane': 15,

@@ -30,7 +30,7 @@ export interface EvaluateOptions {
 
 export interface TurnOptions extends EvaluateOptions {
   /** Ends the evaluation; the promise rejects with its reason. */
-  readonly signal?: CallSignal;
+  readonly signal?: CallSignal | undefined;
   /** Default: the real clock. */
   readonly clock?: Clock;
 }

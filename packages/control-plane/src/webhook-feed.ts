@@ -68,6 +68,6 @@ function reflectorOf(
     },
     onWarning: (text) => logger.warn(text),
     onStoreError: (error) =>
-      logger.error('ignored a webhook configuration that cannot be read', { error: String(error) }),
+      logger.error('a webhook configuration cannot be read; the last readable state counts', { error: String(error) }),
   });
 }

@@ -38,14 +38,19 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
   readonly #everything: boolean;
   readonly #onClosed: (watch: ObjectWatch<T>) => void;
   readonly #steps = new OrderedSteps((error) => this.#fail(error));
+  readonly begun: Promise<void>;
   #engineWatch: EngineWatch | undefined;
   #isClosed = false;
+  #noteBegun: () => void = () => undefined;
 
   constructor(context: ObjectWatchContext<T>, call: ObjectWatchCall<T>, onClosed: (watch: ObjectWatch<T>) => void) {
     this.#context = context;
     this.#call = call;
     this.#everything = isEverything(call.options.predicate);
     this.#onClosed = onClosed;
+    this.begun = new Promise((resolve) => {
+      this.#noteBegun = resolve;
+    });
   }
 
   start(): void {
@@ -55,6 +60,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#noteBegun();
     this.#engineWatch?.close();
     this.#onClosed(this);
   }
@@ -86,6 +92,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
     const slice = new TurnSlice();
     let page = await counters.request('list', () => engine.range(range, { limit: pageSize }));
     const { revision } = page;
+    this.#noteBegun();
     // kube-apiserver spreads the retries over 1 to 4 seconds.
     if (after > revision) throw tooLargeResourceVersion(after, revision, 1 + Math.floor(random() * 4));
     for (;;) {
@@ -108,6 +115,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch, En
   }
 
   #follow(after: Revision): void {
+    this.#noteBegun();
     if (this.#isClosed) return;
     const { range, options } = this.#call;
     const progressNotify = options.progressNotify === true;

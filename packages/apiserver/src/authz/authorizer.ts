@@ -19,8 +19,8 @@ export type AuthorizationAttributes =
       readonly subresource: string;
       readonly name: string;
       /** The selector that limits a list, watch or deletecollection. Absent = no limit. */
-      readonly fieldSelector?: SelectorTerms<FieldRequirement>;
-      readonly labelSelector?: SelectorTerms<LabelRequirement>;
+      readonly fieldSelector?: SelectorTerms<FieldRequirement> | undefined;
+      readonly labelSelector?: SelectorTerms<LabelRequirement> | undefined;
     }
   | { readonly type: 'path'; readonly user: UserInfo; readonly verb: string; readonly path: string };
 

@@ -80,8 +80,10 @@ class ConfigurationSource implements WebhookSource {
   }
 
   replace(configurations: Iterable<Configuration>): void {
+    // All are read before any is replaced: one that cannot be read leaves the others in force.
+    const read = [...configurations].map((each) => [nameOf(each), this.#read(each)] as const);
     this.#webhooks.clear();
-    for (const configuration of configurations) this.set(configuration);
+    for (const [name, webhooks] of read) this.#webhooks.set(name, webhooks);
     this.#sorted = undefined;
     this.#hasSynced = true;
   }

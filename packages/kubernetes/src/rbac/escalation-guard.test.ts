@@ -1,5 +1,5 @@
 import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
-import type { UserInfo } from '@kapstan/apiserver';
+import type { AdmissionAttributes, Authorizer, UserInfo } from '@kapstan/apiserver';
 import { refusal } from '@kapstan/apiserver/testing';
 import {
   ClusterRole,
@@ -18,12 +18,21 @@ const group = 'rbac.authorization.k8s.io';
 /** Questions to the authorizer, and what it allows: "escalate roles name", "bind clusterroles name ns". */
 let asked: string[];
 let allowed: string | undefined;
+/** Rules that mutating admission adds to each role. */
+let added: PolicyRule[];
 let server: Awaited<ReturnType<typeof openRbacServer>>;
 
 beforeEach(async () => {
   asked = [];
   allowed = undefined;
-  server = await openRbacServer(openLmdbEngine, {
+  added = [];
+  const adding = {
+    name: 'Adding',
+    admit: ({ object }: AdmissionAttributes) => {
+      if (added.length > 0) (object as Role | undefined)?.rules?.push(...added);
+    },
+  };
+  const authorizer: Authorizer = {
     authorize: (attributes) => {
       if (attributes.type === 'path') throw new TypeError('paths are not asked for');
       const { verb, resource, name, namespace } = attributes;
@@ -31,7 +40,8 @@ beforeEach(async () => {
       asked.push(text);
       return { decision: text === allowed ? 'allow' : 'noOpinion', reason: '' };
     },
-  });
+  };
+  server = await openRbacServer(openLmdbEngine, authorizer, [adding]);
   const admin = server.client();
   await admin.create(ClusterRole, role('ClusterRole', 'reads', [configMaps('get', 'list')]));
   await admin.create(ClusterRole, role('ClusterRole', 'writes', [configMaps('create')]));
@@ -216,4 +226,26 @@ it('lets system:masters write anything without a question, and everybody read an
   for (const kind of kinds) await reader.list(kind);
   await reader.delete(ClusterRole, { name: 'all' });
   expect(asked).toEqual([]);
+});
+
+describe('rules that mutating admission adds', () => {
+  const message = 'is attempting to grant RBAC permissions not currently held';
+
+  it('count in a role that is created', async () => {
+    added = [secrets];
+    expect((await refusal(createRole('r', [configMaps('get')]))).message).toContain(message);
+    added = [];
+    await createRole('r', [configMaps('get')]);
+  });
+
+  it('count in a role that is changed, and one that applies creates', async () => {
+    await createRole('r', [configMaps('get')]);
+    added = [secrets];
+    const client = server.client(alice);
+    const body = { metadata: { labels: { a: 'b' } } };
+    const patched = client.patch(Role, { name: 'r', namespace: 'ns' }, { type: 'merge', body });
+    expect((await refusal(patched)).message).toContain(message);
+    const applied = { ...role('Role', 's', [configMaps('get')]), metadata: { name: 's', namespace: 'ns' } };
+    expect((await refusal(client.apply(Role, applied, { fieldManager: 'm' }))).message).toContain(message);
+  });
 });

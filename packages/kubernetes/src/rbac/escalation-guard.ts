@@ -2,7 +2,7 @@
 // they may "escalate" roles or "bind" that one. Wraps the generic stores. Source: pkg/registry/rbac/*/policybased,
 // pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
 
-import { type DeepReadonly, deepCopy, isNotFound, StatusError, type UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, isNotFound, StatusError, type UnstructuredObject } from '@kapstan/api';
 import { badRequest, forbidden, notFound } from '@kapstan/api/errors';
 import { goQuote } from '@kapstan/api/internal';
 import type { Authorizer, RequestContext, ResourceStore, ServedResource } from '@kapstan/apiserver';
@@ -65,26 +65,21 @@ class GuardedStore implements Required<ResourceStore> {
     this.#resource = `${options.kind.toLowerCase()}s`;
   }
 
-  async create(context: RequestContext, object: UnstructuredObject): Promise<Stored<UnstructuredObject>> {
-    await this.#check(context, { next: object, old: undefined, requestName: '' });
-    return this.#store.create(context, object);
+  create(context: RequestContext, object: UnstructuredObject): Promise<Stored<UnstructuredObject>> {
+    return this.#store.create(this.#guarded(context, ''), object);
   }
 
   update(
     context: RequestContext,
     request: UpdateRequest<UnstructuredObject>,
   ): Promise<UpdateAnswer<UnstructuredObject>> {
-    if (isMaster(context)) return this.#store.update(context, request);
-    return this.#store.update(context, {
-      ...request,
-      transform: async (present, track) => {
-        // The transform may change its argument.
-        const old = present === undefined ? undefined : deepCopy(present);
-        const next = await request.transform(present, track);
-        await this.#check(context, { next, old, requestName: request.name });
-        return next;
-      },
-    });
+    return this.#store.update(this.#guarded(context, request.name), request);
+  }
+
+  /** Checks what mutating admission leaves, because a webhook may add rules too. */
+  #guarded(context: RequestContext, requestName: string): RequestContext {
+    if (isMaster(context)) return context;
+    return { ...context, whenAdmitted: (next, old) => this.#check(context, { next, old, requestName }) };
   }
 
   get(
@@ -132,7 +127,6 @@ class GuardedStore implements Required<ResourceStore> {
   }
 
   async #check(context: RequestContext, attempt: Attempt): Promise<void> {
-    if (isMaster(context)) return;
     const { kind } = this.#options;
     if (kind === 'Role' || kind === 'ClusterRole') await this.#checkRole(context, attempt);
     else await this.#checkBinding(context, attempt);

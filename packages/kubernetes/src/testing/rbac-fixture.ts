@@ -2,7 +2,10 @@
 import type { KubernetesObject } from '@kapstan/api';
 import type { UserInfo } from '@kapstan/apiserver';
 import {
+  AdmissionChain,
+  type AdmissionPlugin,
   type Authorizer,
+  alwaysAllow,
   FieldManager,
   InProcessClient,
   mastersAuthorizer,
@@ -35,17 +38,19 @@ export function defaultAuthorizer(): Authorizer {
 export async function openRbacServer(
   openEngine: OpenEngine,
   authorizer: Authorizer,
+  plugins: readonly AdmissionPlugin[] = [],
 ): Promise<{
   client(user?: UserInfo): InProcessClient;
   close(): Promise<void>;
 }> {
   const fixture = await StoreFixture.open(openEngine);
   const definitions = builtinResources().filter(({ group }) => group === 'rbac.authorization.k8s.io');
+  const catalog = new ResourceCatalog();
+  const admission = new AdmissionChain({ catalog, authorizer: alwaysAllow, plugins });
   const stacks = definitions.map(
-    (definition) => new ResourceStack(definition, { engine: fixture.engine, freeze: true }),
+    (definition) => new ResourceStack(definition, { engine: fixture.engine, freeze: true, admission }),
   );
   await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
-  const catalog = new ResourceCatalog();
   const findStore = (resource: string) =>
     stacks.find(({ served }) => served.definition.resource === resource)?.served.store;
   for (const { served } of stacks) catalog.install(guardEscalation(served, { authorizer, findStore }));

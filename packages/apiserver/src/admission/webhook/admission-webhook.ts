@@ -32,7 +32,7 @@ export interface AdmissionWebhook {
   readonly namespaceSelector: LabelSelector;
   readonly objectSelector: LabelSelector;
   /** Absent = there are none. */
-  readonly conditions?: MatchConditions;
+  readonly conditions?: MatchConditions | undefined;
   /** True = it may not be called for a dry run. */
   readonly hasSideEffects: boolean;
   /** True = it is called again if the object is changed after its call. */
@@ -68,7 +68,7 @@ export function admissionWebhook(spec: DeepReadonly<WebhookSpec>, parts: Webhook
     matchesEquivalent: spec.matchPolicy === 'Equivalent',
     namespaceSelector: labelSelectorFrom(spec.namespaceSelector),
     objectSelector: labelSelectorFrom(spec.objectSelector),
-    ...(conditions === undefined ? {} : { conditions }),
+    conditions,
     hasSideEffects: sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun',
     isReinvoked: spec.reinvocationPolicy === 'IfNeeded',
     caller,

@@ -44,7 +44,7 @@ function attributesOf(request: CelRequest, user: UserInfo): AuthorizationAttribu
     resource: request.resource ?? '',
     subresource: request.subresource ?? '',
     name: request.name ?? '',
-    ...(fields !== undefined && { fieldSelector: fields }),
-    ...(labels !== undefined && { labelSelector: labels }),
+    fieldSelector: fields,
+    labelSelector: labels,
   };
 }

@@ -50,7 +50,7 @@ export class MatchConditions {
         continue;
       }
       const { clock, signal } = ports;
-      const options = { budget: perCallLimit, clock, ...(signal !== undefined && { signal }) };
+      const options = { budget: perCallLimit, clock, signal };
       const { value, error, cost } = await compiled.evaluateInTurns(activation, options);
       if (cost > left) return { failed: outOfBudget, errors: 0 };
       left -= cost;

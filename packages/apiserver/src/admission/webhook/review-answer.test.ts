@@ -87,8 +87,8 @@ describe('the answer of a webhook', () => {
     expect(typed).toBe(invalid('validating webhook may not return response.patchType'));
   });
 
-  it('in the older version needs neither uid nor type of patch', () => {
-    const response = { allowed: true, patch: 'W10=' };
-    expect(outcome({ response }, { version: 'v1beta1' })).toEqual(response);
+  it.each([undefined, 'json'])('in the older version needs neither uid nor type of patch: %s', (patchType) => {
+    const response = { allowed: true, patch: 'W10=', ...(patchType !== undefined && { patchType }) };
+    expect(outcome({ response }, { version: 'v1beta1' })).toEqual({ ...response, patchType: 'JSONPatch' });
   });
 });

@@ -144,8 +144,10 @@ export class WebhookMatching {
 }
 
 /** The object or the one that it replaces; an object of neither is not selected. */
-function objectMatches(selector: LabelSelector, { object, oldObject }: AdmissionAttributes): boolean {
+function objectMatches(selector: LabelSelector, { operation, object, oldObject }: AdmissionAttributes): boolean {
   if (selector.isEmpty) return true;
+  // The options of a connection have no labels.
+  if (operation === 'CONNECT') return false;
   const matches = (of: DeepReadonly<KubernetesObject> | undefined): boolean =>
     of !== undefined && selector.matches(of.metadata?.labels ?? {});
   return matches(object) || matches(oldObject);

@@ -70,6 +70,7 @@ export function* changedObject(value: unknown, of: PatchedKind): SlicedWork<Kube
       strict: new StrictErrors(),
     };
     const object = yield* decodeDocumentInSlices({ value, repeats: new Map() }, decoding);
+    if (formatApiVersion(gvk) !== formatApiVersion(kind)) throw otherVersion(gvk, kind);
     if (part?.type === 'object' || definition === undefined) return object;
     if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(object);
     else yield* definition.applyDefaultsInSlices(object);
@@ -90,6 +91,12 @@ function requireVersion(said: GroupVersionKind, expected: GroupVersionKind): voi
   if (is === must) return;
   const message = `request to convert CR from an invalid group/version: ${is}`;
   throw new StatusError({ code: 500, reason: '', message });
+}
+
+/** kube-apiserver converts such an object; here its fields would be taken for those of the version of the request. */
+function otherVersion(said: GroupVersionKind, expected: GroupVersionKind): StatusError {
+  const versions = `from ${formatApiVersion(expected)} to ${formatApiVersion(said)}`;
+  return internalError(new Error(`an admission webhook changed the version of the object ${versions}`));
 }
 
 /** A known kind that is another one is found later than an unknown one, and gets an error without a reason. */

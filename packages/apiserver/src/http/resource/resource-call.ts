@@ -93,7 +93,7 @@ export function contextOf(
     ...(bodyBytes >= largeObjectBytes && { nextTurn }),
     ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),
-    ...(options.intent !== undefined && { intent: options.intent }),
+    intent: options.intent,
     ...(exchange.audit !== undefined && {
       annotate: (key, value) => exchange.audit?.annotate(key, value),
       auditsRequest: exchange.audit.keepsRequest,

@@ -1,4 +1,5 @@
 // RequestContext says who asks for what. Made once at the edge (HTTP or in process) and passed down.
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
 
 /** An authenticated user. Source: authentication/user.Info. */
@@ -34,6 +35,14 @@ export interface RequestContext {
    * before it may have changed after it. Absent = the object is small enough for one turn.
    */
   readonly nextTurn?: (() => Promise<void>) | undefined;
+  /**
+   * Called with the object when mutating admission has changed it, before it is validated. `old` is absent when the
+   * object is created. Rejects to refuse. Absent = nothing is checked.
+   */
+  whenAdmitted?(
+    next: DeepReadonly<UnstructuredObject>,
+    old: DeepReadonly<UnstructuredObject> | undefined,
+  ): Promise<void>;
   /** Rejects with 403 when an update would create the object and its user may not. Absent = everybody may. */
   authorizeCreate?(): Promise<void>;
   /**

@@ -26,7 +26,7 @@ export interface AdmissionAttributes {
   /** The user, dry run and warnings. */
   readonly context: RequestContext;
   /** The options of a deletion. Absent = none were given, or it is no deletion. */
-  readonly deletion?: DeleteRequest;
+  readonly deletion?: DeleteRequest | undefined;
   /** State of the plug-ins that ask again after others changed the object. Made when it is first needed. */
   reinvocation?: Reinvocation;
 }

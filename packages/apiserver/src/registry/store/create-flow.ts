@@ -101,6 +101,7 @@ export class CreateFlow<T extends KubernetesObject> {
       if (checking !== undefined) await checking;
     }
     dedupeOwners(object, context, afterAdmission);
+    await context.whenAdmitted?.(object as DeepReadonly<UnstructuredObject>, undefined);
   }
 
   /** Tries up to eight names if the name is generated. */

@@ -185,8 +185,8 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   async admitPart(context: RequestContext, { kind, object, oldObject, phase, ...part }: SentPart): Promise<void> {
     const { admission } = this.#parts;
     if (admission === undefined) return;
-    const old = oldObject === undefined ? {} : { oldObject: oldObject as unknown as DeepReadonly<T> };
-    const call = { ...part, ...old, context, object: object as unknown as T };
+    const old = oldObject as unknown as DeepReadonly<T> | undefined;
+    const call = { ...part, oldObject: old, context, object: object as unknown as T };
     const attributes = { ...admissionAttributes(this.#parts, call), kind };
     if (phase !== 'validate') await admission.admit(attributes);
     if (phase !== 'admit') await validatorOf(this.#parts)?.validate(attributes);

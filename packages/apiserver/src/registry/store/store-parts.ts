@@ -141,8 +141,8 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly subresource: string;
   readonly name: string;
   readonly object?: T;
-  readonly oldObject?: DeepReadonly<T>;
-  readonly deletion?: DeleteRequest;
+  readonly oldObject?: DeepReadonly<T> | undefined;
+  readonly deletion?: DeleteRequest | undefined;
 }
 
 export function admissionAttributes<T extends KubernetesObject>(
@@ -160,7 +160,7 @@ export function admissionAttributes<T extends KubernetesObject>(
     object: call.object,
     oldObject: call.oldObject,
     context: call.context,
-    ...(call.deletion !== undefined && { deletion: call.deletion }),
+    deletion: call.deletion,
   };
 }
 

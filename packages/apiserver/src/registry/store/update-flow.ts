@@ -8,6 +8,7 @@ import {
   type KubernetesObject,
   type ObjectMeta,
   type Revision,
+  type UnstructuredObject,
 } from '@kapstan/api';
 import { conflict, invalid, invalidField, notFound } from '@kapstan/api/errors';
 import {
@@ -177,6 +178,10 @@ export class UpdateFlow<T extends KubernetesObject> {
       if (checking !== undefined) await checking;
     }
     dedupeOwners(next, this.#context, afterAdmission);
+    await this.#context.whenAdmitted?.(
+      next as DeepReadonly<UnstructuredObject>,
+      old as DeepReadonly<UnstructuredObject>,
+    );
   }
 
   get #fieldsCall(): FieldsCall {

@@ -80,6 +80,25 @@ describe('a pod in a namespace with a limit range', () => {
     expect(await why(pod('small', [big], { initContainers }))).toBe(`[${fault}, ${fault.replace('is 2', 'is 3')}]`);
   });
 
+  it('is refused when it names more amounts than are read in one turn', async () => {
+    const many = Object.fromEntries(Array.from({ length: 20_001 }, (_, at) => [`example.com/r${at}`, '1']));
+    const fault = 'a pod in a namespace with limit ranges may name 20000 amounts at most';
+    expect(await why(pod('pods', [{ limits: many }]))).toBe(fault);
+    expect(await why(pod('open', [{ limits: many }]))).toBeUndefined();
+  });
+
+  it('is refused when limit ranges would set more amounts than a pod may have', async () => {
+    await server.create('namespaces', { name: 'wide' });
+    const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`example.com/r${at}`, '1']));
+    await server.create('limitranges', {
+      name: 'r',
+      namespace: 'wide',
+      spec: { limits: [{ type: 'Container', default: wide }] },
+    });
+    const containers = Array.from({ length: 100 }, () => ({}));
+    await expect.poll(() => why(pod('wide', containers))).toBe('limit ranges would set more than 100000 amounts');
+  });
+
   it.each<[object[], object, string | undefined]>([
     [[{ limits: { cpu: '1' } }, { limits: { cpu: '400m' } }], {}, undefined],
     [[{ limits: { cpu: '1' } }, { limits: { cpu: '600m' } }], {}, '1600m'],

@@ -15,8 +15,13 @@ const limitRanges: GroupVersionResource = { group: '', version: 'v1', resource: 
 const annotation = 'kubernetes.io/limit-ranger';
 /** Containers that are compared between two looks at the clock. */
 const containersPerSlice = 100;
-/** Most amounts that a limit range sets in one pod. One of 3 MiB may have 60,000 containers. */
-const maxDefaults = 500_000;
+/** Most amounts that limit ranges set in one pod. */
+const maxDefaults = 100_000;
+/** Most amounts that a pod may name where limit ranges are compared with it. */
+const maxAmounts = 20_000;
+const tooMany = `a pod in a namespace with limit ranges may name ${maxAmounts} amounts at most`;
+/** Amounts that are set between two looks at the clock. */
+const amountsPerSlice = 2_000;
 /** What the resources of a pod as a whole may name. */
 const podLevelResources = ['cpu', 'memory'] as const;
 
@@ -34,20 +39,25 @@ export class LimitRanger implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     const spec = isMeasured(attributes) && isPod(attributes) ? (attributes.object as Pod).spec : undefined;
     if (spec === undefined) return;
+    const { signal } = attributes.context;
+    let count = 0;
     for (const { defaults } of await this.#rulesFor(attributes)) {
-      requireFewDefaults(attributes, spec, defaults);
-      const set = await runInTurns(setDefaults(spec, defaults));
+      count += defaultsOf(spec, defaults);
+      if (count > maxDefaults) throw refuse(attributes, `limit ranges would set more than ${maxDefaults} amounts`);
+      const set = await runInTurns(setDefaults(spec, defaults), signal);
       if (set.length > 0) annotate(attributes, `LimitRanger plugin set: ${set.join('; ')}`);
     }
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isMeasured(attributes)) return;
-    for (const rules of await this.#rulesFor(attributes)) {
+    const all = await this.#rulesFor(attributes);
+    if (all.length > 0 && isPod(attributes)) requireFewAmounts(attributes);
+    for (const rules of all) {
       const work = isPod(attributes)
         ? podFaults(rules, (attributes.object as Pod).spec ?? { containers: [] })
         : claimFaults(rules, attributes.object as PersistentVolumeClaim);
-      const faults = await runInTurns(work);
+      const faults = await runInTurns(work, attributes.context.signal);
       if (faults.length > 0) throw refuse(attributes, aggregateTexts(faults));
     }
   }
@@ -66,14 +76,25 @@ export class LimitRanger implements AdmissionPlugin {
   }
 }
 
-/** Each container gets each default, so a pod of many containers could grow beyond all bounds. */
-function requireFewDefaults(
-  attributes: AdmissionAttributes,
+/** Returns how many amounts the defaults may set: each container gets each of them. */
+function defaultsOf(
   { containers = [], initContainers = [] }: PodSpec,
   { limits, requests }: LimitRules['defaults'],
-): void {
-  const count = (containers.length + initContainers.length) * (limits.size + requests.size);
-  if (count > maxDefaults) throw refuse(attributes, `limit ranges would set more than ${maxDefaults} amounts`);
+): number {
+  return (containers.length + initContainers.length) * (limits.size + requests.size);
+}
+
+/** Amounts are read in one turn, so a pod in a namespace with limit ranges may name only so many. */
+function requireFewAmounts(attributes: AdmissionAttributes): void {
+  const { containers = [], initContainers = [], resources } = (attributes.object as Pod).spec ?? { containers: [] };
+  let named = 0;
+  for (const { limits, requests } of [...containers, ...initContainers, { resources }].flatMap(
+    (each) => each.resources ?? [],
+  )) {
+    // Counting stops early, where listing all names would take as long as what it prevents.
+    for (const list of [limits, requests])
+      for (const _name in list) if (++named > maxAmounts) throw refuse(attributes, tooMany);
+  }
 }
 
 function isPod({ kind }: AdmissionAttributes): boolean {
@@ -100,8 +121,9 @@ function* setDefaults(spec: PodSpec, defaults: LimitRules['defaults']): SlicedWo
       if (set.length > 0) told.push(`${set.join(', ')} ${noun} for ${what} ${container.name}`);
     }
   };
-  yield* eachInSlices(spec.containers ?? [], (each) => fill(each, 'container'), containersPerSlice);
-  yield* eachInSlices(spec.initContainers ?? [], (each) => fill(each, 'init container'), containersPerSlice);
+  const perSlice = Math.max(1, Math.floor(amountsPerSlice / (defaults.limits.size + defaults.requests.size)));
+  yield* eachInSlices(spec.containers ?? [], (each) => fill(each, 'container'), perSlice);
+  yield* eachInSlices(spec.initContainers ?? [], (each) => fill(each, 'init container'), perSlice);
   return told;
 }
 

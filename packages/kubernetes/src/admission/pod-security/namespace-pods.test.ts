@@ -37,7 +37,7 @@ function podView(name: string, { controller, runtimeClassName, spec = onHost }: 
 async function warningsOf(pods: readonly PodView[], exempt: readonly string[] = []): Promise<string[]> {
   const enforce = { level: 'baseline', version: 'latest' } as const;
   const isExempt = (runtimeClass: string): boolean => exempt.includes(runtimeClass);
-  return runInTurns(podWarnings({ namespace: 'ns', pods, enforce, isExempt, clock }));
+  return runInTurns(podWarnings({ namespace: 'ns', pods, enforce, isExempt, clock, untilMs: nowMs + 1_000 }));
 }
 
 const head = 'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"';

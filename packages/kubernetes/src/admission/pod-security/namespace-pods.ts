@@ -10,8 +10,6 @@ import { checkedPod } from './pod-template.ts';
 
 /** Most pods that are looked at. */
 const maxPods = 3_000;
-/** Longest time that the client waits for the warnings. */
-const maxMs = 1_000;
 
 /** A stored pod. */
 export interface PodView {
@@ -25,6 +23,8 @@ export interface NamespacePods {
   /** Says whether a runtime class has no rules. */
   readonly isExempt: (runtimeClass: string) => boolean;
   readonly clock: Clock;
+  /** When the client has waited long enough, on the monotonic clock. */
+  readonly untilMs: number;
 }
 
 /** Pods with one set of reasons. */
@@ -33,15 +33,21 @@ interface Offenders {
   count: number;
 }
 
-export function* podWarnings({ namespace, pods, enforce, isExempt, clock }: NamespacePods): SlicedWork<string[]> {
-  const endMs = clock.monotonicNow() + maxMs;
+export function* podWarnings({
+  namespace,
+  pods,
+  enforce,
+  isExempt,
+  clock,
+  untilMs,
+}: NamespacePods): SlicedWork<string[]> {
   const order = yield* inOrder(pods, isExempt);
   const offenders = new Map<string, Offenders>();
   let checked = 0;
   for (const pod of order.slice(0, maxPods)) {
     pod.view((object) => noteOffender(offenders, object as DeepReadonly<Pod>, enforce));
     checked += 1;
-    if (clock.monotonicNow() >= endMs) break;
+    if (clock.monotonicNow() >= untilMs) break;
     yield;
   }
   const warnings: string[] = [];

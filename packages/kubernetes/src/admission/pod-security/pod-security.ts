@@ -25,6 +25,8 @@ import { PodSecurityMetrics } from './pod-security-metrics.ts';
 import { podIn, templateResources } from './pod-template.ts';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+/** Longest time that a client waits for the warnings about the pods of its namespace. */
+const maxPodsMs = 1_000;
 const pods: GroupVersionResource = { group: '', version: 'v1', resource: 'pods' };
 /** Other subresources of pods may change what runs. */
 const harmlessSubresources: ReadonlySet<string> = new Set([
@@ -117,7 +119,14 @@ export class PodSecurity implements AdmissionPlugin {
 
   async #warnOfPods({ name, context }: AdmissionAttributes, enforce: LevelVersion): Promise<void> {
     const { runtimeClasses } = this.#configuration.exemptions;
-    const existing = await this.#reader.listIn(pods, name);
+    const untilMs = this.#clock.monotonicNow() + maxPodsMs;
+    let existing: Awaited<ReturnType<ObjectReader['listIn']>>;
+    try {
+      existing = await this.#reader.listIn(pods, name);
+    } catch {
+      // The labels of a namespace must not depend on whether its pods can be read.
+      return context.warn('failed to list pods while checking new PodSecurity enforce level');
+    }
     const warnings = await runInTurns(
       podWarnings({
         namespace: name,
@@ -125,7 +134,9 @@ export class PodSecurity implements AdmissionPlugin {
         enforce,
         isExempt: (runtimeClass) => runtimeClasses.has(runtimeClass),
         clock: this.#clock,
+        untilMs,
       }),
+      context.signal,
     );
     for (const text of warnings) context.warn(text);
   }
@@ -225,7 +236,7 @@ function invalidLabels({ kind, name }: AdmissionAttributes, errors: readonly Fie
   return invalid(kind, name, errors);
 }
 
-/** The only change of a pod that pod security looks at. Source: isSignificantPodUpdate. */
+/** Returns true when an image changed or an ephemeral container was added. Source: isSignificantPodUpdate. */
 function changesImages(next: Meta, old: Meta | undefined): boolean {
   const before = (old as DeepReadonly<Pod> | undefined)?.spec;
   const after = (next as DeepReadonly<Pod>).spec;

@@ -32,7 +32,10 @@ function staleSources(folder: string): readonly string[] {
     const info = fileInfos[index];
     if (info !== undefined) built.set(resolve(dist, name), typeof info === 'string' ? info : info.version);
   }
-  const { exclude = [] } = JSON.parse(readFileSync(join(folder, 'tsconfig.json'), 'utf8')) as { exclude?: string[] };
+  const config = join(folder, 'tsconfig.json');
+  const { exclude = [] } = (existsSync(config) ? JSON.parse(readFileSync(config, 'utf8')) : {}) as {
+    exclude?: string[];
+  };
   const isBuilt = (name: string): boolean => !(name.startsWith('testing/') && exclude.includes('src/testing/**'));
   return readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && isBuilt(name))

@@ -1,5 +1,6 @@
 // AccessControl holds what authenticates and authorizes requests: tokens, certificates, the authorizer, and the resources that report
 // on them. Made by resources.ts, read by control-plane.ts.
+
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   type Authenticator,
@@ -19,7 +20,9 @@ import {
   type VirtualStoreOptions,
   webSocketAuthenticator,
 } from '@kapstan/apiserver';
+import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { accessReviews, identityReviews, RbacPolicy, SecretTokens, ServiceAccountTokens } from '@kapstan/kubernetes';
+import { KindFeed } from './kind-feed.ts';
 
 /** How service account tokens are issued and verified. Servers that share a store should agree on all of it. */
 export interface ServiceAccountOptions {
@@ -61,6 +64,15 @@ export interface AccessControl {
 
 /** The issuer that kubeadm configures. */
 const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
+
+/** Returns the feed of the roles and bindings that the policy is made of. The caller starts and closes it. */
+export function policyFeed(
+  policy: RbacPolicy,
+  ports: Pick<AccessControlPorts, 'client' | 'clock' | 'logger'>,
+): KindFeed<RbacKind> {
+  const kinds = [Role, ClusterRole, RoleBinding, ClusterRoleBinding];
+  return new KindFeed({ ...ports, kinds, store: policy, what: 'roles or bindings' });
+}
 
 export interface AccessControlPorts {
   readonly catalog: ResourceCatalog;

@@ -8,8 +8,12 @@ import {
   type ResourceCatalog,
   type WebhookPool,
 } from '@kapstan/apiserver';
-import { kubernetesAdmission, webhookAdmission } from '@kapstan/kubernetes';
-import { WebhookFeed } from './webhook-feed.ts';
+import {
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+} from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import { kubernetesAdmission, type WebhookConfigurationKind, webhookAdmission } from '@kapstan/kubernetes';
+import { KindFeed } from './kind-feed.ts';
 
 export interface AdmissionOptions {
   /** Plug-ins besides those on by default. Default none. */
@@ -40,7 +44,7 @@ interface AdmissionParts {
 export function openAdmission(
   { clock, logger, admission: given = {} }: AdmissionSettings,
   { catalog, client, authorizer, webhooks: pool }: AdmissionParts,
-): { readonly admission: AdmissionChain; readonly feed: WebhookFeed } {
+): { readonly admission: AdmissionChain; readonly feed: KindFeed<WebhookConfigurationKind> } {
   const { functions: asked = [], ...flags }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
   const { configurations, ports: webhooks } = webhookAdmission({ catalog, authorizer, pool, functions, clock });
@@ -52,7 +56,9 @@ export function openAdmission(
     clock,
     ...flags,
   });
-  return { admission, feed: new WebhookFeed({ client, configurations, clock, logger }) };
+  const kinds = [MutatingWebhookConfiguration, ValidatingWebhookConfiguration];
+  const what = 'webhook configurations';
+  return { admission, feed: new KindFeed({ client, kinds, store: configurations, what, clock, logger }) };
 }
 
 function isList(given: object): given is readonly AdmissionFunction[] {

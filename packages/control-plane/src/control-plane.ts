@@ -1,5 +1,6 @@
 // startControlPlane starts the whole server in this process: engine, stores, custom resources, HTTPS, first objects.
 // Each part is a package of its own; this file puts them together and closes them in reverse order.
+
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,7 +8,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api
 import { type HealthCheck, parseTokenFile, type ResourceCodecOptions, type UserInfo } from '@kapstan/apiserver';
 import { firstServiceAddress, readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
-import type { AccessControlOptions, ServiceAccountOptions } from './access-control.ts';
+import { type AccessControlOptions, policyFeed, type ServiceAccountOptions } from './access-control.ts';
 import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
@@ -26,7 +27,6 @@ import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { hooksOfIdentity, hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
-import { RbacFeed } from './rbac-feed.ts';
 import { openResources, type Resources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
 import { ServerIdentity } from './server-identity/server-identity.ts';
@@ -127,7 +127,7 @@ async function startAuthorization(
   const roles = new BootstrapRoles({ client, isReady: () => resources.isReady(), clock, logger });
   closers.push(() => roles.close());
   await roles.start();
-  const feed = new RbacFeed({ client, policy: access.policy, clock, logger });
+  const feed = policyFeed(access.policy, { client, clock, logger });
   closers.push(() => feed.close());
   feed.start();
   const informed = feed.whenSynced().then(

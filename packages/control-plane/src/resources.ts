@@ -43,13 +43,13 @@ import { type AccessControl, type AccessControlOptions, createAccessControl } fr
 import { type AdmissionOptions, openAdmission } from './admission.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
+import type { KindFeed } from './kind-feed.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
 import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
-import type { WebhookFeed } from './webhook-feed.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
@@ -257,7 +257,7 @@ function customResourcesOf(
 }
 
 /** Writes are refused until the webhooks that may concern them are known. */
-async function startFeed(feed: WebhookFeed, open: ReadonlySet<ResourceStack>): Promise<void> {
+async function startFeed(feed: KindFeed<string>, open: ReadonlySet<ResourceStack>): Promise<void> {
   feed.start();
   if ([...open].every((stack) => stack.readiness() === undefined)) await feed.whenSynced();
 }

@@ -54,16 +54,13 @@ export function slicedFindingsOf<T extends KubernetesObject>(
 function* findingsInSlices<T extends KubernetesObject>(call: ValidationCall<T>): SlicedWork<Findings> {
   const { definition, strategy, context, object, old } = call;
   if (old === undefined) {
-    const ofKind = yield* definition.strategy.validateCreateInSlices?.(object, context) ?? noErrors();
+    const checking = definition.strategy.validateCreateInSlices?.(object, context);
+    const ofKind = checking === undefined ? [] : yield* checking;
     return findings(call, createErrors(call, ofKind));
   }
-  const ofKind = yield* strategy.validateUpdateInSlices?.(object, old, context) ?? noErrors();
+  const checking = strategy.validateUpdateInSlices?.(object, old, context);
+  const ofKind = checking === undefined ? [] : yield* checking;
   return findings(call, updateErrors(call, old, ofKind));
-}
-
-// biome-ignore lint/correctness/useYield: nothing is checked, but callers run a check in slices.
-function* noErrors(): SlicedWork<readonly FieldError[]> {
-  return [];
 }
 
 function findings<T extends KubernetesObject>(

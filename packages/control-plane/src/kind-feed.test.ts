@@ -3,9 +3,9 @@ import { FakeListerWatcher, LeakCheck, settle, VirtualClock } from '@kapstan/api
 import { rbacAuthorizer } from '@kapstan/apiserver';
 import { RbacPolicy } from '@kapstan/kubernetes';
 import { expect, it, onTestFinished } from 'vitest';
-import { RbacFeed } from './rbac-feed.ts';
+import { policyFeed } from './access-control.ts';
 
-/** Opens a feed over sources, one for each kind, which the test changes. */
+/** Opens a feed of roles and bindings over sources, one for each kind, which the test changes. */
 function open() {
   const clock = new VirtualClock();
   const sources = new Map(
@@ -20,7 +20,7 @@ function open() {
   const logger: Logger = { ...silentLogger, warn };
   const policy = new RbacPolicy();
   const leaks = new LeakCheck({ clock });
-  const feed = new RbacFeed({ client, policy, clock, logger });
+  const feed = policyFeed(policy, { client, clock, logger });
   onTestFinished(() => feed.close());
   const may = (verb: string): boolean => {
     const user = { name: 'alice', groups: [] };

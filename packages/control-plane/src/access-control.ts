@@ -21,7 +21,14 @@ import {
   webSocketAuthenticator,
 } from '@kapstan/apiserver';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
-import { accessReviews, identityReviews, RbacPolicy, SecretTokens, ServiceAccountTokens } from '@kapstan/kubernetes';
+import {
+  accessReviews,
+  identityReviews,
+  type RbacKind,
+  RbacPolicy,
+  SecretTokens,
+  ServiceAccountTokens,
+} from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
 /** How service account tokens are issued and verified. Servers that share a store should agree on all of it. */

@@ -7,10 +7,10 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '@kapstan/api';
 import { type Client, connect } from '@kapstan/client';
 import { startControlPlane, writePrivateFile } from '@kapstan/control-plane';
+import { installDefinitions } from '@kapstan/controller';
+import { Foo, runClientGo } from '@kapstan/example-sample-controller';
 import { runSharedInformers } from '@kapstan/example-shared-informers';
-import { SharedInformerFactory } from '@kapstan/informers';
-import { SampleController } from './sample-controller.ts';
-import { createFoo, installFoo, scaleAndCheck } from './story.ts';
+import { createFoo, scaleAndCheck } from './story.ts';
 import { consoleLogger, narrate, say } from './terminal.ts';
 
 interface StartOptions {
@@ -87,7 +87,7 @@ async function run({ once, dataDir, port }: StartOptions, stop: AbortController)
   let working: Promise<unknown> = Promise.resolve();
   let silence: () => void = () => undefined;
   try {
-    await installFoo(client, stop.signal);
+    await installDefinitions([Foo], { client, fieldManager: 'sample-controller', signal: stop.signal });
     say('definition', 'foos.samplecontroller.k8s.io is established');
     silence = narrate(client, beginMs);
     working = runControllers(client, stop);
@@ -106,17 +106,11 @@ async function run({ once, dataDir, port }: StartOptions, stop: AbortController)
 
 /** Runs both examples as clients over HTTPS, side by side; a failure of one stops everything. */
 async function runControllers(client: Client, stop: AbortController): Promise<void> {
-  const factory = new SharedInformerFactory(client, { resyncMs: 30_000 });
-  const controller = new SampleController({ client, factory, clock: systemClock, logger: consoleLogger });
-  factory.start();
-  const controllers = [
-    controller.run(stop.signal),
-    runSharedInformers(client, { signal: stop.signal, clock: systemClock, logger: consoleLogger }),
-  ];
+  const options = { signal: stop.signal, clock: systemClock, logger: consoleLogger };
+  const controllers = [runClientGo({ client, ...options }), runSharedInformers(client, options)];
   await Promise.all(controllers).catch((error: unknown) => {
     if (!stop.signal.aborted) stop.abort(error);
   });
-  await factory.close();
 }
 
 async function stayUp(kubeconfig: string, signal: AbortSignal): Promise<void> {

@@ -1,10 +1,10 @@
 // Prints one line for each event, as the API server reports it.
 import { type DeepReadonly, type LogFields, type Logger, type ObjectEvent, parseTime } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
+import { Foo } from '@kapstan/example-sample-controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Event } from '@kapstan/kinds/core/v1';
 import { filter, Subscription, tap } from 'rxjs';
-import { Foo } from './foo.ts';
 
 export function say(what: string, text: string): void {
   console.log(`${what.padEnd(14)} ${text}`);

@@ -1,30 +1,15 @@
-// The steps of the story: install the definition, create the Foo, scale it, check the result.
+// The steps of the story: create the Foo, scale it, check the result.
 import { isAlreadyExists, type KubernetesObject, type ResourceClient } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
-import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { Foo } from '@kapstan/example-sample-controller';
 import { Deployment, ReplicaSet } from '@kapstan/kinds/apps/v1';
 import { Event, Pod } from '@kapstan/kinds/core/v1';
 import { firstValueFrom } from 'rxjs';
 import { filter, map } from 'rxjs/operators';
-import { Foo, fooDefinition } from './foo.ts';
 import { say } from './terminal.ts';
 
 const namespace = 'default';
 const name = 'example-foo';
-
-/** Creates the definition if it is missing and waits until its objects are served. */
-export async function installFoo(client: Client, signal: AbortSignal): Promise<void> {
-  await unlessPresent(client.create(CustomResourceDefinition, fooDefinition, { signal }));
-  await waitFor(
-    client,
-    CustomResourceDefinition,
-    { name: fooDefinition.metadata?.name ?? '', signal },
-    (definition) =>
-      definition.status?.conditions?.some(
-        (condition) => condition.type === 'Established' && condition.status === 'True',
-      ) === true,
-  );
-}
 
 /** Creates the example Foo; one from an earlier start is kept. */
 export async function createFoo(client: ResourceClient): Promise<void> {

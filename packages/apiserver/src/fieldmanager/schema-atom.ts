@@ -132,7 +132,8 @@ function isMapOrList(value: unknown): boolean {
 /** Returns why an item has no path element. */
 export function itemFault(node: SchemaNode, item: unknown): string {
   if (node.listType === 'set') {
-    const what = item === null ? 'an explicit null' : isJsonObject(item) ? 'a map type' : 'a list type';
+    if (Array.isArray(item)) return 'not supported: associative list with lists as elements';
+    const what = item === null ? 'an explicit null' : 'a map type';
     return `associative list without keys has an element that's ${what}`;
   }
   if (item === null) return 'associative list with keys may not have a null element';

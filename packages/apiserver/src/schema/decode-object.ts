@@ -268,13 +268,25 @@ function* decodeCustom(
   if (object.apiVersion === null) {
     throw new DecodeError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
   }
-  coerceMetadata(object, '', strict);
   // The schema says nothing about objects of another kind. They are refused for their version or by validation.
-  if (gvk.kind !== expected.kind || gvk.group !== expected.group) return object;
+  if (gvk.kind !== expected.kind || gvk.group !== expected.group) coerceMetadata(object, '', strict);
+  else yield* coerceCustomInSlices(object, schema, strict);
+  return object;
+}
+
+/**
+ * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Throws DecodeError
+ * for metadata that cannot be brought into form. Source: apiextensions schemaCoercingConverter.
+ */
+export function* coerceCustomInSlices(
+  object: Record<string, unknown>,
+  schema: SchemaNode,
+  strict: StrictErrors,
+): SlicedWork<void> {
+  coerceMetadata(object, '', strict);
   const pruned = yield* pruneInSlices(object, schema);
   for (const path of pruned.unknown) strict.unknownField(path);
   for (const embedded of pruned.embedded) coerceEmbedded(embedded.object, `${embedded.path}.`, strict);
-  return object;
 }
 
 function coerceEmbedded(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {

@@ -96,7 +96,7 @@ export { StrictErrors } from './schema/field-validation.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
-export { dropForbiddenNulls, dropNullsInSlices } from './schema/null-pruning.ts';
+export { dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';
 export { pruneInSlices, pruneUnknownFields } from './schema/pruning.ts';
 export type { SchemaNode } from './schema/schema-node.ts';

@@ -23,7 +23,7 @@ import { runInTurns } from '@kapstan/storage';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/store/managed-fields-tracker.ts';
-import { coerceCustomInSlices } from '../schema/decode-object.ts';
+import { coerceCustom } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
@@ -339,8 +339,9 @@ function* toKind(
   const strict = new StrictErrors();
   try {
     if (schema.goType === undefined) {
-      // Ownership knows fields below places that keep unknown ones, which pruning still removes.
-      yield* coerceCustomInSlices(merged as UnstructuredObject, schema, strict);
+      // Ownership knows fields below places that keep unknown ones, which pruning still removes. Faults of embedded
+      // objects and nulls are left to validation.
+      yield* coerceCustom(merged as UnstructuredObject, schema, strict);
       return merged as UnstructuredObject;
     }
     const options = { schema, strict, words: 'unstructured' } as const;

@@ -24,6 +24,7 @@ import {
 import { jsonKind } from './go-types.ts';
 import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } from './json-reader.ts';
 import { metaTypes } from './meta-types.ts';
+import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneInSlices } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { sortedValue } from './sorted-value.ts';
@@ -270,28 +271,27 @@ function* decodeCustom(
   }
   // The schema says nothing about objects of another kind. They are refused for their version or by validation.
   if (gvk.kind !== expected.kind || gvk.group !== expected.group) coerceMetadata(object, '', strict);
-  else yield* coerceCustomInSlices(object, schema, strict);
+  else {
+    for (const fault of yield* coerceCustom(object, schema, strict)) throw new DecodeError(formatFieldError(fault));
+    yield* dropNullsInSlices(schema, object);
+  }
   return object;
 }
 
 /**
- * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Throws DecodeError
- * for metadata that cannot be brought into form. Source: apiextensions schemaCoercingConverter.
+ * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns what is
+ * wrong with those. Throws DecodeError for its own metadata. Source: apiextensions schemaCoercingConverter.
  */
-export function* coerceCustomInSlices(
+export function* coerceCustom(
   object: Record<string, unknown>,
   schema: SchemaNode,
   strict: StrictErrors,
-): SlicedWork<void> {
+): SlicedWork<readonly FieldError[]> {
   coerceMetadata(object, '', strict);
   const pruned = yield* pruneInSlices(object, schema);
   for (const path of pruned.unknown) strict.unknownField(path);
-  for (const embedded of pruned.embedded) coerceEmbedded(embedded.object, `${embedded.path}.`, strict);
-}
-
-function coerceEmbedded(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
-  const fault = embeddedFault(object, prefix, strict);
-  if (fault !== undefined) throw new DecodeError(formatFieldError(fault));
+  const faults = pruned.embedded.map((embedded) => embeddedFault(embedded.object, `${embedded.path}.`, strict));
+  return faults.filter((fault) => fault !== undefined);
 }
 
 /**

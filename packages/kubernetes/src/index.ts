@@ -1,5 +1,8 @@
+export { type AdmissionMatching, admissionMatching } from './admission/admission-matching.ts';
 export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+export { AdmissionPolicies, type AdmissionPolicyKind } from './admission/policies/admission-policies.ts';
+export { type PolicyAdmission, policyAdmission } from './admission/policies/policy-admission.ts';
 export {
   type WebhookAdmission,
   type WebhookAdmissionOptions,

@@ -1,7 +1,7 @@
 // Defaults and rules that webhooks and admission policies share. Source: pkg/apis/admissionregistration/v1/defaults.go, validation.
 import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
-import type { Field } from '@kapstan/apiserver/internal';
+import { CompileFault, type Field } from '@kapstan/apiserver/internal';
 import type { MatchCondition, RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { requestExpressions } from './request-expressions.ts';
 
@@ -74,6 +74,13 @@ export function validateMatchConditions(
 }
 
 function validateCondition(at: Field, expression: string, stored: StoredExpressions): void {
-  const compiled = requestExpressions.condition(expression, stored.has(expression) ? 'stored' : 'new');
-  if (typeof compiled === 'string') at.invalid(expression, compiled);
+  const age = stored.has(expression) ? 'stored' : 'new';
+  const compiled = requestExpressions.condition(expression, { age, hasParams: false, hasAuthorizer: true });
+  if (compiled instanceof CompileFault) tellFault(at, expression, compiled);
+}
+
+/** Source: convertCELErrorToValidationError. */
+export function tellFault(at: Field, expression: string, { detail, isInternal }: CompileFault): void {
+  if (isInternal) at.internal(detail);
+  else at.invalid(expression, detail);
 }

@@ -101,6 +101,7 @@ export { changeScaled } from './registry/definition/scale-managed-fields.ts';
 export { serverContext } from './registry/definition/server-context.ts';
 export type { TypedKind } from './registry/definition/typed-kind.ts';
 export { typedResource } from './registry/definition/typed-resource.ts';
+export type { PermitWrite } from './registry/definition/strategy.ts';
 export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
 export { collectFieldErrors, collectFieldErrorsInSlices, Field, type ValidationPolicy } from './registry/meta/field.ts';
 export { jsonEqual, jsonEqualInSlices } from './registry/meta/json-equality.ts';

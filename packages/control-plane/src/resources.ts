@@ -1,6 +1,6 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
-import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
+import { formatApiVersion, formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 import {
   type ConvertObject,
   DefinitionController,
@@ -191,7 +191,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     return stack;
   };
   const nodePorts = nodePortsOf(engines, options);
-  const server = { clock, findStore, tokens: access.serviceAccountTokens, ...(nodePorts && { nodePorts }) };
+  const server = {
+    clock,
+    findStore,
+    resourceOfKind: kindFinder(catalog),
+    authorizer: access.authorizer,
+    tokens: access.serviceAccountTokens,
+    ...(nodePorts && { nodePorts }),
+  };
   const definitions = await builtinDefinitions(server, options);
   const stacks = definitions.map(createStack);
   installGuarded(catalog, stacks, access);
@@ -233,6 +240,12 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
+  return (apiVersion, kind) =>
+    catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
+      ?.definition.resource;
 }
 
 function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {
@@ -328,7 +341,7 @@ function nodePortsOf(
 }
 
 async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'resourceOfKind' | 'authorizer' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The service address range is the only value that the registry checks.

@@ -370,7 +370,7 @@ function indexOf(key: string, length: number): number | string {
   if (!isIndex(key)) return notANumber(key);
   const given = Number(key);
   const index = given < 0 ? given + length : given;
-  return index >= 0 && index < length ? index : `Unable to access invalid index: ${given}: invalid index detected`;
+  return index >= 0 && index < length ? index : `Unable to access invalid index: ${given}: invalid index referenced`;
 }
 
 function indexIn(key: string, { length, where }: { readonly length: number; readonly where: string }): number {

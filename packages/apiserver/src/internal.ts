@@ -29,6 +29,7 @@ export type {
   PolicySource,
 } from './admission/policy/policy-source.ts';
 export { type CriteriaSpec, RequestCriteria } from './admission/policy/request-criteria.ts';
+export { checkTypes, type ExpressionWarning, type KindSchemas } from './admission/policy/type-checking.ts';
 export { ValidatingPolicies } from './admission/policy/validating-policies.ts';
 export {
   compileValidatingPolicy,
@@ -101,6 +102,7 @@ export { changeScaled } from './registry/definition/scale-managed-fields.ts';
 export { serverContext } from './registry/definition/server-context.ts';
 export type { TypedKind } from './registry/definition/typed-kind.ts';
 export { typedResource } from './registry/definition/typed-resource.ts';
+export { rootSchema } from './fieldmanager/schema-atom.ts';
 export type { PermitWrite } from './registry/definition/strategy.ts';
 export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
 export { collectFieldErrors, collectFieldErrorsInSlices, Field, type ValidationPolicy } from './registry/meta/field.ts';

@@ -37,6 +37,7 @@ export {
   structType,
   type TypeKind,
 } from './types/cel-type.ts';
+export { escapeName, reservedWords, unescapeName } from './types/escaping.ts';
 export {
   type FunctionDeclaration,
   globalOverload,

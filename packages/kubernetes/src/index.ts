@@ -3,6 +3,7 @@ export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
 export { AdmissionPolicies, type AdmissionPolicyKind } from './admission/policies/admission-policies.ts';
 export { type PolicyAdmission, policyAdmission } from './admission/policies/policy-admission.ts';
+export { policyTypeWarnings } from './admission/policies/policy-types.ts';
 export {
   type WebhookAdmission,
   type WebhookAdmissionOptions,

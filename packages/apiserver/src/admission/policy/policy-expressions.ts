@@ -103,7 +103,7 @@ const kept: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the type that expressions see of a variable: structs and optionals are any value. */
-function variableType(type: CelType): CelType {
+export function variableType(type: CelType): CelType {
   if (kept.has(type.kind) && !type.isNullable) return type;
   if (type.kind === 'list') return listType(variableType(type.first));
   return type.kind === 'map' ? mapType(variableType(type.first), variableType(type.second)) : dyn;

@@ -5,6 +5,7 @@ export {
   admissionNamesError,
 } from './admission/admission-chain.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
+export type { AdmissionUser, OperationOptions } from './admission/matching/invocation.ts';
 export { allOperations, type BuiltInPlugin, type PluginPorts, type PluginSet } from './admission/plugin-set.ts';
 export {
   type AdmissionAnswer,
@@ -14,13 +15,7 @@ export {
   AdmissionFunctions,
   admit,
 } from './admission/webhook/admission-functions.ts';
-export type {
-  AdmissionRequest,
-  AdmissionResponse,
-  AdmissionUser,
-  DenialStatus,
-  OperationOptions,
-} from './admission/webhook/admission-review.ts';
+export type { AdmissionRequest, AdmissionResponse, DenialStatus } from './admission/webhook/admission-review.ts';
 export {
   AuditLog,
   type AuditLogFormat,

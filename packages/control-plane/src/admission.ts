@@ -9,10 +9,14 @@ import {
   type WebhookPool,
 } from '@kapstan/apiserver';
 import {
+  MutatingAdmissionPolicy,
+  MutatingAdmissionPolicyBinding,
   MutatingWebhookConfiguration,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import { kubernetesAdmission, type WebhookConfigurationKind, webhookAdmission } from '@kapstan/kubernetes';
+import { admissionMatching, kubernetesAdmission, policyAdmission, webhookAdmission } from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
 export interface AdmissionOptions {
@@ -40,25 +44,68 @@ interface AdmissionParts {
   readonly webhooks: WebhookPool;
 }
 
-/** Returns the admission, and the feed of configurations, which the caller starts and closes. */
+/** What admission must know of the stored objects before the first request. */
+export interface AdmissionFeeds {
+  start(): void;
+  /** Resolves when everything stored at the start is known. */
+  whenSynced(): Promise<void>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Returns the admission, and the feeds of configurations and policies, which the caller starts and closes. */
 export function openAdmission(
   { clock, logger, admission: given = {} }: AdmissionSettings,
   { catalog, client, authorizer, webhooks: pool }: AdmissionParts,
-): { readonly admission: AdmissionChain; readonly feed: KindFeed<WebhookConfigurationKind> } {
+): { readonly admission: AdmissionChain; readonly feeds: AdmissionFeeds } {
   const { functions: asked = [], ...flags }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
-  const { configurations, ports: webhooks } = webhookAdmission({ catalog, authorizer, pool, functions, clock });
+  const shared = { ...admissionMatching(catalog), catalog, authorizer, clock };
+  const { configurations, ports: webhooks } = webhookAdmission({ ...shared, pool, functions });
+  const { policies, ports: policyPorts } = policyAdmission(shared);
   const admission = new AdmissionChain({
     catalog,
     authorizer,
     builtIn: kubernetesAdmission,
     webhooks,
+    policies: policyPorts,
     clock,
     ...flags,
   });
-  const kinds = [MutatingWebhookConfiguration, ValidatingWebhookConfiguration];
-  const what = 'webhook configurations';
-  return { admission, feed: new KindFeed({ client, kinds, store: configurations, what, clock, logger }) };
+  const feedOf = { client, clock, logger };
+  const feeds = [
+    new KindFeed({
+      ...feedOf,
+      kinds: [MutatingWebhookConfiguration, ValidatingWebhookConfiguration],
+      store: configurations,
+      what: 'webhook configurations',
+    }),
+    new KindFeed({
+      ...feedOf,
+      kinds: [
+        ValidatingAdmissionPolicy,
+        ValidatingAdmissionPolicyBinding,
+        MutatingAdmissionPolicy,
+        MutatingAdmissionPolicyBinding,
+      ],
+      store: policies,
+      what: 'admission policies',
+    }),
+  ];
+  return { admission, feeds: joined(feeds, policies) };
+}
+
+function joined(feeds: readonly KindFeed<never>[], policies: { close(): void }): AdmissionFeeds {
+  return {
+    start: () => {
+      for (const feed of feeds) feed.start();
+    },
+    whenSynced: async () => void (await Promise.all(feeds.map((feed) => feed.whenSynced()))),
+    close: async () => {
+      policies.close();
+      await Promise.all(feeds.map((feed) => feed.close()));
+    },
+  };
 }
 
 function isList(given: object): given is readonly AdmissionFunction[] {

@@ -1,6 +1,6 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
-import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
+import { formatApiVersion, formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 import {
   type ConvertObject,
   DefinitionController,
@@ -40,10 +40,9 @@ import {
 } from '@kapstan/kubernetes';
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
-import { type AdmissionOptions, openAdmission } from './admission.ts';
+import { type AdmissionFeeds, type AdmissionOptions, openAdmission } from './admission.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
-import type { KindFeed } from './kind-feed.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
 import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
@@ -174,7 +173,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
   const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
-  const { admission, feed } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
+  const { admission, feeds } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
   const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
@@ -192,7 +191,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     return stack;
   };
   const nodePorts = nodePortsOf(engines, options);
-  const server = { clock, findStore, tokens: access.serviceAccountTokens, ...(nodePorts && { nodePorts }) };
+  const server = {
+    clock,
+    findStore,
+    resourceOfKind: kindFinder(catalog),
+    authorizer: access.authorizer,
+    tokens: access.serviceAccountTokens,
+    ...(nodePorts && { nodePorts }),
+  };
   const definitions = await builtinDefinitions(server, options);
   const stacks = definitions.map(createStack);
   installGuarded(catalog, stacks, access);
@@ -203,14 +209,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const polls = storePolls(options, engines, open);
   const close = async (): Promise<void> => {
     polls.close();
-    await feed.close();
+    await feeds.close();
     await customResources.close();
     await Promise.all([...stacks, nodePorts, largeValidation, webhooks].map((each) => each?.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
     await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
-    await startFeed(feed, open);
+    await startFeeds(feeds, open);
     await customResources.start();
     polls.start();
   } catch (error) {
@@ -236,6 +242,12 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   };
 }
 
+function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
+  return (apiVersion, kind) =>
+    catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
+      ?.definition.resource;
+}
+
 function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {
   return [...open].filter(({ served }) => engines.engineFor(served.definition) === engine);
 }
@@ -256,10 +268,10 @@ function customResourcesOf(
   return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
 }
 
-/** Writes are refused until the webhooks that may concern them are known. */
-async function startFeed(feed: KindFeed<string>, open: ReadonlySet<ResourceStack>): Promise<void> {
-  feed.start();
-  if ([...open].every((stack) => stack.readiness() === undefined)) await feed.whenSynced();
+/** Writes are refused until the webhooks and policies that may concern them are known. */
+async function startFeeds(feeds: AdmissionFeeds, open: ReadonlySet<ResourceStack>): Promise<void> {
+  feeds.start();
+  if ([...open].every((stack) => stack.readiness() === undefined)) await feeds.whenSynced();
 }
 
 interface VirtualParts {
@@ -329,7 +341,7 @@ function nodePortsOf(
 }
 
 async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'resourceOfKind' | 'authorizer' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The service address range is the only value that the registry checks.

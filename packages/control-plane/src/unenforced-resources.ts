@@ -2,10 +2,6 @@
 // Kinds that controllers act on, such as CronJobs, are not listed: a kube-controller-manager may run beside this server.
 
 const unenforced: Readonly<Record<string, string>> = {
-  'validatingadmissionpolicies.admissionregistration.k8s.io': 'no policy is evaluated',
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io': 'no policy is evaluated',
-  'mutatingadmissionpolicies.admissionregistration.k8s.io': 'no policy is evaluated',
-  'mutatingadmissionpolicybindings.admissionregistration.k8s.io': 'no policy is evaluated',
   resourcequotas: 'no quota is enforced',
 };
 

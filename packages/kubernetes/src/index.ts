@@ -1,5 +1,9 @@
+export { type AdmissionMatching, admissionMatching } from './admission/admission-matching.ts';
 export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+export { AdmissionPolicies, type AdmissionPolicyKind } from './admission/policies/admission-policies.ts';
+export { type PolicyAdmission, policyAdmission } from './admission/policies/policy-admission.ts';
+export { policyTypeWarnings } from './admission/policies/policy-types.ts';
 export {
   type WebhookAdmission,
   type WebhookAdmissionOptions,

@@ -7,6 +7,7 @@ import { formatGroupResource } from '@kapstan/api/internal';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/store/admission-control.ts';
+import type { ConditionMetrics } from './matching/condition-metrics.ts';
 import {
   type AdmissionStep,
   admissionFamilies,
@@ -16,6 +17,7 @@ import {
 } from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
+import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
 
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
@@ -33,6 +35,8 @@ export interface AdmissionChainOptions {
   readonly builtIn?: PluginSet;
   /** What the plug-ins that call webhooks work with. Absent = there are no such plug-ins. */
   readonly webhooks?: WebhookPorts;
+  /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
+  readonly policies?: PolicyPorts;
   /** Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name. */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
@@ -56,6 +60,7 @@ export class AdmissionChain implements AdmissionControl {
   readonly #clock: Clock;
   readonly #whole: DurationsOfSteps = durationsOfSteps();
   readonly #webhooks: WebhookPorts | undefined;
+  readonly #conditions: ConditionMetrics | undefined;
 
   /** Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled. */
   constructor(options: AdmissionChainOptions) {
@@ -67,6 +72,7 @@ export class AdmissionChain implements AdmissionControl {
     if (error !== undefined) throw new TypeError(error);
     this.#clock = ports.clock;
     this.#webhooks = options.webhooks;
+    this.#conditions = options.webhooks?.conditions ?? options.policies?.conditions;
     const place = ({ plugin: { name } }: { readonly plugin: AdmissionPlugin }): number => builtIn.names.indexOf(name);
     this.#plugins = [
       ...built.filter(({ plugin, isDefault }) => isDefault || enabled.includes(plugin.name)),
@@ -93,7 +99,11 @@ export class AdmissionChain implements AdmissionControl {
   families(): MetricFamily[] {
     const durations = this.#plugins.map((timed) => [timed.plugin.name, timed.durations] as const);
     const own = this.#plugins.flatMap(({ plugin }) => plugin.families?.() ?? []);
-    return [...admissionFamilies(this.#whole, durations), ...own, ...(this.#webhooks?.metrics.families() ?? [])];
+    return [...admissionFamilies(this.#whole, durations), ...own, ...this.#sharedFamilies()];
+  }
+
+  #sharedFamilies(): MetricFamily[] {
+    return [...(this.#webhooks?.metrics.families() ?? []), ...(this.#conditions?.families() ?? [])];
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

@@ -27,6 +27,7 @@ import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
 import { serviceAccountTokenController } from './serviceaccount-token-controller.ts';
 import { SupervisedLoop } from './supervised-loop.ts';
+import { validatingAdmissionPolicyStatusController } from './validatingadmissionpolicy-status-controller.ts';
 import { volumeAttributesClassProtectionController } from './volumeattributesclass-protection-controller.ts';
 
 export interface ControlLoopsOptions {
@@ -69,6 +70,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'persistentvolumeclaim-protection-controller': persistentVolumeClaimProtectionController,
   'persistentvolume-protection-controller': persistentVolumeProtectionController,
   'volumeattributesclass-protection-controller': volumeAttributesClassProtectionController,
+  'validatingadmissionpolicy-status-controller': validatingAdmissionPolicyStatusController,
 };
 
 /** Loops that serve clients of the server. */
@@ -183,10 +185,10 @@ export class ControlLoops implements RunningLoops {
   }
 
   #supervise(name: ControlLoopName): SupervisedLoop {
-    const { client, caCert = '', secretTokens, namespaceGraceMs, clock } = this.#options;
+    const { client, catalog, caCert = '', secretTokens, namespaceGraceMs, clock } = this.#options;
     const logger = loggerOf(name, this.#options.logger);
     const shared = { informers: this.#informers, kinds: this.#kinds };
-    const context = { client, ...shared, caCert, secretTokens, namespaceGraceMs, clock, logger };
+    const context = { client, catalog, ...shared, caCert, secretTokens, namespaceGraceMs, clock, logger };
     return new SupervisedLoop({ name, loop: this.#options.loops?.[name] ?? loops[name], context });
   }
 }

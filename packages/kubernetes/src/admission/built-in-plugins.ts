@@ -3,7 +3,7 @@
 
 import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
 import { ObjectReader } from '@kapstan/apiserver';
-import { MutatingWebhooks, ValidatingWebhooks } from '@kapstan/apiserver/internal';
+import { MutatingPolicies, MutatingWebhooks, ValidatingPolicies, ValidatingWebhooks } from '@kapstan/apiserver/internal';
 import { alwaysAdmit, alwaysDeny } from './always.ts';
 import { alwaysPullImages } from './always-pull-images.ts';
 import { certificateSigners } from './certificate-signers.ts';
@@ -75,7 +75,7 @@ export const admissionPluginNames: readonly string[] = [
 ];
 
 /** Plug-ins that are on unless disabled. */
-function defaultPlugins({ catalog, authorizer, clock, random, webhooks }: PluginPorts): AdmissionPlugin[] {
+function defaultPlugins({ catalog, authorizer, clock, random, webhooks, policies }: PluginPorts): AdmissionPlugin[] {
   const reader = new ObjectReader(catalog);
   return [
     new NamespaceLifecycle(reader, clock),
@@ -93,6 +93,12 @@ function defaultPlugins({ catalog, authorizer, clock, random, webhooks }: Plugin
     certificateSubjectRestriction,
     defaultIngressClass(reader),
     podTopologyLabels(reader),
+    ...(policies === undefined
+      ? []
+      : [
+          new MutatingPolicies('MutatingAdmissionPolicy', policies),
+          new ValidatingPolicies('ValidatingAdmissionPolicy', policies),
+        ]),
     ...(webhooks === undefined
       ? []
       : [

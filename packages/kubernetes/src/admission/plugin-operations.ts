@@ -38,7 +38,9 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['DefaultIngressClass', creates],
   ['DenyServiceExternalIPs', writes],
   ['PodTopologyLabels', creates],
+  ['MutatingAdmissionPolicy', ['CREATE', 'UPDATE', 'CONNECT']],
   ['MutatingAdmissionWebhook', allOperations],
+  ['ValidatingAdmissionPolicy', allOperations],
   ['ValidatingAdmissionWebhook', allOperations],
 ]);
 

@@ -6,10 +6,10 @@ import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { WebhookError, type WebhookPool } from '../../webhook/webhook-pool.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
+import type { Invocation } from '../matching/invocation.ts';
 import {
   type AdmissionResponse,
   admissionRequest,
-  type Invocation,
   type ReviewVersion,
   reviewGroup,
 } from './admission-review.ts';

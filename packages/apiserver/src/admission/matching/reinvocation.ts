@@ -1,14 +1,13 @@
-// WebhookReinvocation remembers which webhooks of a request are called again because others changed the object after
-// them. Used by mutating-webhooks.ts. Source: plugin/webhook/mutating webhookReinvokeContext.
+// PluginReinvocation remembers which webhooks or policies of a request are asked again because others changed the object
+// after them. Used by mutating-webhooks.ts and mutating-policies.ts. Source: plugin/webhook/mutating
+// webhookReinvokeContext, plugin/policy/mutating policyReinvokeContext.
 import { deepCopy, type KubernetesObject } from '@kapstan/api';
 import { jsonEqual } from '../../registry/meta/json-equality.ts';
 import type { AdmissionAttributes, Reinvocation } from '../../registry/store/admission-control.ts';
 
-const stateName = 'webhooks';
-
-export class WebhookReinvocation {
+export class PluginReinvocation {
   readonly #attributes: AdmissionAttributes;
-  /** Webhooks that were called since the object last changed, and want to be called again if it does. */
+  /** Those that were called since the object last changed, and want to be called again if it does. */
   readonly #called = new Set<string>();
   readonly #due = new Set<string>();
   #last: KubernetesObject | undefined;
@@ -17,14 +16,14 @@ export class WebhookReinvocation {
     this.#attributes = attributes;
   }
 
-  /** Returns the state of the request, which both rounds share. */
-  static of(attributes: AdmissionAttributes): WebhookReinvocation {
+  /** Returns the state of the request in a plug-in, which both rounds share. */
+  static of(attributes: AdmissionAttributes, plugin: string): PluginReinvocation {
     attributes.reinvocation ??= { isNeeded: false, isSecond: false, states: new Map() };
     const { states } = attributes.reinvocation;
-    const known = states.get(stateName) as WebhookReinvocation | undefined;
+    const known = states.get(plugin) as PluginReinvocation | undefined;
     if (known !== undefined) return known;
-    const made = new WebhookReinvocation(attributes);
-    states.set(stateName, made);
+    const made = new PluginReinvocation(attributes);
+    states.set(plugin, made);
     return made;
   }
 
@@ -49,7 +48,7 @@ export class WebhookReinvocation {
     return this.#due.has(id);
   }
 
-  /** A webhook changed the object. */
+  /** One changed the object. */
   changed(): void {
     this.#callAgain();
     (this.#attributes.reinvocation as Reinvocation).isNeeded = true;

@@ -1,8 +1,8 @@
-// WebhookRule: which requests a webhook is for, by operation, resource and scope. Used by webhook-matching.ts. Source:
+// ResourceRule: which requests a webhook or a policy is for, by operation, resource and scope. Used by request-matching.ts. Source:
 // plugin/webhook/predicates/rules.
 import type { GroupVersionResource } from '@kapstan/api/internal';
 
-export interface WebhookRule {
+export interface ResourceRule {
   readonly operations?: readonly string[];
   readonly apiGroups?: readonly string[];
   readonly apiVersions?: readonly string[];
@@ -20,7 +20,7 @@ export interface RuledRequest {
   readonly isNamespaced: boolean;
 }
 
-export function ruleMatches(rule: WebhookRule, request: RuledRequest): boolean {
+export function ruleMatches(rule: ResourceRule, request: RuledRequest): boolean {
   const { resource } = request;
   return (
     scopeMatches(rule, request) &&
@@ -35,7 +35,7 @@ function includes(items: readonly string[] = [], wanted: string): boolean {
   return items.some((item) => item === '*' || item === wanted);
 }
 
-function scopeMatches({ scope = '*' }: WebhookRule, { isNamespaced }: RuledRequest): boolean {
+function scopeMatches({ scope = '*' }: ResourceRule, { isNamespaced }: RuledRequest): boolean {
   if (scope === '*') return true;
   return isNamespaced ? scope === 'Namespaced' : scope === 'Cluster';
 }

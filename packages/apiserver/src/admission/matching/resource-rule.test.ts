@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type RuledRequest, ruleMatches, type WebhookRule } from './webhook-rule.ts';
+import { type RuledRequest, ruleMatches, type ResourceRule } from './resource-rule.ts';
 
-const rule: WebhookRule = { operations: ['CREATE'], apiGroups: ['g'], apiVersions: ['v1'], resources: ['things'] };
+const rule: ResourceRule = { operations: ['CREATE'], apiGroups: ['g'], apiVersions: ['v1'], resources: ['things'] };
 const request: RuledRequest = {
   operation: 'CREATE',
   resource: { group: 'g', version: 'v1', resource: 'things' },
@@ -10,7 +10,7 @@ const request: RuledRequest = {
 };
 
 describe('a rule', () => {
-  it.each<[string, WebhookRule, Partial<RuledRequest>, boolean]>([
+  it.each<[string, ResourceRule, Partial<RuledRequest>, boolean]>([
     ['all words agree', rule, {}, true],
     ['another operation', rule, { operation: 'UPDATE' }, false],
     ['any operation', { ...rule, operations: ['*'] }, { operation: 'CONNECT' }, true],

@@ -1,5 +1,5 @@
 // EquivalentResources: the other versions and groups in which the same objects are served, and the way of an object
-// there and back. Used by webhook-matching.ts. Source: runtime.EquivalentResourceMapper, admission.VersionedAttributes.
+// there and back. Used by request-matching.ts. Source: runtime.EquivalentResourceMapper, admission.VersionedAttributes.
 import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import {
@@ -26,6 +26,11 @@ export class EquivalentResources {
 
   constructor(catalog: ResourceCatalog) {
     this.#catalog = catalog;
+  }
+
+  /** Rises whenever resources come or go. */
+  get generation(): number {
+    return this.#catalog.generation;
   }
 
   definitionOf({ group, version, resource }: GroupVersionResource): ResourceDefinition | undefined {

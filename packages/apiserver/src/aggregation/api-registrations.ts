@@ -1,0 +1,138 @@
+// ApiRegistrations knows who serves each group version, and what other API servers said about theirs. The program fills
+// it from stored objects; the request chain, discovery and OpenAPI read it. Source: kube-aggregator apiserver.go
+// (AddAPIService, RemoveAPIService).
+import { isDeepStrictEqual } from 'node:util';
+import type { ResolveService } from '../peer/service-address.ts';
+import { type ApiRegistration, rootPathOf } from './api-registration.ts';
+import type { RemoteDiscovery } from './remote-discovery.ts';
+import type { RemoteOpenApi } from './remote-openapi.ts';
+import { type ProxyCertificate, RemoteServer } from './remote-server.ts';
+
+export interface ApiRegistrationsOptions {
+  readonly resolveService: ResolveService;
+  /** The certificate that this server shows to others. Default none, so that they believe no identity. */
+  readonly proxyCertificate?: ProxyCertificate | undefined;
+  /** Most requests under way at one server, with watches and upgraded connections; more get 429. Default 1 000. */
+  readonly maxConnections?: number | undefined;
+  /** False: a redirect of another server reaches the client. Default true. */
+  readonly rejectsRedirects?: boolean | undefined;
+}
+
+export class ApiRegistrations {
+  readonly rejectsRedirects: boolean;
+  readonly #options: ApiRegistrationsOptions;
+  readonly #all = new Map<string, ApiRegistration>();
+  readonly #servers = new Map<string, RemoteServer>();
+  /** Servers by the path under which all of their group version lies. */
+  readonly #byPath = new Map<string, RemoteServer>();
+  readonly #discovery = new Map<string, RemoteDiscovery>();
+  readonly #openApi = new Map<string, RemoteOpenApi>();
+  #generation = 0;
+
+  constructor(options: ApiRegistrationsOptions) {
+    this.#options = options;
+    this.rejectsRedirects = options.rejectsRedirects ?? true;
+  }
+
+  /** Changes whenever documents made of this may change. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  get all(): Iterable<ApiRegistration> {
+    return this.#all.values();
+  }
+
+  get servers(): Iterable<RemoteServer> {
+    return this.#servers.values();
+  }
+
+  find(name: string): ApiRegistration | undefined {
+    return this.#all.get(name);
+  }
+
+  serverOf(name: string): RemoteServer | undefined {
+    return this.#servers.get(name);
+  }
+
+  /** Returns the server to which requests for the path go; undefined when this server answers them. */
+  at(path: string): RemoteServer | undefined {
+    return this.#byPath.size === 0 ? undefined : this.#byPath.get(rootOf(path));
+  }
+
+  discoveryOf(name: string): RemoteDiscovery | undefined {
+    return this.#discovery.get(name);
+  }
+
+  openApiOf(name: string): RemoteOpenApi | undefined {
+    return this.#openApi.get(name);
+  }
+
+  /** Adds or replaces a registration. Requests under way at a server that is no longer named go on. */
+  set(registration: ApiRegistration): void {
+    const before = this.#all.get(registration.name);
+    if (isDeepStrictEqual(before, registration)) return;
+    this.#generation += 1;
+    this.#all.set(registration.name, registration);
+    const { remote } = registration;
+    if (remote === undefined) return this.#dropServer(registration.name);
+    const present = this.#servers.get(registration.name);
+    if (present?.follow(registration) === true) return;
+    const server = new RemoteServer(registration, remote, {
+      resolveService: this.#options.resolveService,
+      proxyCertificate: this.#options.proxyCertificate,
+      maxConnections: this.#options.maxConnections ?? 1000,
+    });
+    present?.dropIdle();
+    this.#servers.set(registration.name, server);
+    this.#byPath.set(rootPathOf(registration), server);
+  }
+
+  delete(name: string): void {
+    const registration = this.#all.get(name);
+    if (registration === undefined) return;
+    this.#generation += 1;
+    this.#dropServer(name);
+    this.#all.delete(name);
+  }
+
+  /** Keeps what the server of a registration said about its resources. */
+  setDiscovery(name: string, found: RemoteDiscovery): void {
+    if (!this.#servers.has(name)) return;
+    this.#discovery.set(name, found);
+    this.#generation += 1;
+  }
+
+  /** Keeps what the server of a registration said about its schemas. */
+  setOpenApi(name: string, found: RemoteOpenApi | undefined): void {
+    if (!this.#servers.has(name)) return;
+    if (found === undefined) this.#openApi.delete(name);
+    else this.#openApi.set(name, found);
+    this.#generation += 1;
+  }
+
+  /** Cuts all connections to other servers. Idempotent. */
+  close(): void {
+    for (const server of this.#servers.values()) server.close();
+  }
+
+  #dropServer(name: string): void {
+    const server = this.#servers.get(name);
+    if (server === undefined) return;
+    server.dropIdle();
+    this.#servers.delete(name);
+    this.#byPath.delete(rootPathOf(server.registration));
+    this.#discovery.delete(name);
+    this.#openApi.delete(name);
+  }
+}
+
+/** Returns "/apis/GROUP/VERSION" or "/api" of a path at or below it; "" of any other. */
+function rootOf(path: string): string {
+  if (path === '/api' || path.startsWith('/api/')) return '/api';
+  if (!path.startsWith('/apis/')) return '';
+  const group = path.indexOf('/', '/apis/'.length);
+  if (group < 0) return '';
+  const version = path.indexOf('/', group + 1);
+  return version < 0 ? path : path.slice(0, version);
+}

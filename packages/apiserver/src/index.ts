@@ -21,6 +21,17 @@ export type {
   DenialStatus,
   OperationOptions,
 } from './admission/webhook/admission-review.ts';
+export type { ApiRegistration, RemoteApi } from './aggregation/api-registration.ts';
+export { ApiRegistrations, type ApiRegistrationsOptions } from './aggregation/api-registrations.ts';
+export { type RemoteDiscovery, readGroupDiscovery, readResourceList } from './aggregation/remote-discovery.ts';
+export {
+  fetchRemote,
+  fetchRemoteHead,
+  type RemoteDocument,
+  type RemoteDocumentRequest,
+} from './aggregation/remote-fetch.ts';
+export { type RemoteOpenApi, readOpenApiIndex } from './aggregation/remote-openapi.ts';
+export type { ProxyCertificate, RemoteServer } from './aggregation/remote-server.ts';
 export {
   AuditLog,
   type AuditLogFormat,
@@ -40,6 +51,7 @@ export {
   type Credentials,
   certificateAuthenticator,
 } from './authn/authenticator.ts';
+export type { RequestHeaderOptions } from './authn/request-header-names.ts';
 export {
   bearerAuthenticator,
   knownTokens,

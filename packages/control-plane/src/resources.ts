@@ -91,6 +91,8 @@ export interface ResourcesOptions {
   readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
   /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions | undefined;
+  /** See ControlPlaneOptions. */
+  readonly aggregation?: { readonly endpointsOnly?: boolean | undefined } | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -173,7 +175,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
-  const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
+  const webhooks = webhookPool(findStore, options);
   const { admission, feed } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
   const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
@@ -234,6 +236,13 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+function webhookPool(findStore: BuiltinServer['findStore'], { aggregation, clock }: ResourcesOptions): WebhookPool {
+  return new WebhookPool({
+    clock,
+    resolveService: serviceResolver({ findStore, endpointsOnly: aggregation?.endpointsOnly }),
+  });
 }
 
 function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {

@@ -33,6 +33,11 @@ export {
 export { readSigningKey, readVerificationKeys } from './core/serviceaccounts/signing-key.ts';
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
+export {
+  EndpointAddresses,
+  type EndpointAddressesKind,
+  type EndpointAddressesOptions,
+} from './core/services/endpoint-addresses.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';
 export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';

@@ -8,6 +8,8 @@ import type { RemoteDiscovery } from './remote-discovery.ts';
 import type { RemoteOpenApi } from './remote-openapi.ts';
 import { type ProxyCertificate, RemoteServer } from './remote-server.ts';
 
+const openApiRoot = '/openapi/v3/';
+
 export interface ApiRegistrationsOptions {
   readonly resolveService: ResolveService;
   /** The certificate that this server shows to others. Default none, so that they believe no identity. */
@@ -64,10 +66,6 @@ export class ApiRegistrations {
     return this.#discovery.get(name);
   }
 
-  openApiOf(name: string): RemoteOpenApi | undefined {
-    return this.#openApi.get(name);
-  }
-
   /** Adds or replaces a registration. Requests under way at a server that is no longer named go on. */
   set(registration: ApiRegistration): void {
     const before = this.#all.get(registration.name);
@@ -103,12 +101,33 @@ export class ApiRegistrations {
     this.#generation += 1;
   }
 
-  /** Keeps what the server of a registration said about its schemas. */
-  setOpenApi(name: string, found: RemoteOpenApi | undefined): void {
-    if (!this.#servers.has(name)) return;
-    if (found === undefined) this.#openApi.delete(name);
-    else this.#openApi.set(name, found);
+  /**
+   * Keeps what the server of a registration said about its schemas. Only documents of its own group version count: no
+   * server may speak for another's.
+   */
+  setOpenApi(name: string, found: RemoteOpenApi): void {
+    const server = this.#servers.get(name);
+    if (server === undefined) return;
+    const own = rootPathOf(server.registration).slice(1);
+    const { group } = server.registration;
+    const isAlone = ![...this.#all.values()].some((other) => other.group === group && other.remote === undefined);
+    const keys = group !== '' && isAlone ? [own, `apis/${group}`] : [own];
+    const paths = [...found.paths].filter(([path]) => keys.includes(path) || (group === '' && path.startsWith('api/')));
+    this.#openApi.set(name, { paths: new Map(paths) });
     this.#generation += 1;
+  }
+
+  /** Returns the entries of other servers in the index of OpenAPI v3. */
+  get openApiPaths(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
+    return new Map([...this.#openApi.values()].flatMap(({ paths }) => [...paths]));
+  }
+
+  /** Returns the server that answers for a document of OpenAPI v3; undefined when this server does. */
+  schemasAt(path: string): RemoteServer | undefined {
+    if (this.#openApi.size === 0 || !path.startsWith(openApiRoot)) return undefined;
+    const key = path.slice(openApiRoot.length);
+    const found = [...this.#openApi].find(([, { paths }]) => paths.has(key));
+    return found && this.#servers.get(found[0]);
   }
 
   /** Cuts all connections to other servers. Idempotent. */

@@ -1,6 +1,7 @@
 // Fetches a document of another API server for this server's own use, under the identity of the aggregator. Used by the
 // loops that keep discovery, schemas and availability.
 import type { IncomingMessage } from 'node:http';
+import { formatHostPort } from '../registry/definition/destination.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import { identityHeaders } from './identity-headers.ts';
 import type { RemoteServer } from './remote-server.ts';
@@ -39,6 +40,20 @@ export async function fetchRemote(server: RemoteServer, request: RemoteDocumentR
   const { statusCode: code = 0 } = answer;
   const { 'content-type': contentType = '', etag: sent = '' } = answer.headers;
   return { code, contentType, etag: sent, body: await readAtMost(answer, maxBytes) };
+}
+
+/** Asks for the head of an answer alone. `onAddress` gets the URL that is asked, for messages. */
+export async function fetchRemoteHead(
+  server: RemoteServer,
+  { path, user, signal }: Pick<RemoteDocumentRequest, 'path' | 'user' | 'signal'>,
+  onAddress: (url: string) => void,
+): Promise<Pick<RemoteDocument, 'code'>> {
+  const address = await server.resolve();
+  onAddress(`https://${formatHostPort(address.host, address.port)}${path}`);
+  const headers = [['User-Agent', 'kapstan'] as const, ...identityHeaders(user)];
+  const answer = await server.ask(address, { method: 'GET', target: path, headers, signal });
+  answer.destroy();
+  return { code: answer.statusCode ?? 0 };
 }
 
 async function readAtMost(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {

@@ -141,6 +141,7 @@ class RequestChain {
     this.#audit = options.audit && new RequestAudit(options.audit, this.#clock);
     this.#paths = new PathRouter({
       catalog: options.catalog,
+      registrations: options.aggregation,
       healthChecks: [...(options.healthChecks ?? []), this.shutdown.healthCheck],
       livezGraceMs: options.livezGraceMs ?? 0,
       metrics: this.#metrics,
@@ -217,7 +218,7 @@ class RequestChain {
 
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
     const { aggregation } = this.#options;
-    const server = aggregation?.at(exchange.path);
+    const server = aggregation?.at(exchange.path) ?? aggregation?.schemasAt(exchange.path);
     if (aggregation !== undefined && server !== undefined) {
       return serveRemote({ exchange, info, user, server }, this.#proxyPorts(aggregation));
     }

@@ -1,6 +1,6 @@
 // A complete API server for two kinds of its own, on the embedded store, with tokens and access rules. kubectl and
 // informers work on it as on any other: get -w, apply, explain. Run it with a directory that contains tls.crt and
-// tls.key.
+// tls.key. With a port and a kubeconfig it joins a main API server, which passes requests on: an APIService names it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -21,6 +21,7 @@ import {
   tokenAuthenticator,
   unionAuthorizer,
 } from '@kapstan/apiserver';
+import type { DelegatedAccess } from '@kapstan/kubernetes';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 
 type Book = KubernetesObject & { spec: { title: string; copies: number }; status?: { available?: number } };
@@ -116,7 +117,20 @@ const users = new Map([
   ['reader-token', { name: 'ron', groups: ['readers'] }],
 ]);
 
-const [folder = '.', port = '0'] = process.argv.slice(2);
+// A server that joins a main one believes that one about who asks, and lets it decide who may do what.
+async function accessOf(kubeconfig: string | undefined): Promise<DelegatedAccess> {
+  if (kubeconfig === undefined) {
+    const authorizer = unionAuthorizer([mastersAuthorizer, rbacAuthorizer(rules)]);
+    return { authentication: { authenticators: [tokenAuthenticator(users)] }, authorizer, clientCa: undefined };
+  }
+  const [{ connect }, { delegatedAccess }] = await Promise.all([
+    import('@kapstan/client'),
+    import('@kapstan/kubernetes'),
+  ]);
+  return delegatedAccess({ client: await connect({ kubeconfig }) });
+}
+
+const [folder = '.', port = '0', kubeconfig] = process.argv.slice(2);
 const engine = await openLmdbEngine({ dataDir: join(folder, 'data'), onFatal: () => process.exit(1) });
 const catalog = new ResourceCatalog();
 const managedFields = new FieldManager();
@@ -125,12 +139,16 @@ const stacks = [schemaResource(books), schemaResource(loans)].map(
 );
 for (const stack of stacks) catalog.install(stack.served);
 await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+const { clientCa, ...access } = await accessOf(kubeconfig);
 const server = await startApiServer({
   catalog,
-  authentication: { authenticators: [tokenAuthenticator(users)] },
-  authorizer: unionAuthorizer([mastersAuthorizer, rbacAuthorizer(rules)]),
+  ...access,
   patching: objectPatching(managedFields),
-  tls: { cert: readFileSync(join(folder, 'tls.crt')), key: readFileSync(join(folder, 'tls.key')) },
+  tls: {
+    cert: readFileSync(join(folder, 'tls.crt')),
+    key: readFileSync(join(folder, 'tls.key')),
+    ...(clientCa !== undefined && { clientCa }),
+  },
   port: Number(port),
 });
 console.log('books and loans are served at', server.url);

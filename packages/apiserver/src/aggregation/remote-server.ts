@@ -138,7 +138,8 @@ export class RemoteServer {
     this.requireUsable();
     signal.throwIfAborted();
     const leave = this.#enter();
-    const plain = connectTcp({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs });
+    const { host, port } = address;
+    const plain = connectTcp({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs });
     const socket = connectTls({ ...this.#tls, socket: plain, ALPNProtocols: ['http/1.1'] });
     const end = (): void => {
       socket.destroy();

@@ -397,8 +397,8 @@ it('a client that stops in its body ends the request to the extension server', a
     `POST ${books} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\nContent-Length: 100\r\n\r\nhalf`,
   );
   const remote = registrations.serverOf('v1.example.com');
-  await until(() => remote?.underWay === 1);
+  await until(() => extension.connections === 1);
+  expect(remote?.underWay).toBe(1);
   socket.destroy();
   await until(() => remote?.underWay === 0);
-  expect(extension.asked).toMatchObject([{ method: 'POST', body: 'half' }]);
 });

@@ -61,7 +61,7 @@ function joining(port: number, ca: string): string {
       caBundle: Buffer.from(ca).toString('base64'),
     },
   };
-  return [service, apiService].map((object) => JSON.stringify(object)).join('\n---\n');
+  return [service, apiService].map((object) => JSON.stringify(object)).join('\n');
 }
 
 beforeAll(async () => {

@@ -21,7 +21,6 @@ import {
   tokenAuthenticator,
   unionAuthorizer,
 } from '@kapstan/apiserver';
-import type { DelegatedAccess } from '@kapstan/kubernetes';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 
 type Book = KubernetesObject & { spec: { title: string; copies: number }; status?: { available?: number } };
@@ -117,19 +116,6 @@ const users = new Map([
   ['reader-token', { name: 'ron', groups: ['readers'] }],
 ]);
 
-// A server that joins a main one believes that one about who asks, and lets it decide who may do what.
-async function accessOf(kubeconfig: string | undefined): Promise<DelegatedAccess> {
-  if (kubeconfig === undefined) {
-    const authorizer = unionAuthorizer([mastersAuthorizer, rbacAuthorizer(rules)]);
-    return { authentication: { authenticators: [tokenAuthenticator(users)] }, authorizer, clientCa: undefined };
-  }
-  const [{ connect }, { delegatedAccess }] = await Promise.all([
-    import('@kapstan/client'),
-    import('@kapstan/kubernetes'),
-  ]);
-  return delegatedAccess({ client: await connect({ kubeconfig }) });
-}
-
 const [folder = '.', port = '0', kubeconfig] = process.argv.slice(2);
 const engine = await openLmdbEngine({ dataDir: join(folder, 'data'), onFatal: () => process.exit(1) });
 const catalog = new ResourceCatalog();
@@ -139,16 +125,18 @@ const stacks = [schemaResource(books), schemaResource(loans)].map(
 );
 for (const stack of stacks) catalog.install(stack.served);
 await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
-const { clientCa, ...access } = await accessOf(kubeconfig);
+const own = {
+  authentication: { authenticators: [tokenAuthenticator(users)] },
+  authorizer: unionAuthorizer([mastersAuthorizer, rbacAuthorizer(rules)]),
+  clientCa: undefined,
+};
+const { clientCa, ...access } =
+  kubeconfig === undefined ? own : await (await import('./main-server.ts')).accessFrom(kubeconfig);
 const server = await startApiServer({
   catalog,
   ...access,
   patching: objectPatching(managedFields),
-  tls: {
-    cert: readFileSync(join(folder, 'tls.crt')),
-    key: readFileSync(join(folder, 'tls.key')),
-    ...(clientCa !== undefined && { clientCa }),
-  },
+  tls: { cert: readFileSync(join(folder, 'tls.crt')), key: readFileSync(join(folder, 'tls.key')), clientCa },
   port: Number(port),
 });
 console.log('books and loans are served at', server.url);

@@ -30,7 +30,7 @@ export interface KubeletAccessOptions extends KubeletOptions {
   readonly addressTypes?: readonly string[] | undefined;
 }
 
-export interface AggregationSettings {
+interface AggregationSettings {
   /** True: only endpoints of Services are tried, neither cluster addresses nor external names; for webhooks too. Default false. */
   readonly endpointsOnly?: boolean | undefined;
   /** False: redirects of other API servers reach clients. Default true: they become 502. */

@@ -69,7 +69,7 @@ function readResource(resource: Document): Document {
   const subresources = objects(resource.subresources, 'subresources').map((each) => ({
     subresource: text(each.subresource),
     responseKind: kindOf(each.responseKind),
-    ...(each.acceptedTypes === undefined ? {} : { acceptedTypes: objects(each.acceptedTypes, 'types').map(kindOf) }),
+    ...acceptedTypes(each),
     ...lists(each, ['verbs']),
   }));
   return {
@@ -81,6 +81,10 @@ function readResource(resource: Document): Document {
     ...lists(resource, ['verbs', 'shortNames', 'categories']),
     ...(subresources.length === 0 ? {} : { subresources }),
   };
+}
+
+function acceptedTypes({ acceptedTypes: types }: Document): Document {
+  return Array.isArray(types) ? { acceptedTypes: objects(types, 'acceptedTypes').map(kindOf) } : {};
 }
 
 function kindOf(from: unknown): Document {

@@ -240,8 +240,9 @@ function tlsOptions(
   return {
     servername: serviceServerName(service),
     rejectUnauthorized: !skipsVerification,
-    ...(caBundle !== undefined && { ca: caBundle }),
-    ...(own !== undefined && { cert: own.cert, key: own.key }),
+    ca: caBundle,
+    cert: own?.cert,
+    key: own?.key,
     checkServerIdentity: (name, certificate) => {
       // Node would take the common name then, which Go has not done for years.
       if (certificate.subjectaltname === undefined) return new Error(legacyNameText);

@@ -23,9 +23,9 @@ export function delegatedAuthorizer({ client, keptMs = 10_000, clock = systemClo
 type Spec = NonNullable<SubjectAccessReview['spec']>;
 
 function specOf(attributes: AuthorizationAttributes): Spec {
-  const { name: user, uid, groups, extra = {} } = attributes.user;
+  const { name: user, uid = '', groups, extra = {} } = attributes.user;
   const given = Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]]));
-  const who = { user, ...(uid !== undefined && { uid }), groups: [...groups], extra: given };
+  const who = { user, uid, groups: [...groups], extra: given };
   const { verb } = attributes;
   if (attributes.type === 'path') return { ...who, nonResourceAttributes: { verb, path: attributes.path } };
   const { group, version, namespace, resource, subresource, name } = attributes;

@@ -17,7 +17,7 @@ import { joinSockets } from './tunnel-sockets.ts';
 export type UpgradeTarget = Pick<Destination, 'host' | 'port' | 'path' | 'query'>;
 
 /** Opens connections for upgraded requests. */
-export interface UpgradeTransport<T extends UpgradeTarget> {
+interface UpgradeTransport<T extends UpgradeTarget> {
   /** Rejects with DialError, and with the signal's reason. */
   connect(target: T, signal: AbortSignal): Promise<Socket>;
 }

@@ -21,7 +21,7 @@ export type {
   DenialStatus,
   OperationOptions,
 } from './admission/webhook/admission-review.ts';
-export type { ApiRegistration, RemoteApi } from './aggregation/api-registration.ts';
+export { type ApiRegistration, type RemoteApi, rootPathOf } from './aggregation/api-registration.ts';
 export { ApiRegistrations, type ApiRegistrationsOptions } from './aggregation/api-registrations.ts';
 export { type RemoteDiscovery, readGroupDiscovery, readResourceList } from './aggregation/remote-discovery.ts';
 export {
@@ -32,6 +32,7 @@ export {
 } from './aggregation/remote-fetch.ts';
 export { type RemoteOpenApi, readOpenApiIndex } from './aggregation/remote-openapi.ts';
 export type { ProxyCertificate, RemoteServer } from './aggregation/remote-server.ts';
+export { type RemoteSwagger, readRemoteSwagger } from './aggregation/remote-swagger.ts';
 export {
   AuditLog,
   type AuditLogFormat,

@@ -146,7 +146,9 @@ describe('the condition of an APIService with a Service', () => {
   it('is true once the server answers, under the name of the aggregator, and counted when it turns false', async () => {
     await available();
     const asked = extension.asked.find(({ url }) => url === '/apis/example.com/v1');
-    expect(asked?.rawHeaders).toEqual(expect.arrayContaining(['X-Remote-User', 'system:kube-aggregator', 'system:masters']));
+    expect(asked?.rawHeaders).toEqual(
+      expect.arrayContaining(['X-Remote-User', 'system:kube-aggregator', 'system:masters']),
+    );
     expect(asked?.commonName).toBe('front-proxy-client');
     expect(await ask('/metrics', '*/*')).toContain(`aggregator_unavailable_apiservice{name="${name}"} 0`);
     extension.answer = (_request, response) => {
@@ -269,6 +271,37 @@ it('the index of schemas lists those of the own group version of each server, an
   expect(own['api/v1']).not.toEqual(entry('api/v1'));
   expect(await ask(`/openapi/v3/${path}?hash=1`)).toBe(`schema for /openapi/v3/${path}?hash=1`);
   expect(await ask('/openapi/v3/api/v1')).not.toContain('schema for');
+});
+
+it('the document of OpenAPI v2 has what other servers say of their group versions, beside what others mean by the same names', async () => {
+  const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
+  const ref = (name: string): object => ({ $ref: `#/definitions/${name}` });
+  const get = { responses: { 200: { description: 'OK', schema: ref('com.example.v1.Book') } } };
+  const definitions = {
+    'com.example.v1.Book': { type: 'object', properties: { metadata: ref(meta) } },
+    [meta]: { type: 'object', description: 'another one' },
+    unused: { type: 'object' },
+  };
+  extension.answer = ({ url }, response) => {
+    if (url === '/openapi/v3') response.statusCode = 404;
+    if (url !== '/openapi/v2') return void response.end('{}');
+    const paths = { '/apis/example.com/v1/books': { get }, '/apis/other.com/v1/things': { get } };
+    response.end(JSON.stringify({ swagger: '2.0', paths, definitions }));
+  };
+  await available();
+  const { paths, definitions: all } = await eventually(async () => {
+    const document = JSON.parse(await ask('/openapi/v2')) as Record<'paths' | 'definitions', Record<string, object>>;
+    expect(document.paths).toHaveProperty(['/apis/example.com/v1/books']);
+    return document;
+  });
+  expect(paths['/apis/other.com/v1/things']).toBeUndefined();
+  expect(all['com.example.v1.Book']).toMatchObject({ properties: { metadata: ref(`${meta}_v2`) } });
+  expect([all[`${meta}_v2`], all.unused]).toEqual([definitions[meta], undefined]);
+  expect(all[meta]).not.toEqual(definitions[meta]);
+  const packed = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+  expect(await ask('/openapi/v2', packed)).toContain('com.example.v1.Book');
+  await cluster.client.delete(APIService, { name });
+  await eventually(async () => expect(await ask('/openapi/v2')).not.toContain('com.example.v1.Book'));
 });
 
 it('other servers are told whom to believe', async () => {

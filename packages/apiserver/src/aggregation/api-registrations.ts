@@ -7,6 +7,7 @@ import { type ApiRegistration, rootPathOf } from './api-registration.ts';
 import type { RemoteDiscovery } from './remote-discovery.ts';
 import type { RemoteOpenApi } from './remote-openapi.ts';
 import { type ProxyCertificate, RemoteServer } from './remote-server.ts';
+import type { RemoteSwagger } from './remote-swagger.ts';
 
 const openApiRoot = '/openapi/v3/';
 
@@ -29,6 +30,7 @@ export class ApiRegistrations {
   readonly #byPath = new Map<string, RemoteServer>();
   readonly #discovery = new Map<string, RemoteDiscovery>();
   readonly #openApi = new Map<string, RemoteOpenApi>();
+  readonly #swagger = new Map<string, { readonly part: RemoteSwagger; readonly hash: string }>();
   #generation = 0;
 
   constructor(options: ApiRegistrationsOptions) {
@@ -117,6 +119,28 @@ export class ApiRegistrations {
     this.#generation += 1;
   }
 
+  /** Keeps what the server of a registration said about its schemas in OpenAPI v2. `hash`: of the document it sent. */
+  setSwagger(name: string, part: RemoteSwagger, hash: string): void {
+    if (this.#servers.has(name)) this.#swagger.set(name, { part, hash });
+  }
+
+  /** Changes with the content of {@link ApiRegistrations.swagger}; "" = it is empty. The same in every process. */
+  get swaggerKey(): string {
+    return [...this.#swagger]
+      .map(([name, { hash }]) => `${name} ${hash}`)
+      .sort()
+      .join('\n');
+  }
+
+  /** Parts of other servers in the document of OpenAPI v2, those of the highest priority first. */
+  get swagger(): readonly RemoteSwagger[] {
+    const all = [...this.#swagger].flatMap(([name, { part }]) => {
+      const registration = this.#all.get(name);
+      return registration === undefined ? [] : [{ registration, part }];
+    });
+    return all.sort((a, b) => byPriority(a.registration, b.registration)).map(({ part }) => part);
+  }
+
   /** Returns the entries of other servers in the index of OpenAPI v3. */
   get openApiPaths(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
     return new Map([...this.#openApi.values()].flatMap(({ paths }) => [...paths]));
@@ -143,6 +167,7 @@ export class ApiRegistrations {
     this.#byPath.delete(rootPathOf(server.registration));
     this.#discovery.delete(name);
     this.#openApi.delete(name);
+    this.#swagger.delete(name);
   }
 }
 
@@ -154,4 +179,10 @@ function rootOf(path: string): string {
   if (group < 0) return '';
   const version = path.indexOf('/', group + 1);
   return version < 0 ? path : path.slice(0, version);
+}
+
+function byPriority(a: ApiRegistration, b: ApiRegistration): number {
+  const [left, right] =
+    a.group === b.group ? [a.versionPriority, b.versionPriority] : [a.groupPriority, b.groupPriority];
+  return right - left || (a.name < b.name ? -1 : 1);
 }

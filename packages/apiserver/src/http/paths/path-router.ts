@@ -62,8 +62,9 @@ export class PathRouter {
     this.#metrics = options.metrics;
     this.#pages = new Map(options.pages.map((page) => [page.path, page]));
     const told = new Map([...issuerPages].filter(([path]) => this.#pages.has(`/${path}`)));
-    this.#openApi = new OpenApiDocuments(options.catalog, { morePages: told, registrations: options.registrations });
-    const swagger = new SwaggerDocuments(options.catalog, told);
+    const sources = { morePages: told, registrations: options.registrations };
+    this.#openApi = new OpenApiDocuments(options.catalog, sources);
+    const swagger = new SwaggerDocuments(options.catalog, sources);
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', serveVersion],

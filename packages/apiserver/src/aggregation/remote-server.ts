@@ -5,7 +5,7 @@ import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
-import { type ConnectionOptions, checkServerIdentity, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, checkServerIdentity, connect as connectTls, createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { dialError } from '../peer/dial-error.ts';
 import { type ResolveService, type ServiceAddress, serviceServerName } from '../peer/service-address.ts';
@@ -52,6 +52,8 @@ export class UnusableRegistration extends Error {
 const maxIdle = 25;
 const idleMs = 30_000;
 const keepAliveMs = 30_000;
+/** Most certificates of authorities in one registration. */
+const maxAuthorities = 100;
 
 export class RemoteServer {
   readonly remote: RemoteApi;
@@ -68,7 +70,8 @@ export class RemoteServer {
     this.remote = remote;
     this.#ports = ports;
     this.#fault = bundleFault(remote);
-    this.#tls = tlsOptions(remote, ports.proxyCertificate);
+    // An agent without these settings would trust the system's authorities, but nobody asks it then.
+    this.#tls = this.#fault === undefined ? tlsOptions(remote, ports.proxyCertificate) : { rejectUnauthorized: true };
     this.#agent = new Agent({
       ...(this.#tls as object),
       keepAlive: true,
@@ -240,9 +243,8 @@ function tlsOptions(
   return {
     servername: serviceServerName(service),
     rejectUnauthorized: !skipsVerification,
-    ca: caBundle,
-    cert: own?.cert,
-    key: own?.key,
+    // Made once, because reading many authorities takes long, and agents would compare them as text.
+    secureContext: createSecureContext({ ca: caBundle, cert: own?.cert, key: own?.key }),
     checkServerIdentity: (name, certificate) => {
       // Node would take the common name then, which Go has not done for years.
       if (certificate.subjectaltname === undefined) return new Error(legacyNameText);
@@ -259,6 +261,8 @@ function bundleFault({ caBundle, skipsVerification }: RemoteApi): string | undef
   if (caBundle === undefined || skipsVerification) return undefined;
   const blocks = caBundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) return 'unable to load root certificates: unable to parse bytes as PEM block';
+  // Reading a thousand would hold everybody for a second.
+  if (blocks.length > maxAuthorities) return `unable to load root certificates: more than ${maxAuthorities} of them`;
   return blocks.some(isCertificate) ? undefined : 'unable to load root certificates: failed to parse certificate';
 }
 

@@ -317,6 +317,11 @@ describe('an extension server that', () => {
     await serve();
     registrations.set(extension.registration({ caBundle: 'xxx' }));
     expect(await refused()).toBe('500 unable to load root certificates: unable to parse bytes as PEM block\n');
+    const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+    registrations.set(extension.registration({ caBundle: broken }));
+    expect(await refused()).toBe('500 unable to load root certificates: failed to parse certificate\n');
+    registrations.set(extension.registration({ caBundle: extension.ca.repeat(101) }));
+    expect(await refused()).toBe('500 unable to load root certificates: more than 100 of them\n');
   });
 
   it('speaks no TLS, or nothing at all, gives 503', async () => {

@@ -90,6 +90,8 @@ export interface ResourcesOptions {
   readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
   /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions | undefined;
+  /** See ControlPlaneOptions. */
+  readonly aggregation?: { readonly endpointsOnly?: boolean | undefined } | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -172,7 +174,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
-  const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
+  const webhooks = webhookPool(findStore, options);
   const { admission, feeds } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
   const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
@@ -246,6 +248,13 @@ function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
   return (apiVersion, kind) =>
     catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
       ?.definition.resource;
+}
+
+function webhookPool(findStore: BuiltinServer['findStore'], { aggregation, clock }: ResourcesOptions): WebhookPool {
+  return new WebhookPool({
+    clock,
+    resolveService: serviceResolver({ findStore, endpointsOnly: aggregation?.endpointsOnly }),
+  });
 }
 
 function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {

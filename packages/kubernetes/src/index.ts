@@ -11,8 +11,10 @@ export {
 } from './admission/webhook-admission.ts';
 export { type WebhookConfigurationKind, WebhookConfigurations } from './admission/webhook-configurations.ts';
 export { deploymentRollbacks } from './apps/deployments/rollback.ts';
+export type { DelegationOptions } from './authentication/delegated-authenticator.ts';
 export { type IdentityReviewsOptions, identityReviews } from './authentication/identity-reviews.ts';
 export { accessReviews } from './authorization/access-reviews.ts';
+export { type DelegatedAccess, delegatedAccess } from './authorization/delegated-access.ts';
 export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './builtin/api-enablement.ts';
 export type { BuiltinServer } from './builtin/builtin-kind.ts';
 export { builtinFacts } from './builtin/builtin-resource.ts';
@@ -35,6 +37,11 @@ export {
   ServiceAccountTokens,
 } from './core/serviceaccounts/service-account-tokens.ts';
 export { readSigningKey, readVerificationKeys } from './core/serviceaccounts/signing-key.ts';
+export {
+  EndpointAddresses,
+  type EndpointAddressesKind,
+  type EndpointAddressesOptions,
+} from './core/services/endpoint-addresses.ts';
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';

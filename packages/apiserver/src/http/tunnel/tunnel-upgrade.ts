@@ -1,18 +1,36 @@
 // Leads a request for another protocol on to a peer. The client gets the peer's answer as it is; then both speak with
-// each other directly. Used by connect-handler.ts. Source: apimachinery pkg/util/proxy
-// (UpgradeAwareHandler.tryUpgrade).
+// each other directly. Used by connect-handler.ts and by the proxy of aggregated API servers. Source: apimachinery
+// pkg/util/proxy (UpgradeAwareHandler.tryUpgrade).
 import { request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
+import type { Clock } from '@kapstan/api';
 import { abortSignalOf } from '@kapstan/api/internal';
-import { type Connection, escapePath } from '../../registry/definition/destination.ts';
-import { dialError } from '../../webhook/dial-error.ts';
+import { dialError } from '../../peer/dial-error.ts';
+import { type Destination, escapePath } from '../../registry/definition/destination.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { type HeaderList, pairsOf, requestHeaders } from '../tunnel/tunnel-headers.ts';
-import { joinSockets } from '../tunnel/tunnel-sockets.ts';
-import type { HandlerPorts } from './resource-call.ts';
+import { type HeaderList, pairsOf, requestHeaders } from './tunnel-headers.ts';
+import type { TunnelRegistry } from './tunnel-registry.ts';
+import { joinSockets } from './tunnel-sockets.ts';
 
-type TunnelPorts = Pick<HandlerPorts, 'clock' | 'transport' | 'tunnels' | 'tunnelIdleMs'>;
+/** Where the request goes. */
+export type UpgradeTarget = Pick<Destination, 'host' | 'port' | 'path' | 'query'>;
+
+/** Opens connections for upgraded requests. */
+interface UpgradeTransport<T extends UpgradeTarget> {
+  /** Rejects with DialError, and with the signal's reason. */
+  connect(target: T, signal: AbortSignal): Promise<Socket>;
+}
+
+export interface TunnelPorts<T extends UpgradeTarget> {
+  readonly clock: Clock;
+  readonly transport: UpgradeTransport<T>;
+  readonly tunnels: TunnelRegistry;
+  /** Longest silence on an upgraded connection, in milliseconds; 0 = no limit. */
+  readonly tunnelIdleMs: number;
+  /** Returns the headers for the peer, made from those of the client. Default: the client's. */
+  readonly headers?: ((client: HeaderList) => HeaderList) | undefined;
+}
 
 /** Time for a client to take a peer's refusal before the connection is cut. */
 const refusalMs = 10_000;
@@ -24,7 +42,11 @@ interface PeerAnswer {
 }
 
 /** Resolves when the tunnel is open or the peer's refusal is being sent. Rejects with an error that came before. */
-export async function tunnelUpgrade(exchange: Exchange, connection: Connection, ports: TunnelPorts): Promise<void> {
+export async function tunnelUpgrade<T extends UpgradeTarget>(
+  exchange: Exchange,
+  connection: T,
+  ports: TunnelPorts<T>,
+): Promise<void> {
   const { response, upgrade } = await askPeer(exchange, connection, ports);
   const { statusCode = 0 } = response;
   if (upgrade === undefined && statusCode < 400) {
@@ -46,7 +68,11 @@ export async function tunnelUpgrade(exchange: Exchange, connection: Connection, 
   client.socket.once('close', leave);
 }
 
-async function askPeer(exchange: Exchange, connection: Connection, ports: TunnelPorts): Promise<PeerAnswer> {
+async function askPeer<T extends UpgradeTarget>(
+  exchange: Exchange,
+  connection: T,
+  ports: TunnelPorts<T>,
+): Promise<PeerAnswer> {
   const refuse = (error: NodeJS.ErrnoException): Error =>
     new Error(`error dialing backend: ${dialError(error, connection).message}`, { cause: error });
   const signal = abortSignalOf(exchange.signal);
@@ -55,11 +81,8 @@ async function askPeer(exchange: Exchange, connection: Connection, ports: Tunnel
   });
   const { path, query = '' } = connection;
   const target = `${escapePath(path === '' ? '/' : path)}${query === '' ? '' : `?${query}`}`;
-  const headers = requestHeaders({
-    rawHeaders: exchange.rawHeaders,
-    client: exchange.socket?.remoteAddress,
-    scope: 'connection',
-  });
+  const client = exchange.socket?.remoteAddress;
+  const passed = requestHeaders({ rawHeaders: exchange.rawHeaders, client, scope: 'connection' });
   const request = httpRequest({
     method: exchange.method,
     path: target,
@@ -67,7 +90,7 @@ async function askPeer(exchange: Exchange, connection: Connection, ports: Tunnel
     setHost: false,
     signal,
   });
-  for (const [name, value] of headers) request.appendHeader(name, value);
+  for (const [name, value] of ports.headers?.(passed) ?? passed) request.appendHeader(name, value);
   return new Promise((resolve, reject) => {
     request.once('upgrade', (response, socket, head) =>
       resolve({ response, upgrade: { socket: socket as Socket, head } }),
@@ -85,7 +108,11 @@ async function askPeer(exchange: Exchange, connection: Connection, ports: Tunnel
 }
 
 /** Sends the peer's refusal as it is, then ends the connection. */
-function relayRefusal(client: Socket, response: IncomingMessage, { clock, tunnels }: TunnelPorts): void {
+function relayRefusal(
+  client: Socket,
+  response: IncomingMessage,
+  { clock, tunnels }: Pick<TunnelPorts<UpgradeTarget>, 'clock' | 'tunnels'>,
+): void {
   const headers = pairsOf(response.rawHeaders).filter(([name]) => !/^(?:connection|transfer-encoding)$/i.test(name));
   client.write(formatHead(response.statusCode ?? 0, response.statusMessage, [...headers, ['Connection', 'close']]));
   const end = (): void => {

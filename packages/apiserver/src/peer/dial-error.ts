@@ -1,5 +1,5 @@
 // Says why a peer could not be reached in the words of Go's net and crypto packages, because clients see them and
-// people search for them. Thrown for tunnels (http/tunnel) and for webhooks.
+// people search for them. Thrown for tunnels (http/tunnel), aggregated API servers and webhooks.
 import type { Destination } from '../registry/definition/destination.ts';
 import { formatHostPort } from '../registry/definition/destination.ts';
 

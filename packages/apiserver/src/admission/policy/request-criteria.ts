@@ -2,8 +2,8 @@
 // plugin/policy/matching.
 import { type DeepReadonly, type LabelSelector, type LabelSelectorSpec, labelSelectorFrom } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import { PolicyFault } from './policy-fault.ts';
 import { type NamedRule, objectMatches, type Place, type RequestMatching } from '../matching/request-matching.ts';
+import { PolicyFault } from './policy-fault.ts';
 
 /** The API form of criteria, with its defaults set. */
 export interface CriteriaSpec {

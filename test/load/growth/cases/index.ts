@@ -6,6 +6,7 @@ import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
 import { patchCases } from './patch-cases.ts';
+import { policyCases } from './policy-cases.ts';
 import { ruleCases } from './rule-cases.ts';
 import { schemaCases } from './schema-cases.ts';
 import { selectorCases } from './selector-cases.ts';
@@ -19,6 +20,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...validationCases,
   ...stageCases,
   ...admissionCases,
+  ...policyCases,
   ...customResourceCases,
   ...ruleCases,
   ...conversionCases,

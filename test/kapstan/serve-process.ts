@@ -49,7 +49,10 @@ export async function startServeProcess(options: ServeOptions = {}): Promise<Ser
   const adminToken = 'admin-token-of-this-test';
   const userToken = 'alice-token-of-this-test';
   const groups = options.userGroups === undefined ? '' : `,"${options.userGroups.join(',')}"`;
-  await writeFile(files.tokens, `${adminToken},admin,admin-uid,"system:masters"\n${userToken},alice,alice-uid${groups}\n`);
+  await writeFile(
+    files.tokens,
+    `${adminToken},admin,admin-uid,"system:masters"\n${userToken},alice,alice-uid${groups}\n`,
+  );
   const flags = ['--secure-port=0', `--data-dir=${dataDir}`, `--token-auth-file=${files.tokens}`];
   flags.push(`--kubeconfig-out=${files.kubeconfig}`, `--ready-file=${files.ready}`, ...(options.flags ?? []));
   const child = spawn(process.execPath, [command, 'serve', ...flags], {

@@ -1,7 +1,8 @@
 // Admission policies as a real kube-apiserver 1.36 evaluates them: recorded requests under validating and mutating policies, with
 // their answers, warnings and audit annotations.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+
 import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -121,9 +122,7 @@ async function makePolicy({ kind, policy, binding }: Pick<RecordedPolicy, 'kind'
 
 /** Policies come into force in the order in which they were made, so the last ones tell of all. */
 async function allInForce(): Promise<void> {
-  const resourceRules = [
-    { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] },
-  ];
+  const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }];
   const matchConstraints = { resourceRules, objectSelector: { matchLabels: { last: 'yes' } } };
   const validations = [{ expression: 'false' }];
   const expression = "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}}";
@@ -211,8 +210,7 @@ describe.each(topics)('recorded policies: %s', (topic) => {
     for (const { request, auditAnnotations, panic, ...wanted } of each.requests ?? []) {
       const received = await call(request.method, request.path, request);
       if (panic !== true) expect(shownAnswer(received, wanted)).toEqual(wanted);
-      if (auditAnnotations !== undefined)
-        expect(await annotationsOf(received.auditId)).toMatchObject(auditAnnotations);
+      if (auditAnnotations !== undefined) expect(await annotationsOf(received.auditId)).toMatchObject(auditAnnotations);
     }
   });
 });

@@ -1,6 +1,12 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
-import { formatApiVersion, formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
+import {
+  formatApiVersion,
+  formatGroupResource,
+  formatMetrics,
+  type MetricFamily,
+  type MetricsText,
+} from '@kapstan/api/internal';
 import {
   type ConvertObject,
   DefinitionController,
@@ -193,14 +199,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     return stack;
   };
   const nodePorts = nodePortsOf(engines, options);
-  const server = {
-    clock,
-    findStore,
-    resourceOfKind: kindFinder(catalog),
-    authorizer: access.authorizer,
-    tokens: access.serviceAccountTokens,
-    ...(nodePorts && { nodePorts }),
-  };
+  const server = { clock, findStore, ...accessOf(catalog, access), ...(nodePorts && { nodePorts }) };
   const definitions = await builtinDefinitions(server, options);
   const stacks = definitions.map(createStack);
   installGuarded(catalog, stacks, access);
@@ -244,10 +243,15 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   };
 }
 
-function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
-  return (apiVersion, kind) =>
+/** What built-in kinds know of other kinds and of the rights of users. */
+function accessOf(
+  catalog: ResourceCatalog,
+  { authorizer, serviceAccountTokens: tokens }: AccessControl,
+): Pick<BuiltinServer, 'resourceOfKind' | 'authorizer' | 'tokens'> {
+  const resourceOfKind: BuiltinServer['resourceOfKind'] = (apiVersion, kind) =>
     catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
       ?.definition.resource;
+  return { resourceOfKind, authorizer, tokens };
 }
 
 function webhookPool(findStore: BuiltinServer['findStore'], { aggregation, clock }: ResourcesOptions): WebhookPool {
@@ -350,7 +354,8 @@ function nodePortsOf(
 }
 
 async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'resourceOfKind' | 'authorizer' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'resourceOfKind' | 'authorizer' | 'tokens'> &
+    Partial<Pick<BuiltinServer, 'nodePorts'>>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The service address range is the only value that the registry checks.

@@ -1,6 +1,6 @@
 // DeclTypeProvider: the types of a schema for the checker of expressions. Objects are structs named by their path:
 // `selfType1.spec.ports.@idx`. Source: apiserver pkg/cel/types.go DeclTypeProvider, MaybeAssignTypeName.
-import { type CelType, listType, mapType, reservedWords, structType, typeOf, type TypeProvider } from '@kapstan/cel';
+import { type CelType, listType, mapType, reservedWords, structType, type TypeProvider, typeOf } from '@kapstan/cel';
 import type { DeclType, ObjectDecl } from './decl-type.ts';
 
 export class DeclTypeProvider implements TypeProvider {

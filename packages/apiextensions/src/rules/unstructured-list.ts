@@ -3,7 +3,17 @@
 // unstructuredSetList, unstructuredMapList.
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
-import { type AnyList, CelDouble, CelFailure, CelList, equalValues, escapeName, kindOf, listItems, listSize } from '@kapstan/cel';
+import {
+  type AnyList,
+  CelDouble,
+  CelFailure,
+  CelList,
+  equalValues,
+  escapeName,
+  kindOf,
+  listItems,
+  listSize,
+} from '@kapstan/cel';
 import { dataOf } from './unstructured-data.ts';
 
 type ToValue = (data: unknown) => unknown;

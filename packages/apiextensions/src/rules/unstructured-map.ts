@@ -1,7 +1,17 @@
 // Objects and maps of an object as values of expressions. Source: apiserver pkg/cel/common unstructuredMap.
 import { getOwn } from '@kapstan/api/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
-import { type AnyMap, CelFailure, CelMapping, equalValues, escapeName, mapFind, mapSize, overloadFailure, unescapeName } from '@kapstan/cel';
+import {
+  type AnyMap,
+  CelFailure,
+  CelMapping,
+  equalValues,
+  escapeName,
+  mapFind,
+  mapSize,
+  overloadFailure,
+  unescapeName,
+} from '@kapstan/cel';
 import { propertyOf, type RuleSchema, valuesOf } from './rule-schema.ts';
 
 type Data = Readonly<Record<string, unknown>>;

@@ -7,7 +7,6 @@ import { formatGroupResource } from '@kapstan/api/internal';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/store/admission-control.ts';
-import type { ConditionMetrics } from './matching/condition-metrics.ts';
 import {
   type AdmissionStep,
   admissionFamilies,
@@ -16,6 +15,7 @@ import {
   type StepDurations,
 } from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
+import type { ConditionMetrics } from './matching/condition-metrics.ts';
 import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
 import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';

@@ -21,7 +21,11 @@ export const validatingAdmissionPolicyStatusController: ControlLoop = async (con
     if (policy === undefined || generation <= (policy.status?.observedGeneration ?? 0)) return;
     const expressionWarnings = [...(await policyTypeWarnings(policy, catalog))];
     const typeChecking = expressionWarnings.length === 0 ? {} : { expressionWarnings };
-    const head = { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicy', metadata: { name } };
+    const head = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name },
+    };
     const object = { ...head, status: { observedGeneration: generation, typeChecking } };
     await client.apply(ValidatingAdmissionPolicy, object, { fieldManager, force: true, subresource: 'status', signal });
   };

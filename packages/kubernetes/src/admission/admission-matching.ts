@@ -2,7 +2,12 @@
 // exempt. Used by webhook-admission.ts and policies/policy-admission.ts.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import { ObjectReader, type ResourceCatalog } from '@kapstan/apiserver';
-import { ConditionMetrics, EquivalentResources, type NamespaceReader, RequestMatching } from '@kapstan/apiserver/internal';
+import {
+  ConditionMetrics,
+  EquivalentResources,
+  type NamespaceReader,
+  RequestMatching,
+} from '@kapstan/apiserver/internal';
 import { namespaces } from './namespace-exists.ts';
 
 /** What the plug-ins of webhooks and of policies share. */

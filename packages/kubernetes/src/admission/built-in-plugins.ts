@@ -3,7 +3,12 @@
 
 import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
 import { ObjectReader } from '@kapstan/apiserver';
-import { MutatingPolicies, MutatingWebhooks, ValidatingPolicies, ValidatingWebhooks } from '@kapstan/apiserver/internal';
+import {
+  MutatingPolicies,
+  MutatingWebhooks,
+  ValidatingPolicies,
+  ValidatingWebhooks,
+} from '@kapstan/apiserver/internal';
 import { alwaysAdmit, alwaysDeny } from './always.ts';
 import { alwaysPullImages } from './always-pull-images.ts';
 import { certificateSigners } from './certificate-signers.ts';

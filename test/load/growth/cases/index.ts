@@ -7,6 +7,7 @@ import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
 import { patchCases } from './patch-cases.ts';
+import { policyCases } from './policy-cases.ts';
 import { ruleCases } from './rule-cases.ts';
 import { schemaCases } from './schema-cases.ts';
 import { selectorCases } from './selector-cases.ts';
@@ -21,6 +22,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...stageCases,
   ...admissionCases,
   ...aggregationCases,
+  ...policyCases,
   ...customResourceCases,
   ...ruleCases,
   ...conversionCases,

@@ -2,7 +2,7 @@
 // one policy, or the conditions of one webhook. Source: plugin/cel/condition.go ForInput, activation.go Evaluate.
 import { CompiledExpression, type VariableSource } from '@kapstan/cel';
 import type { ExpressionRun } from './expression-run.ts';
-import { type Compiled, CompileFault } from './request-expressions.ts';
+import type { Compiled, CompileFault } from './request-expressions.ts';
 
 /** Variables that are evaluated when an expression names them, and paid for by it. */
 export interface EvaluatedVariables extends VariableSource {
@@ -29,7 +29,8 @@ export type ListResult =
   | { readonly results: readonly ListedResult[]; readonly left: number; readonly stopped?: undefined }
   | { readonly stopped: string };
 
-export const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
+export const outOfBudget =
+  'validation failed due to running out of cost budget, no further validation rules will be run';
 
 const absent: ListedResult = { durationMs: 0 };
 
@@ -56,7 +57,7 @@ export async function evaluateList(
 }
 
 /** Returns the text for an expression whose evaluation failed. */
-export function failureText({ text }: CompiledExpression, error: string): string {
+function failureText({ text }: CompiledExpression, error: string): string {
   return `expression '${text}' resulted in error: ${error}`;
 }
 

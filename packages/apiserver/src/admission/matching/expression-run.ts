@@ -2,7 +2,13 @@
 // small expressions hold the event loop no longer than one large one. Used by expression-list.ts and policy/.
 import type { Clock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
-import { type CompiledExpression, type Evaluation, perCallLimit, ValuePending, type VariableSource } from '@kapstan/cel';
+import {
+  type CompiledExpression,
+  type Evaluation,
+  perCallLimit,
+  ValuePending,
+  type VariableSource,
+} from '@kapstan/cel';
 
 /** Expressions after which the clock is read: small ones take some microseconds. */
 const expressionsPerLook = 8;
@@ -51,11 +57,7 @@ export class ExpressionRun {
     return this.evaluate(expression, variables);
   }
 
-  async #after(
-    pending: ValuePending,
-    expression: CompiledExpression,
-    variables: VariableSource,
-  ): Promise<Evaluation> {
+  async #after(pending: ValuePending, expression: CompiledExpression, variables: VariableSource): Promise<Evaluation> {
     await pending.settled;
     this.#signal?.throwIfAborted?.();
     return this.evaluate(expression, variables);

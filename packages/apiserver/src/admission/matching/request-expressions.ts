@@ -60,7 +60,8 @@ export function compileFor(text: string, { returns, environment }: CompileTarget
     return compiled;
   } catch (error) {
     if (error instanceof CelCompileError) return new CompileFault(`compilation failed: ${error.message}`, false);
-    if (error instanceof CelProgramError) return new CompileFault(`program instantiation failed: ${error.message}`, true);
+    if (error instanceof CelProgramError)
+      return new CompileFault(`program instantiation failed: ${error.message}`, true);
     throw error;
   }
 }

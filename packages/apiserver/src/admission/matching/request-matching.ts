@@ -8,8 +8,8 @@ import type { ResourceDefinition } from '../../registry/definition/resource-defi
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import { convertBetween, type EquivalentResources } from './equivalent-resources.ts';
 import type { Invocation } from './invocation.ts';
-import { type RuledRequest, ruleMatches } from './resource-rule.ts';
 import type { ResourceRule } from './resource-rule.ts';
+import { type RuledRequest, ruleMatches } from './resource-rule.ts';
 
 /** The namespaces, which this package does not know. */
 export interface NamespaceReader {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type RuledRequest, ruleMatches, type ResourceRule } from './resource-rule.ts';
+import { type ResourceRule, type RuledRequest, ruleMatches } from './resource-rule.ts';
 
 const rule: ResourceRule = { operations: ['CREATE'], apiGroups: ['g'], apiVersions: ['v1'], resources: ['things'] };
 const request: RuledRequest = {

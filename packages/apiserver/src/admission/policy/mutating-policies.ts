@@ -13,16 +13,16 @@ import { matchConditions } from '../matching/match-conditions.ts';
 import { requireReady } from '../matching/readiness.ts';
 import { PluginReinvocation } from '../matching/reinvocation.ts';
 import { type Place, sameKind } from '../matching/request-matching.ts';
-import type { Mutation, MutatingPolicy } from './mutating-policy.ts';
+import type { MutatingPolicy, Mutation } from './mutating-policy.ts';
+import { policyBudget } from './policy-evaluation.ts';
+import { PolicyFault } from './policy-fault.ts';
 import { PolicyCall, PolicyInvocation } from './policy-invocation.ts';
 import { errorType } from './policy-metrics.ts';
-import { PolicyFault } from './policy-fault.ts';
 import type { Params } from './policy-params.ts';
 import { applyConfiguration, applyJsonPatch } from './policy-patches.ts';
 import type { PolicyPorts } from './policy-ports.ts';
 import { PolicySelection, versionedInvocation } from './policy-selection.ts';
 import { type PolicyBinding, PolicyIndex } from './policy-source.ts';
-import { policyBudget } from './validating-policy.ts';
 
 /** One evaluation of a policy. */
 interface PolicyTurn {
@@ -148,7 +148,10 @@ class MutationRun {
     const beganMs = clock.monotonicNow();
     const { variables } = policy;
     const scope = new PolicyInvocation({ call: this.#call, invocation, params, namespaceObject: undefined, variables });
-    const matched = await matchConditions(policy.conditions, { run: this.#call.run, variables: scope.conditionScope() });
+    const matched = await matchConditions(policy.conditions, {
+      run: this.#call.run,
+      variables: scope.conditionScope(),
+    });
     const { operation } = this.#call.attributes;
     const of = { name: policy.name, kind: 'policy', type: 'validate', operation } as const;
     metrics.evaluated(of, clock.monotonicNow() - beganMs);

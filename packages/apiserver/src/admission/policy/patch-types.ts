@@ -1,7 +1,8 @@
 // The structs of mutating policies: `Object{…}`, `Object.spec{…}` and `JSONPatch{…}`. Their fields are not declared, so any
 // name may follow. Used by policy-expressions.ts. Source: apiserver pkg/cel/mutation.
-import { CelFailure, CelObject, CelType, isExactType, structType, type TypeProvider, typeOf } from '@kapstan/cel';
+
 import { isDeepStrictEqual } from 'node:util';
+import { CelFailure, CelObject, CelType, isExactType, structType, type TypeProvider, typeOf } from '@kapstan/cel';
 
 export const objectType: CelType = structType('Object');
 export const jsonPatchType: CelType = structType('JSONPatch');

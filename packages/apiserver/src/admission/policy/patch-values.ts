@@ -1,7 +1,7 @@
 // Turns values of expressions into JSON for patches, and checks that structs have the names of their places. Used by
 // policy-patches.ts. Source: apiserver pkg/cel/mutation/dynamic, protobuf structpb.
 import { ExactNumber } from '@kapstan/api';
-import { setOwn, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { type SlicedWork, SlicePace, setOwn } from '@kapstan/api/internal';
 import {
   type AnyList,
   type AnyMap,
@@ -117,8 +117,7 @@ function* findTypeNameFaults(value: unknown, path: string, search: NameSearch): 
     return;
   }
   const kind = kindOf(value);
-  if (kind === 'list')
-    for (const item of listItems(value as AnyList)) yield* findTypeNameFaults(item, path, search);
+  if (kind === 'list') for (const item of listItems(value as AnyList)) yield* findTypeNameFaults(item, path, search);
   // Objects of the request hold no structs, unlike maps that an expression makes.
   if (value instanceof CelMapping)
     for (const { value: member } of value.entries()) yield* findTypeNameFaults(member, path, search);

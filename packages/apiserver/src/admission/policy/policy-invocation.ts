@@ -8,9 +8,9 @@ import type { EvaluatedVariables } from '../matching/expression-list.ts';
 import { ExpressionRun } from '../matching/expression-run.ts';
 import type { Invocation } from '../matching/invocation.ts';
 import type { RequestMatching } from '../matching/request-matching.ts';
-import { requestAuthorizer, RequestVariables } from '../matching/request-variables.ts';
-import type { PolicyPorts } from './policy-ports.ts';
+import { RequestVariables, requestAuthorizer } from '../matching/request-variables.ts';
 import type { Params } from './policy-params.ts';
+import type { PolicyPorts } from './policy-ports.ts';
 import { type CompiledVariables, PolicyVariables } from './policy-variables.ts';
 
 /** Which of the variables that cost something to have an evaluation needs. */

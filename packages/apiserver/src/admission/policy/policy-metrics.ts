@@ -32,7 +32,10 @@ export class PolicyMetrics {
   families(): MetricFamily[] {
     return [
       this.#checks.family(`${this.#prefix}check_total`, 'Checks of admission policies, by policy and binding.'),
-      this.#durations.family(`${this.#prefix}check_duration_seconds`, 'Time taken by expressions of admission policies.'),
+      this.#durations.family(
+        `${this.#prefix}check_duration_seconds`,
+        'Time taken by expressions of admission policies.',
+      ),
     ];
   }
 }

@@ -42,7 +42,10 @@ export class PolicyCompiler {
     const criteria = new RequestCriteria(spec.matchConstraints ?? {});
     const variables = new Map<string, Compiled>();
     for (const variable of spec.variables ?? []) {
-      variables.set(variable.name, this.#noted(this.#expressions.variable(variable.name, variable.expression, 'stored')));
+      variables.set(
+        variable.name,
+        this.#noted(this.#expressions.variable(variable.name, variable.expression, 'stored')),
+      );
       yield;
     }
     const conditions: Compiled[] = [];

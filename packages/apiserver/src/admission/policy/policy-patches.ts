@@ -11,7 +11,7 @@ import { applyOperations, JsonPatchFault, type JsonPatchOperation } from '../../
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import { changedObject, type PatchedKind, schemaOfPatched } from '../matching/changed-object.ts';
 import { PatchObject, PatchOperation } from './patch-types.ts';
-import { patchJson, PatchValueFault, typeNameFault } from './patch-values.ts';
+import { PatchValueFault, patchJson, typeNameFault } from './patch-values.ts';
 import { PolicyFault } from './policy-fault.ts';
 
 /** An object and what it is. */
@@ -22,7 +22,8 @@ export interface PatchTarget {
 
 /** Merges as server-side apply does. Throws PolicyFault for a configuration that does not fit, else StatusError 500. */
 export function* applyConfiguration(value: unknown, { object, of }: PatchTarget): SlicedWork<KubernetesObject> {
-  if (!(value instanceof PatchObject)) throw new PolicyFault('unsupported return type from ApplyConfiguration expression');
+  if (!(value instanceof PatchObject))
+    throw new PolicyFault('unsupported return type from ApplyConfiguration expression');
   yield* requireTypeNames(value, 'Object');
   const json = (yield* jsonOf(value, 'invalid return type')) as object;
   const configuration = { ...json, apiVersion: formatApiVersion(of.kind), kind: of.kind.kind };

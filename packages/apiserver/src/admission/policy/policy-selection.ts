@@ -3,8 +3,8 @@
 import { isStatusError } from '@kapstan/api';
 import type { Invocation } from '../matching/invocation.ts';
 import type { Place } from '../matching/request-matching.ts';
-import type { PolicyCall } from './policy-invocation.ts';
 import { PolicyFault } from './policy-fault.ts';
+import type { PolicyCall } from './policy-invocation.ts';
 import { collectParams, type Params, paramResourceOf } from './policy-params.ts';
 import type { PolicyPorts } from './policy-ports.ts';
 import type { AdmissionPolicy, ParamResource, PolicyBinding, PolicyCandidate } from './policy-source.ts';

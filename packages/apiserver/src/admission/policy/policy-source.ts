@@ -1,7 +1,6 @@
 // PolicySource: the policies in force with their bindings, which a server's package feeds from what is stored, and the index
 // by which requests find those that may concern them. Source: plugin/policy/generic/policy_source.go.
-import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
-import type { LabelSelector } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, LabelSelector } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import type { Place, RequestMatching } from '../matching/request-matching.ts';
 import type { RequestCriteria } from './request-criteria.ts';

@@ -69,7 +69,9 @@ class VariablesObject extends CelObject {
   #keep(name: string, { value, error, cost }: Evaluation): unknown {
     this.#cost += cost;
     const kept =
-      error === undefined ? (value ?? null) : new CelFailure(`composited variable "${name}" fails to evaluate: ${error}`);
+      error === undefined
+        ? (value ?? null)
+        : new CelFailure(`composited variable "${name}" fails to evaluate: ${error}`);
     this.#values.set(name, kept);
     return kept;
   }

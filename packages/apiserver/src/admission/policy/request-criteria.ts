@@ -2,8 +2,8 @@
 // plugin/policy/matching.
 import { type DeepReadonly, type LabelSelector, type LabelSelectorSpec, labelSelectorFrom } from '@kapstan/api';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import { PolicyFault } from './policy-fault.ts';
 import { type NamedRule, objectMatches, type Place, type RequestMatching } from '../matching/request-matching.ts';
+import { PolicyFault } from './policy-fault.ts';
 
 /** The API form of criteria, with its defaults set. */
 export interface CriteriaSpec {
@@ -27,8 +27,8 @@ export class RequestCriteria {
     this.#rules = spec.resourceRules ?? [];
     this.#excluded = spec.excludeResourceRules ?? [];
     this.#matchesEquivalent = spec.matchPolicy === 'Equivalent';
-    const namespaces = readSelector(spec.namespaceSelector);
-    const objects = readSelector(spec.objectSelector);
+    const namespaces = readSelector(spec.namespaceSelector, 'namespace');
+    const objects = readSelector(spec.objectSelector, 'object');
     this.#namespaceSelector = namespaces.selector;
     this.#objectSelector = objects.selector;
     this.#fault = namespaces.fault ?? objects.fault;
@@ -61,12 +61,17 @@ export class RequestCriteria {
 
 const everything = labelSelectorFrom({});
 
-function readSelector(spec: DeepReadonly<LabelSelectorSpec> | undefined): {
-  readonly selector: LabelSelector;
-  readonly fault?: string;
-} {
+/** A selector that is missing would select nothing, so it must not count as one: defaults make it select everything. */
+function readSelector(
+  spec: DeepReadonly<LabelSelectorSpec> | undefined,
+  what: string,
+): { readonly selector: LabelSelector; readonly fault?: string } {
+  if (spec === undefined) {
+    const fault = `a nil ${what} selector was passed, please ensure selectors are initialized properly`;
+    return { selector: everything, fault };
+  }
   try {
-    return { selector: labelSelectorFrom(spec as LabelSelectorSpec | undefined) };
+    return { selector: labelSelectorFrom(spec as LabelSelectorSpec) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     return { selector: everything, fault: error.message };

@@ -2,7 +2,15 @@
 // allow. The results are warnings: at run time objects have no types. Source: plugin/policy/validating/typechecking.go.
 import type { DeepReadonly } from '@kapstan/api';
 import { formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
-import { CelCompileError, type CelType, compile, type Environment, storedExpressions, structType, typeOf } from '@kapstan/cel';
+import {
+  CelCompileError,
+  type CelType,
+  compile,
+  type Environment,
+  storedExpressions,
+  structType,
+  typeOf,
+} from '@kapstan/cel';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { RequestExpressions } from '../matching/request-expressions.ts';
 import { variablesType, variableType } from './policy-expressions.ts';
@@ -17,7 +25,7 @@ export interface ExpressionWarning {
   readonly warning: string;
 }
 
-export interface CheckedKind {
+interface CheckedKind {
   readonly kind: GroupVersionKind;
   readonly schema: SchemaNode;
 }

@@ -7,21 +7,21 @@ import type { AdmissionAttributes } from '../../registry/store/admission-control
 import { type AdmissionPlugin, refuse } from '../admission-plugin.ts';
 import { matchConditions } from '../matching/match-conditions.ts';
 import { requireReady } from '../matching/readiness.ts';
-import { PolicyCall, PolicyInvocation, type PolicyInvocationParts } from './policy-invocation.ts';
-import { errorType } from './policy-metrics.ts';
-import { PolicyFault } from './policy-fault.ts';
-import type { Params } from './policy-params.ts';
-import type { PolicyPorts } from './policy-ports.ts';
-import { PolicySelection, type SelectedPolicy, versionedInvocation } from './policy-selection.ts';
-import { type PolicyBinding, PolicyIndex } from './policy-source.ts';
 import {
   errorVerdict,
   evaluatePolicy,
   type PolicyAnnotation,
   type PolicyDecision,
   type PolicyVerdict,
-  type ValidatingPolicy,
-} from './validating-policy.ts';
+} from './policy-evaluation.ts';
+import { PolicyFault } from './policy-fault.ts';
+import { PolicyCall, PolicyInvocation, type PolicyInvocationParts } from './policy-invocation.ts';
+import { errorType } from './policy-metrics.ts';
+import type { Params } from './policy-params.ts';
+import type { PolicyPorts } from './policy-ports.ts';
+import { PolicySelection, type SelectedPolicy, versionedInvocation } from './policy-selection.ts';
+import { type PolicyBinding, PolicyIndex } from './policy-source.ts';
+import type { ValidatingPolicy } from './validating-policy.ts';
 
 /** Most characters of one value of an audit annotation. */
 const maxAnnotationLength = 10 * 1024;
@@ -154,18 +154,24 @@ class PolicyRun {
   }
 
   #act(binding: PolicyBinding, { decisions, annotations }: PolicyVerdict, denials: Denial[]): void {
-    const { policy } = this.#selected;
     for (const [index, decision] of decisions.entries()) {
       if (decision.outcome === 'admitted-error') this.#note(binding, decision, 'allow');
-      if (decision.outcome !== 'deny' && decision.outcome !== 'error') continue;
-      for (const action of binding.actions) {
-        if (action === 'Deny') denials.push({ policy, binding, message: decision.message, reason: decision.reason });
-        else if (action === 'Warn') this.#warn(binding, decision.message);
-        else if (action === 'Audit') this.#audit(binding, index, decision.message);
-        this.#note(binding, decision, action.toLowerCase());
-      }
+      if (decision.outcome === 'deny' || decision.outcome === 'error')
+        denials.push(...this.#actOn(binding, decision, index));
     }
     for (const annotation of annotations) this.#annotate(binding, annotation, denials);
+  }
+
+  /** Does what the binding wants done with a validation that does not hold. Returns the denials. */
+  #actOn(binding: PolicyBinding, decision: PolicyDecision, index: number): readonly Denial[] {
+    const { message, reason } = decision;
+    for (const action of binding.actions) {
+      if (action === 'Warn') this.#warn(binding, message);
+      else if (action === 'Audit') this.#audit(binding, index, message);
+      this.#note(binding, decision, action.toLowerCase());
+    }
+    const { policy } = this.#selected;
+    return binding.actions.includes('Deny') ? [{ policy, binding, message, reason }] : [];
   }
 
   #warn(binding: PolicyBinding, message: string): void {

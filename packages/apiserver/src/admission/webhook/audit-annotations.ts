@@ -30,7 +30,10 @@ const mutation = 'mutation.webhook.admission.k8s.io/';
 
 export function noteMutation({ context, webhook, round, index }: NotedCall, mutated: boolean): void {
   const { configuration, name } = webhook;
-  context.annotate?.(`${mutation}round_${round}_index_${index}`, stringifyEscaped({ configuration, webhook: name, mutated }));
+  context.annotate?.(
+    `${mutation}round_${round}_index_${index}`,
+    stringifyEscaped({ configuration, webhook: name, mutated }),
+  );
 }
 
 /** A patch has content of the object, so it is noted only where the object itself is. */

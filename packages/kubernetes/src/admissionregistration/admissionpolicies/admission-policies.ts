@@ -22,9 +22,7 @@ import {
 import { permitBinding, permitPolicy } from './param-access.ts';
 import { validateConditionsOf, validateFailurePolicy, validateValidations } from './policy-parts.ts';
 
-export const validatingAdmissionPolicies = (
-  server: BuiltinServer,
-): BuiltinKind<ValidatingAdmissionPolicy> => ({
+export const validatingAdmissionPolicies = (server: BuiltinServer): BuiltinKind<ValidatingAdmissionPolicy> => ({
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicies',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   warnings: staticSuffixWarnings,

@@ -50,12 +50,27 @@ export function permitBinding(server: BuiltinServer, policies: string): PermitWr
     const resource = paramKind === undefined ? anything : resourceOf(paramKind, server);
     if (await mayRead({ ...resource, verb, namespace, name }, { context, server })) return undefined;
     const user = userText(context.user);
-    const all = `to determine minimum required permissions and user ${user} does not have "${verb}" permission for all groups, versions and resources`;
-    if (found === undefined) return forbiddenRef(`unable to get policy ${policyName} ${all}`);
-    if (paramKind !== undefined && resource.resource === '*')
-      return forbiddenRef(`unable to resolve paramKind ${kindText(paramKind)} ${all}`);
-    return forbiddenRef(`user ${user} does not have "${verb}" permission on the object referenced by paramRef`);
+    const unknown = unknownResource({ policyName, isPolicyFound: found !== undefined, paramKind, resource });
+    if (unknown === undefined)
+      return forbiddenRef(`user ${user} does not have "${verb}" permission on the object referenced by paramRef`);
+    const all = `does not have "${verb}" permission for all groups, versions and resources`;
+    return forbiddenRef(`${unknown} to determine minimum required permissions and user ${user} ${all}`);
   };
+}
+
+interface UnknownParts {
+  readonly policyName: string;
+  readonly isPolicyFound: boolean;
+  readonly paramKind: DeepReadonly<ParamKind> | undefined;
+  readonly resource: AskedResource;
+}
+
+/** Returns why it cannot be told which resource the parameters are of; undefined = it can. */
+function unknownResource({ policyName, isPolicyFound, paramKind, resource }: UnknownParts): string | undefined {
+  if (!isPolicyFound) return `unable to get policy ${policyName}`;
+  return paramKind !== undefined && resource.resource === '*'
+    ? `unable to resolve paramKind ${kindText(paramKind)}`
+    : undefined;
 }
 
 function forbiddenRef(why: string): FieldError {

@@ -69,7 +69,11 @@ class ExpressionChecks {
   }
 
   /** `given`: the text as it was sent, by which stored ones are known. */
-  check(at: Field, purpose: ExpressionPurpose, { text, given }: { readonly text: string; readonly given: string }): void {
+  check(
+    at: Field,
+    purpose: ExpressionPurpose,
+    { text, given }: { readonly text: string; readonly given: string },
+  ): void {
     const [expressions, age] = [this.#expressions, this.#ageOf(purpose, given)];
     // Kubernetes shows a patch without the space around it, and an annotation with it.
     const shown = purpose === 'annotation' ? given : text;
@@ -130,11 +134,7 @@ const celReserved: ReadonlySet<string> = new Set(
   ),
 );
 
-function validateVariables(
-  at: Field,
-  variables: readonly DeepReadonly<Variable>[],
-  checks: ExpressionChecks,
-): void {
+function validateVariables(at: Field, variables: readonly DeepReadonly<Variable>[], checks: ExpressionChecks): void {
   at.each(variables, (variable, place) => {
     const { name = '', expression = '' } = variable;
     if (name.trim() === '') place.child('name').required('name is not specified');
@@ -199,7 +199,9 @@ function validateMutation(at: Field, mutation: DeepReadonly<Mutation>, checks: E
   if (patchType !== 'JSONPatch' && patchType !== 'ApplyConfiguration')
     return at.child('patchType').notSupported(patchType, ['ApplyConfiguration', 'JSONPatch']);
   const [wanted, other] =
-    patchType === 'JSONPatch' ? (['jsonPatch', 'applyConfiguration'] as const) : (['applyConfiguration', 'jsonPatch'] as const);
+    patchType === 'JSONPatch'
+      ? (['jsonPatch', 'applyConfiguration'] as const)
+      : (['applyConfiguration', 'jsonPatch'] as const);
   const patch = mutation[wanted];
   if (patch === undefined) at.child(wanted).required(`must be specified when patchType is ${patchType}`);
   else {

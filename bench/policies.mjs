@@ -1,0 +1,120 @@
+// Measures what admission policies add to the CPU of a create, beside kube-apiserver + etcd: creates of ConfigMaps, 32 at a
+// time, with 0, 1 and 10 validating policies in force, with 10 that select other requests, and with one mutating policy.
+//   npm run bench policies          KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
+import { setTimeout as sleep } from 'node:timers/promises';
+import { figure, median } from './parts/figures.mjs';
+import { configMapBody, httpCaller, inParallel, namespaceBody } from './parts/http-caller.mjs';
+import { hasPeer, startPeer } from './parts/peer-server.mjs';
+import { startServer } from './parts/server-process.mjs';
+
+const creates = Number(process.env.KAPSTAN_BENCH_CREATES ?? 8_000);
+const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 1);
+const warmUp = 1_000;
+/** A kube-apiserver reads its policies anew once a second, and its schemas every five. */
+const settleMs = 7_000;
+const namespace = '/api/v1/namespaces/bench';
+const group = '/apis/admissionregistration.k8s.io/v1';
+
+const constraints = (resources) => ({
+  resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources }],
+});
+
+/** An ordinary policy: two validations, a variable, a message. */
+const validating = (name, resources) => ({
+  kind: 'validating',
+  name,
+  spec: {
+    matchConstraints: constraints(resources),
+    variables: [{ name: 'size', expression: 'has(object.data) ? size(object.data) : 0' }],
+    validations: [
+      { expression: 'variables.size < 100', messageExpression: "'too many keys: ' + string(variables.size)" },
+      {
+        expression: "!has(object.metadata.labels) || object.metadata.labels.all(k, !k.startsWith('forbidden'))",
+        message: 'a label is forbidden',
+      },
+    ],
+  },
+  binding: { validationActions: ['Deny'] },
+});
+
+const mutating = (name) => ({
+  kind: 'mutating',
+  name,
+  spec: {
+    matchConstraints: constraints(['configmaps']),
+    reinvocationPolicy: 'Never',
+    mutations: [
+      {
+        patchType: 'ApplyConfiguration',
+        applyConfiguration: {
+          expression: "Object{metadata: Object.metadata{labels: {'by': request.userInfo.username}}}",
+        },
+      },
+    ],
+  },
+  binding: {},
+});
+
+const several = (count, make) => Array.from({ length: count }, (_, index) => make(`p${index}`));
+const works = {
+  none: { what: 'create without policies', policies: [] },
+  one: { what: 'create with 1 validating policy', policies: several(1, (name) => validating(name, ['configmaps'])) },
+  ten: {
+    what: 'create with 10 validating policies',
+    policies: several(10, (name) => validating(name, ['configmaps'])),
+  },
+  others: { what: 'create beside 10 policies for pods', policies: several(10, (name) => validating(name, ['pods'])) },
+  mutating: { what: 'create with 1 mutating policy', policies: [mutating('m')] },
+};
+
+async function install({ call }, policies) {
+  for (const { kind, name, spec, binding } of policies) {
+    await call('POST', `${group}/${kind}admissionpolicies`, JSON.stringify({ metadata: { name }, spec }));
+    const bound = { metadata: { name }, spec: { policyName: name, ...binding } };
+    await call('POST', `${group}/${kind}admissionpolicybindings`, JSON.stringify(bound));
+  }
+}
+
+async function remove({ call }, policies) {
+  for (const { kind, name } of policies) {
+    await call('DELETE', `${group}/${kind}admissionpolicybindings/${name}`);
+    await call('DELETE', `${group}/${kind}admissionpolicies/${name}`);
+  }
+}
+
+async function measureAll(server) {
+  const caller = httpCaller(server, 32);
+  await caller.call('POST', '/api/v1/namespaces', namespaceBody);
+  const results = {};
+  for (const [key, { policies }] of Object.entries(works)) {
+    await install(caller, policies);
+    await sleep(policies.length === 0 ? 0 : settleMs);
+    const post = (index) => caller.call('POST', `${namespace}/configmaps`, configMapBody(`${key}-${index}`, index));
+    await inParallel(warmUp, 32, post);
+    const before = await server.measure();
+    await inParallel(creates, 32, (index) => post(warmUp + index));
+    const { cpuUs, turnMs } = await server.measure();
+    results[key] = { cpu: (cpuUs - before.cpuUs) / creates, turnMs };
+    await remove(caller, policies);
+    await sleep(policies.length === 0 ? 0 : 2_000);
+  }
+  caller.close();
+  await server.close();
+  return results;
+}
+
+const ours = [];
+const peers = [];
+for (let run = 0; run < runs; run += 1) {
+  ours.push(await measureAll(await startServer({ flags: ['--disable-admission-plugins=ServiceAccount'] })));
+  if (hasPeer) peers.push(await measureAll(await startPeer()));
+}
+
+const bench = 'policies';
+for (const [key, { what }] of Object.entries(works)) {
+  const peer = hasPeer ? { name: 'kube-apiserver + etcd', value: median(peers.map((one) => one[key].cpu)) } : undefined;
+  figure({
+    ...{ bench, what: `CPU per ${what}`, unit: 'us', samples: ours.map((one) => one[key].cpu) },
+    ...(peer === undefined ? {} : { peer, target: { atMost: peer.value / 2, why: 'half of the peer' } }),
+  });
+}

@@ -21,8 +21,7 @@ const built = await build();
 if (built.code !== 0) stop(`The build ended with status ${built.code}.`, built.code);
 
 const program = join(root, 'examples/start/dist/start.js');
-if (!existsSync(program))
-  stop('examples/start/dist/start.js is missing: the build has no start program.', 1);
+if (!existsSync(program)) stop('examples/start/dist/start.js is missing: the build has no start program.', 1);
 
 const forward = (child) => {
   // Control-C in a terminal reaches the whole process group, so the program already has it; a second signal would cut

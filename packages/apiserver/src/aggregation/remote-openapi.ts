@@ -11,10 +11,10 @@ export interface RemoteOpenApi {
 
 /** Reads the index of OpenAPI v3. Throws TypeError. */
 export function readOpenApiIndex(index: unknown): RemoteOpenApi {
-  const paths = isJsonObject(index) ? index['paths'] : undefined;
+  const paths = isJsonObject(index) ? index.paths : undefined;
   if (!isJsonObject(paths)) throw new TypeError('the index of schemas has no paths');
   const entries = Object.entries(paths).map(([path, entry]): [string, Document] => {
-    const url = isJsonObject(entry) ? entry['serverRelativeURL'] : undefined;
+    const url = isJsonObject(entry) ? entry.serverRelativeURL : undefined;
     if (typeof url !== 'string') throw new TypeError(`the entry of ${JSON.stringify(path)} has no URL`);
     return [path, { serverRelativeURL: url }];
   });

@@ -93,7 +93,7 @@ describe('the authorizer', () => {
     const failing = new CelAuthorizer({ authorize: () => Promise.reject(new Error('webhook is down')) });
     const error = compile("authorizer.path('/a').check('get').error()", { declarations: { variables } });
     expect(await error.evaluateInTurns({ authorizer: failing })).toMatchObject({ value: 'webhook is down' });
-    expect(() => error.evaluate({ authorizer: new CelAuthorizer(port) })).toThrow('the authorizer answers later');
+    expect(() => error.evaluate({ authorizer: new CelAuthorizer(port) })).toThrow('a value comes later');
   });
 
   it('has the resource of the request as a value of its own', () => {

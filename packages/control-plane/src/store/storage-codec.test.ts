@@ -42,7 +42,15 @@ const added: readonly (readonly [path: string, kind: string, fields: object])[] 
   [
     '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
     'MutatingAdmissionPolicy',
-    { spec: { reinvocationPolicy: 'Never' } },
+    {
+      spec: {
+        reinvocationPolicy: 'Never',
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+        },
+        mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{}' } }],
+      },
+    },
   ],
   [
     '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings',

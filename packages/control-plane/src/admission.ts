@@ -12,7 +12,9 @@ import {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import { kubernetesAdmission, type WebhookConfigurationKind, webhookAdmission } from '@kapstan/kubernetes';
+import { ResourceQuota } from '@kapstan/kinds/core/v1';
+import { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
+import { kubernetesPlugins, type QuotaAdmission, quotaAdmission, webhookAdmission } from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
 export interface AdmissionOptions {
@@ -40,25 +42,37 @@ interface AdmissionParts {
   readonly webhooks: WebhookPool;
 }
 
-/** Returns the admission, and the feed of configurations, which the caller starts and closes. */
+export interface OpenAdmission {
+  readonly admission: AdmissionChain;
+  /** Feeds of what decides about requests. The caller starts and closes them. */
+  readonly feeds: readonly KindFeed<string>[];
+  readonly quotas: QuotaAdmission;
+}
+
 export function openAdmission(
   { clock, logger, admission: given = {} }: AdmissionSettings,
   { catalog, client, authorizer, webhooks: pool }: AdmissionParts,
-): { readonly admission: AdmissionChain; readonly feed: KindFeed<WebhookConfigurationKind> } {
+): OpenAdmission {
   const { functions: asked = [], ...flags }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
   const { configurations, ports: webhooks } = webhookAdmission({ catalog, authorizer, pool, functions, clock });
+  const quotas = quotaAdmission({ catalog, clock });
   const admission = new AdmissionChain({
     catalog,
     authorizer,
-    builtIn: kubernetesAdmission,
+    builtIn: kubernetesPlugins({ quotas }),
     webhooks,
     clock,
     ...flags,
   });
-  const kinds = [MutatingWebhookConfiguration, ValidatingWebhookConfiguration];
-  const what = 'webhook configurations';
-  return { admission, feed: new KindFeed({ client, kinds, store: configurations, what, clock, logger }) };
+  const common = { client, clock, logger };
+  const ofWebhooks = [MutatingWebhookConfiguration, ValidatingWebhookConfiguration];
+  const ofQuotas = [ResourceQuota, DeviceClass];
+  const feeds = [
+    new KindFeed({ ...common, kinds: ofWebhooks, store: configurations, what: 'webhook configurations' }),
+    new KindFeed({ ...common, kinds: ofQuotas, store: quotas.quotas, what: 'quotas or device classes' }),
+  ];
+  return { admission, feeds, quotas };
 }
 
 function isList(given: object): given is readonly AdmissionFunction[] {

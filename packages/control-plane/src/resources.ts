@@ -34,6 +34,7 @@ import {
   componentStatuses,
   deploymentRollbacks,
   guardEscalation,
+  type QuotaAdmission,
   type RuntimeConfig,
   serviceResolver,
   virtualResource,
@@ -103,6 +104,8 @@ export interface Resources {
   /** Present where several servers share the store. */
   readonly nodePorts: SharedNodePorts | undefined;
   readonly access: AccessControl;
+  /** How much is used, and what was charged for requests that have not ended. */
+  readonly quotas: QuotaAdmission;
   readonly client: ResourceClient;
   readonly patching: ObjectPatching;
   readonly healthChecks: HealthCheck[];
@@ -174,7 +177,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
   const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
-  const { admission, feed } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
+  const { authorizer } = access;
+  const { admission, feeds, quotas } = openAdmission(options, { catalog, client, authorizer, webhooks });
   const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
@@ -193,8 +197,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   };
   const nodePorts = nodePortsOf(engines, options);
   const server = { clock, findStore, tokens: access.serviceAccountTokens, ...(nodePorts && { nodePorts }) };
-  const definitions = await builtinDefinitions(server, options);
-  const stacks = definitions.map(createStack);
+  const stacks = (await builtinDefinitions(server, options)).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
@@ -203,14 +206,13 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const polls = storePolls(options, engines, open);
   const close = async (): Promise<void> => {
     polls.close();
-    await feed.close();
-    await customResources.close();
-    await Promise.all([...stacks, nodePorts, largeValidation, webhooks].map((each) => each?.close()));
+    await closeAll([...feeds, customResources]);
+    await closeAll([...stacks, nodePorts, largeValidation, webhooks]);
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
     await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
-    await startFeed(feed, open);
+    await startFeeds(feeds, open);
     await customResources.start();
     polls.start();
   } catch (error) {
@@ -224,6 +226,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     nodePorts,
     served,
     access,
+    quotas,
     client,
     patching,
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
@@ -234,6 +237,10 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+async function closeAll(parts: readonly ({ close(): Promise<void> | void } | undefined)[]): Promise<void> {
+  await Promise.all(parts.map((part) => part?.close()));
 }
 
 function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {
@@ -256,10 +263,11 @@ function customResourcesOf(
   return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
 }
 
-/** Writes are refused until the webhooks that may concern them are known. */
-async function startFeed(feed: KindFeed<string>, open: ReadonlySet<ResourceStack>): Promise<void> {
-  feed.start();
-  if ([...open].every((stack) => stack.readiness() === undefined)) await feed.whenSynced();
+/** Writes are refused until the webhooks that may concern them are known, and slow until the quotas are. */
+async function startFeeds(feeds: readonly KindFeed<string>[], open: ReadonlySet<ResourceStack>): Promise<void> {
+  for (const feed of feeds) feed.start();
+  if ([...open].every((stack) => stack.readiness() === undefined))
+    await Promise.all(feeds.map((feed) => feed.whenSynced()));
 }
 
 interface VirtualParts {

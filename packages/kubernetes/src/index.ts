@@ -1,5 +1,13 @@
-export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
+export {
+  admissionPluginNames,
+  type KubernetesPlugins,
+  kubernetesAdmission,
+  kubernetesPlugins,
+} from './admission/built-in-plugins.ts';
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+export type { PendingCharges } from './admission/resource-quota/pending-charges.ts';
+export { type QuotaAdmission, quotaAdmission } from './admission/resource-quota/quota-admission.ts';
+export type { QuotaFeedKind, QuotaStore } from './admission/resource-quota/quota-store.ts';
 export {
   type WebhookAdmission,
   type WebhookAdmissionOptions,

@@ -24,6 +24,7 @@ import { PodSecurity } from './pod-security/pod-security.ts';
 import { defaultPodSecurity } from './pod-security/pod-security-configuration.ts';
 import { podTopologyLabels } from './pod-topology-labels.ts';
 import { Priority } from './priority.ts';
+import { type QuotaAdmission, resourceQuota } from './resource-quota/quota-admission.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { ServiceAccount } from './service-account/service-account.ts';
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts';
@@ -75,7 +76,8 @@ export const admissionPluginNames: readonly string[] = [
 ];
 
 /** Plug-ins that are on unless disabled. */
-function defaultPlugins({ catalog, authorizer, clock, random, webhooks }: PluginPorts): AdmissionPlugin[] {
+function defaultPlugins(ports: PluginPorts, { quotas }: KubernetesPlugins): AdmissionPlugin[] {
+  const { catalog, authorizer, clock, random, webhooks } = ports;
   const reader = new ObjectReader(catalog);
   return [
     new NamespaceLifecycle(reader, clock),
@@ -99,6 +101,7 @@ function defaultPlugins({ catalog, authorizer, clock, random, webhooks }: Plugin
           new MutatingWebhooks('MutatingAdmissionWebhook', webhooks),
           new ValidatingWebhooks('ValidatingAdmissionWebhook', webhooks),
         ]),
+    resourceQuota(ports, quotas),
   ];
 }
 
@@ -122,11 +125,22 @@ function entry(plugin: AdmissionPlugin, isDefault: boolean): BuiltInPlugin {
   return { plugin, operations: operationsOf(plugin.name), isDefault };
 }
 
-export const kubernetesAdmission: PluginSet = {
-  names: admissionPluginNames,
-  built: new Set(operations.keys()),
-  make: (ports) => [
-    ...defaultPlugins(ports).map((plugin) => entry(plugin, true)),
-    ...optionalPlugins(ports).map((plugin) => entry(plugin, false)),
-  ],
-};
+/** What plug-ins share with other parts of a server. */
+export interface KubernetesPlugins {
+  /** Absent = ResourceQuota reads the stored quotas for each request. */
+  readonly quotas?: QuotaAdmission | undefined;
+}
+
+export function kubernetesPlugins(shared: KubernetesPlugins): PluginSet {
+  return {
+    names: admissionPluginNames,
+    built: new Set(operations.keys()),
+    make: (ports) => [
+      ...defaultPlugins(ports, shared).map((plugin) => entry(plugin, true)),
+      ...optionalPlugins(ports).map((plugin) => entry(plugin, false)),
+    ],
+  };
+}
+
+/** Plug-ins that share nothing. */
+export const kubernetesAdmission: PluginSet = kubernetesPlugins({});

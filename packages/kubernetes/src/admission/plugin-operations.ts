@@ -40,6 +40,7 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['PodTopologyLabels', creates],
   ['MutatingAdmissionWebhook', allOperations],
   ['ValidatingAdmissionWebhook', allOperations],
+  ['ResourceQuota', writes],
 ]);
 
 /** Throws TypeError for a plug-in that is not listed, because it would never be called. */

@@ -42,6 +42,10 @@ export { readSigningKey, readVerificationKeys } from './core/serviceaccounts/sig
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';
+export { formatUsage, isSameUsage } from './quota/amounts.ts';
+export { type CalculatedUsage, type CountedObjects, calculateUsage } from './quota/quota-calculation.ts';
+export type { QuotaEvaluator } from './quota/quota-evaluator.ts';
+export type { QuotaEvaluators } from './quota/quota-evaluators.ts';
 export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';
 export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './rbac/rbac-policy.ts';

@@ -13,7 +13,7 @@ import type { MetricsText } from '@kapstan/api/internal';
 import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
-import type { SecretTokenIssuer } from '@kapstan/kubernetes';
+import type { QuotaAdmission, SecretTokenIssuer } from '@kapstan/kubernetes';
 import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
 import type { ControlLoop } from './control-loop.ts';
 import { controlLoopMetrics } from './control-loop-metrics.ts';
@@ -22,6 +22,7 @@ import { garbageCollectorController } from './garbage-collector-controller.ts';
 import { namespaceController } from './namespace-controller.ts';
 import { persistentVolumeProtectionController } from './persistentvolume-protection-controller.ts';
 import { persistentVolumeClaimProtectionController } from './persistentvolumeclaim-protection-controller.ts';
+import { resourceQuotaController } from './resourcequota-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
@@ -39,6 +40,8 @@ export interface ControlLoopsOptions {
    */
   readonly caCert: string | undefined;
   readonly secretTokens: SecretTokenIssuer;
+  /** The quotas of this server, as its admission sees them. */
+  readonly quotas: QuotaAdmission;
   /**
    * How long content may still arrive in a namespace after its deletion, in milliseconds, from writes admitted earlier. Kubernetes waits
    * 5000 ms because other API servers may write to the same store.
@@ -69,6 +72,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'persistentvolumeclaim-protection-controller': persistentVolumeClaimProtectionController,
   'persistentvolume-protection-controller': persistentVolumeProtectionController,
   'volumeattributesclass-protection-controller': volumeAttributesClassProtectionController,
+  'resourcequota-controller': resourceQuotaController,
 };
 
 /** Loops that serve clients of the server. */
@@ -183,10 +187,10 @@ export class ControlLoops implements RunningLoops {
   }
 
   #supervise(name: ControlLoopName): SupervisedLoop {
-    const { client, caCert = '', secretTokens, namespaceGraceMs, clock } = this.#options;
+    const { client, caCert = '', secretTokens, quotas, namespaceGraceMs, clock } = this.#options;
     const logger = loggerOf(name, this.#options.logger);
     const shared = { informers: this.#informers, kinds: this.#kinds };
-    const context = { client, ...shared, caCert, secretTokens, namespaceGraceMs, clock, logger };
+    const context = { client, ...shared, caCert, secretTokens, quotas, namespaceGraceMs, clock, logger };
     return new SupervisedLoop({ name, loop: this.#options.loops?.[name] ?? loops[name], context });
   }
 }

@@ -2,6 +2,7 @@
 // apiserver pkg/quota/v1/resources.go.
 import type { Quantity } from '@kapstan/api';
 import { quantityOf } from '@kapstan/api/internal';
+import { amount, type ResourceList } from '../validation/resource-rules.ts';
 
 /** Amounts by the resource's name: "requests.cpu", "count/secrets". */
 export type Amounts = ReadonlyMap<string, Quantity>;
@@ -27,6 +28,21 @@ export function increases(next: Amounts, old: Amounts): Map<string, Quantity> {
 
 export function withoutZeros(amounts: Amounts): Map<string, Quantity> {
   return new Map([...amounts].filter(([, value]) => value.sign !== 0));
+}
+
+/** Returns the amounts in the form in which objects hold them. */
+export function formatUsage(amounts: Amounts): Record<string, string> {
+  return Object.fromEntries([...amounts].map(([name, value]) => [name, value.toString()]));
+}
+
+/** Returns true for lists with the same names and amounts, however they are written. */
+export function isSameUsage(a: ResourceList = {}, b: ResourceList = {}): boolean {
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => {
+    const [one, other] = [a[name], Object.hasOwn(b, name) ? b[name] : undefined];
+    return one === other || (one !== undefined && other !== undefined && amount(one).compare(amount(other)) === 0);
+  });
 }
 
 /** Returns "count/secrets=1,pods=2", in the order of the names. */

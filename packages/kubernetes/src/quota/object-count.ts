@@ -7,6 +7,7 @@ import { type MeasuredRequest, objectCountName, type QuotaEvaluator } from './qu
 
 export class ObjectCount implements QuotaEvaluator {
   readonly resource: GroupResource;
+  readonly isCount = true;
   readonly #amounts: Amounts;
 
   /** `alias` is an older name for the same count: "secrets". */

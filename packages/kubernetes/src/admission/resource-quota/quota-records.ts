@@ -5,6 +5,7 @@ import { formatRevision } from '@kapstan/api/internal';
 import type { RequestContext, ResourceCatalog, ResourceStore } from '@kapstan/apiserver';
 import { serverContext } from '@kapstan/apiserver/internal';
 import type { ResourceQuota } from '@kapstan/kinds/core/v1';
+import { formatUsage } from '../../quota/amounts.ts';
 import type { RunningQuota } from './quota-check.ts';
 import { QuotaState } from './quota-state.ts';
 import type { QuotaStore } from './quota-store.ts';
@@ -63,11 +64,10 @@ function charged(
   { state, taken }: Pick<RunningQuota, 'state' | 'taken'>,
 ): UnstructuredObject {
   const { metadata, status } = present ?? {};
-  const used = Object.fromEntries([...taken].map(([name, value]) => [name, value.toString()]));
   return {
     ...present,
     metadata: { ...metadata, resourceVersion: formatRevision(state.revision) },
-    status: { ...status, used: { ...status?.used, ...used } },
+    status: { ...status, used: { ...status?.used, ...formatUsage(taken) } },
   } as UnstructuredObject;
 }
 

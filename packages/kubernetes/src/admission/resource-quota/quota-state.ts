@@ -1,8 +1,8 @@
 // QuotaState: a stored ResourceQuota in the form in which requests are compared with it. Kept by quota-store.ts.
 import type { DeepReadonly, Quantity, Revision } from '@kapstan/api';
-import { formatGroupResource, membersPerSlice, parseRevision, type SlicedWork } from '@kapstan/api/internal';
+import { formatGroupResource, parseRevision, type SlicedWork } from '@kapstan/api/internal';
 import type { ResourceQuota } from '@kapstan/kinds/core/v1';
-import type { QuotaEvaluator } from '../../quota/quota-evaluator.ts';
+import { measuredNames, type QuotaEvaluator } from '../../quota/quota-evaluator.ts';
 import { type ScopeTerm, scopeTermsOf } from '../../quota/quota-scope.ts';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
@@ -48,16 +48,8 @@ export class QuotaState {
     const key = formatGroupResource(evaluator.resource);
     const known = this.#measured.get(key);
     if (known !== undefined) return known;
-    const names: string[] = [];
-    let [at, isCounted] = [0, true];
-    for (const name in this.#hard) {
-      at++;
-      if (at % membersPerSlice === 0) yield;
-      if (!Object.hasOwn(this.#hard, name) || !evaluator.measures(name)) continue;
-      names.push(name);
-      isCounted &&= Object.hasOwn(this.#used, name);
-    }
-    const measured = { names, isCounted };
+    const names = yield* measuredNames(evaluator, this.#hard);
+    const measured = { names, isCounted: names.every((name) => Object.hasOwn(this.#used, name)) };
     // Device classes come and go, so what claims are measured by is not kept.
     if (evaluator.resource.resource !== 'resourceclaims') this.#measured.set(key, measured);
     return measured;

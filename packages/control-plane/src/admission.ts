@@ -1,5 +1,5 @@
 // Makes the admission of a control plane: kube-apiserver's plug-ins, webhooks, and functions of this process. Called by resources.ts.
-import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import { type Clock, type Logger, type ResourceClient, stringifyJson } from '@kapstan/api';
 import {
   AdmissionChain,
   type AdmissionFunction,
@@ -22,6 +22,11 @@ export interface AdmissionOptions {
   readonly enabled?: readonly string[] | undefined;
   /** Plug-ins that are off. Default none. */
   readonly disabled?: readonly string[] | undefined;
+  /**
+   * Configurations of plug-ins by name, each as an object with apiVersion and kind, or as YAML or JSON: PodSecurity, ResourceQuota,
+   * EventRateLimit. Default none.
+   */
+  readonly configurations?: Readonly<Record<string, string | object>> | undefined;
   /**
    * Functions of this process that admit requests like webhooks do, and before them. They belong to the plug-ins
    * MutatingAdmissionWebhook and ValidatingAdmissionWebhook. Default none.
@@ -53,7 +58,11 @@ export function openAdmission(
   { clock, logger, admission: given = {} }: AdmissionSettings,
   { catalog, client, authorizer, webhooks: pool }: AdmissionParts,
 ): OpenAdmission {
-  const { functions: asked = [], ...flags }: AdmissionOptions = isList(given) ? { functions: given } : given;
+  const {
+    functions: asked = [],
+    configurations: configs = {},
+    ...flags
+  }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
   const { configurations, ports: webhooks } = webhookAdmission({ catalog, authorizer, pool, functions, clock });
   const quotas = quotaAdmission({ catalog, clock });
@@ -63,6 +72,7 @@ export function openAdmission(
     builtIn: kubernetesPlugins({ quotas }),
     webhooks,
     clock,
+    configurations: new Map(Object.entries(configs).map(([name, given]) => [name, textOf(given)])),
     ...flags,
   });
   const common = { client, clock, logger };
@@ -73,6 +83,10 @@ export function openAdmission(
     new KindFeed({ ...common, kinds: ofQuotas, store: quotas.quotas, what: 'quotas or device classes' }),
   ];
   return { admission, feeds, quotas };
+}
+
+function textOf(configuration: string | object): string {
+  return typeof configuration === 'string' ? configuration : stringifyJson(configuration);
 }
 
 function isList(given: object): given is readonly AdmissionFunction[] {

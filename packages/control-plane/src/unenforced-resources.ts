@@ -6,7 +6,6 @@ const unenforced: Readonly<Record<string, string>> = {
   'validatingadmissionpolicybindings.admissionregistration.k8s.io': 'no policy is evaluated',
   'mutatingadmissionpolicies.admissionregistration.k8s.io': 'no policy is evaluated',
   'mutatingadmissionpolicybindings.admissionregistration.k8s.io': 'no policy is evaluated',
-  resourcequotas: 'no quota is enforced',
 };
 
 /** Returns the warning texts by group resource. */

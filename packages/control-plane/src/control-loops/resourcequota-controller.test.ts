@@ -97,8 +97,8 @@ describe('the resource quota loop', () => {
     };
     await quota('q', hard);
     await becomes('q', {
-      'count/configmaps': '2',
-      configmaps: '2',
+      'count/configmaps': '1',
+      configmaps: '1',
       secrets: '1',
       services: '1',
       'services.nodeports': '2',

@@ -52,6 +52,7 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
   readonly 'warn-without-effect': boolean;
   readonly 'enable-admission-plugins': readonly string[];
   readonly 'disable-admission-plugins': readonly string[];
+  readonly 'admission-control-config-file': string;
   readonly 'max-requests-inflight': number;
   readonly 'max-mutating-requests-inflight': number;
   readonly 'http2-max-streams-per-connection': number;
@@ -138,6 +139,9 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'enable-admission-plugins': listFlag('Admission plug-ins to enable in addition to the default ones.'),
   'disable-admission-plugins': listFlag('Admission plug-ins to disable, including ones enabled by default.'),
+  'admission-control-config-file': stringFlag(
+    'Path to a file with the configurations of admission plug-ins: PodSecurity, ResourceQuota, EventRateLimit.',
+  ),
   'max-requests-inflight': intFlag('Maximum number of non-mutating requests in flight. 0 means no limit.', {
     default: 400,
     min: 0,

@@ -41,6 +41,9 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['MutatingAdmissionWebhook', allOperations],
   ['ValidatingAdmissionWebhook', allOperations],
   ['ResourceQuota', writes],
+  ['EventRateLimit', writes],
+  ['PodResizeValidator', updates],
+  ['NodeRestriction', changes],
 ]);
 
 /** Throws TypeError for a plug-in that is not listed, because it would never be called. */

@@ -5,6 +5,7 @@ import type { GroupVersionResource } from '@kapstan/api/internal';
 import { type AdmissionPlugin, ObjectReader, type PluginPorts, type ResourceCatalog } from '@kapstan/apiserver';
 import { QuotaEvaluators } from '../../quota/quota-evaluators.ts';
 import type { ClaimPorts } from '../../quota/resource-claim-usage.ts';
+import type { LimitedResource } from './limited-resources.ts';
 import { PendingCharges } from './pending-charges.ts';
 import { QuotaStore } from './quota-store.ts';
 import { ResourceQuotaPlugin } from './resource-quota.ts';
@@ -36,7 +37,9 @@ export function quotaAdmission({
   return { quotas, pending: new PendingCharges(), evaluators: new QuotaEvaluators({ ...ports, clock }) };
 }
 
-export function resourceQuota(ports: Pick<PluginPorts, 'catalog' | 'clock'>, shared?: QuotaAdmission): AdmissionPlugin {
-  const { catalog, clock } = ports;
-  return new ResourceQuotaPlugin({ catalog, clock, limited: [], ...(shared ?? quotaAdmission(ports)) });
+export function resourceQuota(
+  { catalog, clock }: Pick<PluginPorts, 'catalog' | 'clock'>,
+  { limited, shared }: { readonly limited: readonly LimitedResource[]; readonly shared: QuotaAdmission | undefined },
+): AdmissionPlugin {
+  return new ResourceQuotaPlugin({ catalog, clock, limited, ...(shared ?? quotaAdmission({ catalog, clock })) });
 }

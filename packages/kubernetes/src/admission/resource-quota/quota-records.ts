@@ -19,6 +19,11 @@ export class QuotaRecords {
     this.#known = known;
   }
 
+  /** False on a server without quotas. */
+  get areServed(): boolean {
+    return this.#store() !== undefined;
+  }
+
   /** Returns the known quotas; the stored ones while nobody knows all of them. */
   async quotasIn(namespace: string): Promise<readonly QuotaState[]> {
     if (this.#known.hasSynced) return this.#known.quotasIn(namespace);

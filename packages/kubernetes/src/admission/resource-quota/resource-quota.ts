@@ -25,17 +25,20 @@ export class ResourceQuotaPlugin implements AdmissionPlugin {
   readonly #quotas: QuotaStore;
   readonly #evaluators: QuotaEvaluators;
   readonly #limited: readonly LimitedResource[];
+  readonly #records: QuotaRecords;
   readonly #queue: QuotaQueue;
 
   constructor({ catalog, quotas, pending, evaluators, limited, clock }: ResourceQuotaOptions) {
     this.#quotas = quotas;
     this.#evaluators = evaluators;
     this.#limited = limited;
-    this.#queue = new QuotaQueue(new QuotaCharger(new QuotaRecords(catalog, quotas), pending), clock);
+    this.#records = new QuotaRecords(catalog, quotas);
+    this.#queue = new QuotaQueue(new QuotaCharger(this.#records, pending), clock);
   }
 
   get isIdle(): boolean {
-    return this.#limited.length === 0 && this.#quotas.hasSynced && this.#quotas.isEmpty;
+    if (this.#limited.length > 0) return false;
+    return this.#quotas.hasSynced ? this.#quotas.isEmpty : !this.#records.areServed;
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | void {

@@ -150,6 +150,29 @@ describe('the resource quota loop', () => {
     await becomes('q', { pods: '0', 'count/pods': '1', 'requests.cpu': '0', 'services.nodeports': '0' });
   });
 
+  it('charges the resizing of a pod, and gives back what it no longer has', async () => {
+    await quota('q', { 'requests.cpu': '3' });
+    await becomes('q', { 'requests.cpu': '0' });
+    const running = await pod('p', { cpu: '1' });
+    const resized = (cpu: string): Promise<Pod> => {
+      const containers = (running.spec?.containers ?? []).map((each) => ({
+        ...each,
+        resources: { requests: { cpu } },
+      }));
+      const { resourceVersion: _, ...metadata } = running.metadata ?? {};
+      const next = { ...running, metadata, spec: { ...running.spec, containers } };
+      return controlPlane.client.update(Pod, next as Pod, { subresource: 'resize' });
+    };
+    await vi.waitFor(async () => expect((await usedOf('q'))?.['requests.cpu']).toBe('1'));
+    await resized('3');
+    expect(await usedOf('q')).toEqual({ 'requests.cpu': '3' });
+    await expect(resized('4')).rejects.toThrow(
+      'pods "p" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=3, limited: requests.cpu=3',
+    );
+    await controlPlane.client.delete(Pod, { namespace, name: 'p' }, { gracePeriodSeconds: 0 });
+    await becomes('q', { 'requests.cpu': '0' });
+  });
+
   it('counts custom resources as soon as they are served', async () => {
     await quota('q', { 'count/foos.example.com': '1' });
     await becomes('q', undefined);

@@ -156,7 +156,7 @@ export interface ControlPlaneOptions {
    */
   readonly registersApiServices?: boolean | undefined;
   /**
-   * Whether clients that create or change objects which this server stores without enforcing them (admission policies, quotas) get a warning. Default false.
+   * Whether clients that create or change objects which this server stores without enforcing them (admission policies) get a warning. Default false.
    */
   readonly warnsWithoutEffect?: boolean | undefined;
   /**

@@ -134,7 +134,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'anonymous-auth': booleanFlag('Accept requests without credentials and treat them as user system:anonymous.', true),
   'warn-without-effect': booleanFlag(
-    'Return a warning to clients that create or change admission policies or quotas, because these are stored but not enforced.',
+    'Return a warning to clients that create or change admission policies, because these are stored but not enforced.',
     true,
   ),
   'enable-admission-plugins': listFlag('Admission plug-ins to enable in addition to the default ones.'),

@@ -18,7 +18,7 @@ import {
 
 const limitTypes = ['Server', 'Namespace', 'User', 'SourceAndObject'] as const;
 
-export type LimitType = (typeof limitTypes)[number];
+type LimitType = (typeof limitTypes)[number];
 
 export interface EventLimit {
   readonly type: LimitType;

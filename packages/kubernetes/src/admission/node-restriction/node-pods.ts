@@ -9,7 +9,7 @@ import type { Node, Pod } from '@kapstan/kinds/core/v1';
 import { referenceOf } from './mirror-pod-references.ts';
 
 const pods: GroupVersionResource = { group: '', version: 'v1', resource: 'pods' };
-export const nodes: GroupVersionResource = { group: '', version: 'v1', resource: 'nodes' };
+const nodes: GroupVersionResource = { group: '', version: 'v1', resource: 'nodes' };
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
 type AnyPod = DeepReadonly<Pod>;

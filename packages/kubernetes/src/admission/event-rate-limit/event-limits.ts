@@ -45,7 +45,7 @@ const schema = fileSchema('v1alpha1.Configuration', {
 
 /** Throws an Error that says what is wrong; there must be a limit. Unknown fields are ignored, as by kube-apiserver. */
 export function parseEventLimits(text: string | undefined): readonly EventLimit[] {
-  const decoded = text === undefined ? {} : decodeConfiguration(text, { kinds, schema, isLenient: true });
+  const decoded = text === undefined ? { limits: [] } : decodeConfiguration(text, { kinds, schema, isLenient: true });
   const { limits = [] } = decoded as { readonly limits?: readonly Partial<EventLimit>[] };
   const errors =
     limits.length === 0

@@ -1,4 +1,4 @@
-// npm start installs and builds what is missing, then runs examples/sample-controller/dist/start.js with the given
+// npm start installs and builds what is missing, then runs examples/start/dist/start.js with the given
 // arguments.
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -20,9 +20,9 @@ console.log('Build …');
 const built = await build();
 if (built.code !== 0) stop(`The build ended with status ${built.code}.`, built.code);
 
-const program = join(root, 'examples/sample-controller/dist/start.js');
+const program = join(root, 'examples/start/dist/start.js');
 if (!existsSync(program))
-  stop('examples/sample-controller/dist/start.js is missing: the build has no start program.', 1);
+  stop('examples/start/dist/start.js is missing: the build has no start program.', 1);
 
 const forward = (child) => {
   // Control-C in a terminal reaches the whole process group, so the program already has it; a second signal would cut

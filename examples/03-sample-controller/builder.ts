@@ -1,8 +1,9 @@
 // The sample controller on the third layer: what to watch, and what one Foo needs. The builder does the rest.
-import { type Clock, type ResourceClient, systemClock } from '@kapstan/api';
+import { silentLogger, systemClock } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Foo } from './foo.ts';
+import type { RunOptions } from './run-options.ts';
 import { deploymentSpec, isControlledBy } from './sync-foo.ts';
 
 const sample = controller(Foo, { name: 'sample-controller' })
@@ -22,11 +23,11 @@ const sample = controller(Foo, { name: 'sample-controller' })
     event('Normal', 'Synced', 'Foo synced successfully');
   });
 
-/** Runs until the signal aborts. */
-export async function runBuilder(
-  client: ResourceClient,
-  signal: AbortSignal,
-  clock: Clock = systemClock,
-): Promise<void> {
-  await run(sample, { client, signal, clock, installCrds: true });
+export async function runBuilder({
+  client,
+  signal,
+  clock = systemClock,
+  logger = silentLogger,
+}: RunOptions): Promise<void> {
+  await run(sample, { client, signal, clock, logger, installCrds: true });
 }

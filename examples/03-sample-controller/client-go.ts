@@ -1,32 +1,26 @@
 // The sample controller on the second layer, part for part as with client-go: informers from a factory, handlers that only
 // queue keys, workers that read from listers.
-import {
-  type Clock,
-  type DeepReadonly,
-  type KubernetesObject,
-  metaNamespaceKey,
-  type ResourceClient,
-  systemClock,
-} from '@kapstan/api';
+import { type DeepReadonly, type KubernetesObject, metaNamespaceKey, silentLogger, systemClock } from '@kapstan/api';
 import { EventRecorder, installDefinitions, ReconcileLoop } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { isDeletedFinalStateUnknown, SharedInformerFactory } from '@kapstan/informers';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Foo } from './foo.ts';
+import type { RunOptions } from './run-options.ts';
 import { syncFoo } from './sync-foo.ts';
 
-/** Runs until the signal aborts. */
-export async function runClientGo(
-  client: ResourceClient,
-  signal: AbortSignal,
-  clock: Clock = systemClock,
-): Promise<void> {
-  await installDefinitions([Foo], { client, fieldManager: 'sample-controller', clock, signal });
-  await using factory = new SharedInformerFactory(client, { resyncMs: 30_000, clock });
+export async function runClientGo({
+  client,
+  signal,
+  clock = systemClock,
+  logger = silentLogger,
+}: RunOptions): Promise<void> {
+  await installDefinitions([Foo], { client, fieldManager: 'sample-controller', clock, logger, signal });
+  await using factory = new SharedInformerFactory(client, { resyncMs: 30_000, clock, logger });
   const foos = factory.informer(Foo);
   const deployments = factory.informer(Deployment);
   const queue = new RateLimitingQueue<string>({ name: 'Foos', clock });
-  const recorder = new EventRecorder({ client, component: 'sample-controller', clock });
+  const recorder = new EventRecorder({ client, component: 'sample-controller', clock, logger });
 
   const enqueueOwner = (object: DeepReadonly<KubernetesObject> | undefined): void => {
     const owner = object?.metadata?.ownerReferences?.find((reference) => reference.controller === true);
@@ -53,6 +47,7 @@ export async function runClientGo(
     queue,
     workers: 2,
     clock,
+    logger,
     reconcile: async ({ namespace, name }) => {
       const foo = foos.lister.namespace(namespace).find(name);
       if (foo !== undefined) await syncFoo(foo, { client, recorder, find });

@@ -10,6 +10,11 @@ export const Foo = defineResource({
     properties: { deploymentName: { type: 'string' }, replicas: { type: 'integer', minimum: 1, maximum: 10 } },
   },
   status: { type: 'object', properties: { availableReplicas: { type: 'integer' } } },
+  columns: [
+    { name: 'Deployment', type: 'string', jsonPath: '.spec.deploymentName' },
+    { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+    { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
+  ],
   // Groups under k8s.io are protected and need this annotation.
   annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only; this is a sample' },
 });

@@ -1,24 +1,25 @@
 // The sample controller on the first layer: informers as observables, one pipeline. A change of a Deployment becomes a change
 // of its Foo; conflateByKey works on one Foo at a time and only on its newest state; errors are retried with backoff.
-import { type Clock, type DeepReadonly, delay, objectKey, type ResourceClient, systemClock } from '@kapstan/api';
+import { type DeepReadonly, delay, objectKey, silentLogger, systemClock } from '@kapstan/api';
 import { EventRecorder, installDefinitions } from '@kapstan/controller';
 import { ExponentialFailureRateLimiter } from '@kapstan/controller/workqueue';
 import { conflateByKey, type ObjectChange, SharedInformer, waitForCacheSync } from '@kapstan/informers';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { filter, fromEvent, lastValueFrom, map, merge, Subject, takeUntil } from 'rxjs';
 import { Foo } from './foo.ts';
+import type { RunOptions } from './run-options.ts';
 import { syncFoo } from './sync-foo.ts';
 
-/** Runs until the signal aborts. */
-export async function runObservables(
-  client: ResourceClient,
-  signal: AbortSignal,
-  clock: Clock = systemClock,
-): Promise<void> {
-  await installDefinitions([Foo], { client, fieldManager: 'sample-controller', clock, signal });
-  await using foos = new SharedInformer(client.listerWatcher(Foo), { clock });
-  await using deployments = new SharedInformer(client.listerWatcher(Deployment), { clock });
-  const recorder = new EventRecorder({ client, component: 'sample-controller', clock });
+export async function runObservables({
+  client,
+  signal,
+  clock = systemClock,
+  logger = silentLogger,
+}: RunOptions): Promise<void> {
+  await installDefinitions([Foo], { client, fieldManager: 'sample-controller', clock, logger, signal });
+  await using foos = new SharedInformer(client.listerWatcher(Foo), { clock, logger });
+  await using deployments = new SharedInformer(client.listerWatcher(Deployment), { clock, logger });
+  const recorder = new EventRecorder({ client, component: 'sample-controller', clock, logger });
   foos.start();
   deployments.start();
   await waitForCacheSync([foos, deployments], { signal });
@@ -56,7 +57,7 @@ export async function runObservables(
       backoff.forget(change.key);
     } catch (error) {
       const delayMs = backoff.when(change.key);
-      process.stderr.write(`${change.key} could not be synced; retrying in ${delayMs} ms: ${String(error)}\n`);
+      logger.error('the Foo could not be synced', { key: change.key, delayMs, error });
       delay(clock, delayMs, signal).then(() => again$.next(change), stopped);
     }
   };

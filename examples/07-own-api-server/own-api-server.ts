@@ -1,6 +1,6 @@
 // A complete API server for two kinds of its own, on the embedded store, with tokens and access rules. kubectl and
 // informers work on it as on any other: get -w, apply, explain. Run it with a directory that contains tls.crt and
-// tls.key.
+// tls.key. With a port and a kubeconfig it joins a main API server, which passes requests on: an APIService names it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -116,7 +116,7 @@ const users = new Map([
   ['reader-token', { name: 'ron', groups: ['readers'] }],
 ]);
 
-const [folder = '.', port = '0'] = process.argv.slice(2);
+const [folder = '.', port = '0', kubeconfig] = process.argv.slice(2);
 const engine = await openLmdbEngine({ dataDir: join(folder, 'data'), onFatal: () => process.exit(1) });
 const catalog = new ResourceCatalog();
 const managedFields = new FieldManager();
@@ -125,12 +125,18 @@ const stacks = [schemaResource(books), schemaResource(loans)].map(
 );
 for (const stack of stacks) catalog.install(stack.served);
 await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
-const server = await startApiServer({
-  catalog,
+const own = {
   authentication: { authenticators: [tokenAuthenticator(users)] },
   authorizer: unionAuthorizer([mastersAuthorizer, rbacAuthorizer(rules)]),
+  clientCa: undefined,
+};
+const { clientCa, ...access } =
+  kubeconfig === undefined ? own : await (await import('./main-server.ts')).accessFrom(kubeconfig);
+const server = await startApiServer({
+  catalog,
+  ...access,
   patching: objectPatching(managedFields),
-  tls: { cert: readFileSync(join(folder, 'tls.crt')), key: readFileSync(join(folder, 'tls.key')) },
+  tls: { cert: readFileSync(join(folder, 'tls.crt')), key: readFileSync(join(folder, 'tls.key')), clientCa },
   port: Number(port),
 });
 console.log('books and loans are served at', server.url);

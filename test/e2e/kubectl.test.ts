@@ -341,7 +341,7 @@ describe('kubectl', () => {
 
   it('explain describes built-in kinds and the metadata of all', async (ctx) => {
     if (!existsSync(new URL('../../packages/kinds/dist/descriptions.json', import.meta.url)))
-      ctx.skip('there are no descriptions: npm install @kubernetes/client-node, then npm run build');
+      ctx.skip('there are no descriptions: npm install, then npm run build');
     expect(await kubectl('explain deployment.spec.replicas')).toContain('Number of desired pods.');
     expect(await kubectl('explain pod.metadata')).toMatch(/labels\s+<map\[string\]string>\s+Map of string keys/);
     expect(await kubectl('explain configmap')).toMatch(/apiVersion\s+<string>\s+APIVersion defines/);

@@ -22,7 +22,7 @@ describe.each([
   beforeEach(async () => {
     cluster = await testCluster({ http: 'off' });
     stop = new AbortController();
-    running = run(cluster.client, stop.signal, cluster.clock);
+    running = run({ client: cluster.client, signal: stop.signal, clock: cluster.clock });
     await cluster.settle();
   });
   afterEach(async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
-const program = fileURLToPath(new URL('../../examples/sample-controller/dist/start.js', import.meta.url));
+const program = fileURLToPath(new URL('../../examples/start/dist/start.js', import.meta.url));
 const running = new Set<ChildProcess>();
 
 /** Starts the program and collects its output. */

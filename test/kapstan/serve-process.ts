@@ -13,6 +13,8 @@ const readyWithinMs = 20_000;
 export interface ServeOptions {
   /** Flags besides those that every test server has. */
   readonly flags?: readonly string[];
+  /** Groups of the user `alice`. Default none. */
+  readonly userGroups?: readonly string[];
   /** Kept after close, so that a second server can start on it. Default: a temporary directory, removed on close. */
   readonly dataDir?: string;
   /** A file descriptor for standard error. Default: a pipe that is read. */
@@ -46,7 +48,8 @@ export async function startServeProcess(options: ServeOptions = {}): Promise<Ser
   };
   const adminToken = 'admin-token-of-this-test';
   const userToken = 'alice-token-of-this-test';
-  await writeFile(files.tokens, `${adminToken},admin,admin-uid,"system:masters"\n${userToken},alice,alice-uid\n`);
+  const groups = options.userGroups === undefined ? '' : `,"${options.userGroups.join(',')}"`;
+  await writeFile(files.tokens, `${adminToken},admin,admin-uid,"system:masters"\n${userToken},alice,alice-uid${groups}\n`);
   const flags = ['--secure-port=0', `--data-dir=${dataDir}`, `--token-auth-file=${files.tokens}`];
   flags.push(`--kubeconfig-out=${files.kubeconfig}`, `--ready-file=${files.ready}`, ...(options.flags ?? []));
   const child = spawn(process.execPath, [command, 'serve', ...flags], {

@@ -6,6 +6,7 @@ export {
 } from './admission/admission-chain.ts';
 export { type PluginConfiguration, parseAdmissionConfiguration } from './admission/admission-configuration.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
+export type { AdmissionUser, OperationOptions } from './admission/matching/invocation.ts';
 export {
   allOperations,
   type BuiltInPlugin,
@@ -21,13 +22,19 @@ export {
   AdmissionFunctions,
   admit,
 } from './admission/webhook/admission-functions.ts';
-export type {
-  AdmissionRequest,
-  AdmissionResponse,
-  AdmissionUser,
-  DenialStatus,
-  OperationOptions,
-} from './admission/webhook/admission-review.ts';
+export type { AdmissionRequest, AdmissionResponse, DenialStatus } from './admission/webhook/admission-review.ts';
+export { type ApiRegistration, type RemoteApi, rootPathOf } from './aggregation/api-registration.ts';
+export { ApiRegistrations, type ApiRegistrationsOptions } from './aggregation/api-registrations.ts';
+export { type RemoteDiscovery, readGroupDiscovery, readResourceList } from './aggregation/remote-discovery.ts';
+export {
+  fetchRemote,
+  fetchRemoteHead,
+  type RemoteDocument,
+  type RemoteDocumentRequest,
+} from './aggregation/remote-fetch.ts';
+export { type RemoteOpenApi, readOpenApiIndex } from './aggregation/remote-openapi.ts';
+export type { ProxyCertificate, RemoteServer } from './aggregation/remote-server.ts';
+export { type RemoteSwagger, readRemoteSwagger } from './aggregation/remote-swagger.ts';
 export {
   AuditLog,
   type AuditLogFormat,
@@ -47,6 +54,7 @@ export {
   type Credentials,
   certificateAuthenticator,
 } from './authn/authenticator.ts';
+export type { RequestHeaderOptions } from './authn/request-header-names.ts';
 export {
   bearerAuthenticator,
   knownTokens,
@@ -87,6 +95,7 @@ export type { ShutdownOptions } from './http/server/graceful-shutdown.ts';
 export type { TlsOptions } from './http/server/http-server.ts';
 export type { KubeletOptions } from './http/tunnel/tunnel-transport.ts';
 export { objectPatching } from './object-patching.ts';
+export type { ResolveService, ServiceAddress, ServiceReference } from './peer/service-address.ts';
 export { InProcessClient, type InProcessClientOptions } from './registry/client/in-process-client.ts';
 export { ObjectReader } from './registry/client/object-reader.ts';
 export type { ObjectPatching } from './registry/client/object-writes.ts';
@@ -107,4 +116,4 @@ export type { TableColumn, TableConvertor } from './table/table.ts';
 export { LargeObjectValidation, validationWorker } from './validation/large-object-validation.ts';
 export { type DefinitionMaker, type DefinitionMakers, runValidationThread } from './validation/validation-thread.ts';
 export { WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
-export type { ResolveService, WebhookService } from './webhook/webhook-target.ts';
+export type { WebhookService } from './webhook/webhook-target.ts';

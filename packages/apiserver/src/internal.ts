@@ -1,13 +1,46 @@
 // What @kapstan/apiserver exports for the packages of this repository alone: it changes without notice.
 export { isAbout, refuse } from './admission/admission-plugin.ts';
+export { ConditionMetrics } from './admission/matching/condition-metrics.ts';
+export { EquivalentResources } from './admission/matching/equivalent-resources.ts';
+export { MatchConditions } from './admission/matching/match-conditions.ts';
+export {
+  CompileFault,
+  type ExpressionAge,
+  RequestExpressions,
+} from './admission/matching/request-expressions.ts';
+export { type NamespaceReader, RequestMatching } from './admission/matching/request-matching.ts';
+export { MutatingPolicies } from './admission/policy/mutating-policies.ts';
+export {
+  compileMutatingPolicy,
+  type MutatingPolicy,
+  type MutatingPolicySpec,
+} from './admission/policy/mutating-policy.ts';
+export { type ExpressionPurpose, PolicyExpressions } from './admission/policy/policy-expressions.ts';
+export { PolicyMetrics } from './admission/policy/policy-metrics.ts';
+export type { PolicyPorts } from './admission/policy/policy-ports.ts';
+export type {
+  AdmissionPolicy,
+  BoundPolicy,
+  ParamKind,
+  ParamKinds,
+  ParamRef,
+  ParamResource,
+  PolicyBinding,
+  PolicySource,
+} from './admission/policy/policy-source.ts';
+export { type CriteriaSpec, RequestCriteria } from './admission/policy/request-criteria.ts';
+export { checkTypes, type ExpressionWarning, type KindSchemas } from './admission/policy/type-checking.ts';
+export { ValidatingPolicies } from './admission/policy/validating-policies.ts';
+export {
+  compileValidatingPolicy,
+  type ValidatingPolicy,
+  type ValidatingPolicySpec,
+} from './admission/policy/validating-policy.ts';
 export { type AdmissionWebhook, admissionWebhook, type WebhookSource } from './admission/webhook/admission-webhook.ts';
-export { EquivalentResources } from './admission/webhook/equivalent-resources.ts';
-export { MatchConditions } from './admission/webhook/match-conditions.ts';
 export { MutatingWebhooks } from './admission/webhook/mutating-webhooks.ts';
-export { RequestExpressions } from './admission/webhook/request-expressions.ts';
 export { ValidatingWebhooks } from './admission/webhook/validating-webhooks.ts';
 export { RemoteCaller } from './admission/webhook/webhook-caller.ts';
-export { type NamespaceLabels, WebhookMatching } from './admission/webhook/webhook-matching.ts';
+export { WebhookMatching } from './admission/webhook/webhook-matching.ts';
 export { WebhookMetrics } from './admission/webhook/webhook-metrics.ts';
 export type { WebhookPorts } from './admission/webhook/webhook-run.ts';
 export type { AuditLevel, AuditPolicy } from './audit/audit-policy.ts';
@@ -69,6 +102,8 @@ export { changeScaled } from './registry/definition/scale-managed-fields.ts';
 export { serverContext } from './registry/definition/server-context.ts';
 export type { TypedKind } from './registry/definition/typed-kind.ts';
 export { typedResource } from './registry/definition/typed-resource.ts';
+export { rootSchema } from './fieldmanager/schema-atom.ts';
+export type { PermitWrite } from './registry/definition/strategy.ts';
 export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
 export { collectFieldErrors, collectFieldErrorsInSlices, Field, type ValidationPolicy } from './registry/meta/field.ts';
 export { jsonEqual, jsonEqualInSlices } from './registry/meta/json-equality.ts';
@@ -105,7 +140,7 @@ export { StrictErrors } from './schema/field-validation.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
-export { dropForbiddenNulls, dropNullsInSlices } from './schema/null-pruning.ts';
+export { dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';
 export { pruneInSlices, pruneUnknownFields } from './schema/pruning.ts';
 export type { SchemaNode } from './schema/schema-node.ts';

@@ -1,4 +1,4 @@
-export { type CompiledExpression, type CompileOptions, compile, type Declarations } from './compile.ts';
+export { CompiledExpression, type CompileOptions, compile, type Declarations } from './compile.ts';
 export type { CostNode, SizeEstimator } from './cost/cost-node.ts';
 export type { Range } from './cost/range.ts';
 export { Environment, type Extension, type Library, type ValidationOptions } from './environment.ts';
@@ -28,7 +28,16 @@ export {
 } from './program.ts';
 export { CelCompileError, CelProgramError, type Issue } from './syntax/issues.ts';
 export type { Location } from './syntax/source.ts';
-export { CelType, listType, mapType, optionalType, structType, type TypeKind } from './types/cel-type.ts';
+export {
+  CelType,
+  isExactType,
+  listType,
+  mapType,
+  optionalType,
+  structType,
+  type TypeKind,
+} from './types/cel-type.ts';
+export { escapeName, reservedWords, unescapeName } from './types/escaping.ts';
 export {
   type FunctionDeclaration,
   globalOverload,
@@ -40,7 +49,7 @@ export type { TypeProvider } from './types/type-provider.ts';
 export { typeOf } from './types/type-text.ts';
 export type { ValueKind } from './values/cel-box.ts';
 export { type AnyList, CelList, listItems, listSize } from './values/cel-list.ts';
-export { type AnyMap, CelMap, CelMapping, mapFind, mapSize } from './values/cel-map.ts';
+export { type AnyMap, CelMap, CelMapping, mapFind, mapKeys, mapSize } from './values/cel-map.ts';
 export { CelObject } from './values/cel-object.ts';
 export { CelDuration, parseGoDuration } from './values/duration.ts';
 export { equalValues } from './values/equality.ts';
@@ -49,3 +58,4 @@ export { CelDouble, CelUint } from './values/numbers.ts';
 export { CelOptional } from './values/optional.ts';
 export { CelTimestamp, parseTimestamp } from './values/timestamp.ts';
 export { doubleValue, intValue, kindOf, typeOfValue, type Value } from './values/value.ts';
+export { ValuePending } from './values/value-pending.ts';

@@ -4,7 +4,6 @@
 import { type Clock, systemClock } from '@kapstan/api';
 import { type CallSignal, type SlicedWork, TurnSlice } from '@kapstan/api/internal';
 import type { Environment } from './environment.ts';
-import { DecisionPending } from './libraries/authorizer.ts';
 import { type Code, runSlices } from './plan/code.ts';
 import { emit } from './plan/emit.ts';
 import { Frame, GiveUp, type VariableSource } from './plan/frame.ts';
@@ -13,6 +12,7 @@ import { planExpression } from './plan/planner.ts';
 import type { Expr } from './syntax/expr.ts';
 import { CelProgramError } from './syntax/issues.ts';
 import { EvaluationStop, isFailure } from './values/failure.ts';
+import { ValuePending } from './values/value-pending.ts';
 
 /** The limit that Kubernetes sets for one evaluation. */
 export const perCallLimit = 1_000_000;
@@ -80,8 +80,8 @@ export class Program {
       try {
         return await inTurns(this.evaluateInSlices(activation, options), clock, signal);
       } catch (error) {
-        if (!(error instanceof DecisionPending)) throw error;
-        await error.decided;
+        if (!(error instanceof ValuePending)) throw error;
+        await error.settled;
       }
     }
   }

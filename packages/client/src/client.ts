@@ -21,11 +21,11 @@ import {
   type WatchOptions,
   type WriteOptions,
 } from '@kapstan/api';
-import { callChecks, groupVersionResourceOf, requireKnownOptions, requireObject } from '@kapstan/api/internal';
+import { callChecks, groupVersionResourceOf, requireObject, requireOptions } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import { type AnswerForm, cacheForms, plainForm } from './answer-form.ts';
-import { callOptionNames } from './call-option-names.ts';
+import { callOptionTable } from './call-option-table.ts';
 import {
   type ClientConfig,
   type ClientOptions,
@@ -87,7 +87,7 @@ export class Client implements ResourceClient {
    */
   async prepare(options: CallOptions = {}): Promise<void> {
     requireObject(options, 'options, such as { signal },');
-    requireKnownOptions(options, callOptionNames, 'prepare');
+    requireOptions(options, callOptionTable, 'prepare');
     const { signal, timeoutMs = 0 } = options;
     await this.#transport.prepare({ signal, timeoutMs });
   }

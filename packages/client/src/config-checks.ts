@@ -2,10 +2,15 @@
 // with the caller's own rights. create-transport.ts refuses contradictions.
 import { inspect } from 'node:util';
 import {
-  type OptionNames,
-  requireFunctions,
+  type OptionCheck,
+  type OptionTable,
+  objectWith,
+  optional,
+  requireBoolean,
+  requireFunction,
   requireKnownOptions,
   requireObject,
+  requireOptions,
   requireString,
 } from '@kapstan/api/internal';
 import type { ClientConfig, Impersonation } from './client-config.ts';
@@ -15,95 +20,94 @@ import type { TlsConfig } from './tls-config.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-const configMembers: OptionNames<ClientConfig> = {
-  server: true,
-  namespace: true,
-  tls: true,
-  token: true,
-  tokenFile: true,
-  username: true,
-  password: true,
-  exec: true,
-  oidc: true,
-  credentials: true,
-  impersonate: true,
-  proxyUrl: true,
+const tlsTable: OptionTable<TlsConfig> = {
+  ca: optional(requireText),
+  caFile: optional(requireText),
+  cert: optional(requireText),
+  certFile: optional(requireText),
+  key: optional(requireText),
+  keyFile: optional(requireText),
+  serverName: optional(requireText),
+  insecureSkipVerify: optional(requireBoolean),
 };
-const tlsMembers: OptionNames<TlsConfig> = {
-  ca: true,
-  caFile: true,
-  cert: true,
-  certFile: true,
-  key: true,
-  keyFile: true,
-  serverName: true,
-  insecureSkipVerify: true,
+const execTable: OptionTable<ExecConfig> = {
+  apiVersion: optional(requireText),
+  command: optional(requireText),
+  args: optional(requireTexts),
+  env: optional(requireList),
+  installHint: optional(requireText),
+  provideClusterInfo: optional(requireBoolean),
+  interactiveMode: optional(requireText),
+  // It goes to the plug-in as it is.
+  clusterConfig: () => undefined,
 };
-const execMembers: OptionNames<ExecConfig> = {
-  apiVersion: true,
-  command: true,
-  args: true,
-  env: true,
-  installHint: true,
-  provideClusterInfo: true,
-  interactiveMode: true,
-  clusterConfig: true,
+const oidcTable: OptionTable<OidcConfig> = {
+  issuerUrl: optional(requireText),
+  clientId: optional(requireText),
+  clientSecret: optional(requireText),
+  idToken: optional(requireText),
+  refreshToken: optional(requireText),
+  ca: optional(requireText),
+  caFile: optional(requireText),
+  persist: requireFunction,
 };
-const oidcMembers: OptionNames<OidcConfig> = {
-  issuerUrl: true,
-  clientId: true,
-  clientSecret: true,
-  idToken: true,
-  refreshToken: true,
-  ca: true,
-  caFile: true,
-  persist: true,
+const impersonateTable: OptionTable<Impersonation> = {
+  user: optional(requireText),
+  uid: optional(requireText),
+  groups: optional(requireTexts),
+  extra: optional(requireExtra),
 };
-const impersonateMembers: OptionNames<Impersonation> = { user: true, uid: true, groups: true, extra: true };
+const configTable: OptionTable<ClientConfig> = {
+  server: requireServer,
+  namespace: optional(requireText),
+  tls: optional(membersOf(tlsTable)),
+  token: optional(requireText),
+  tokenFile: optional(requireText),
+  username: optional(requireText),
+  password: optional(requireText),
+  exec: optional(membersOf(execTable)),
+  oidc: optional(membersOf(oidcTable)),
+  credentials: optional(objectWith('headers')),
+  impersonate: optional(membersOf(impersonateTable)),
+  proxyUrl: optional(requireText),
+};
 
 /** Throws TypeError that names the member. Values are not shown because they may be secrets. */
 export function requireConfig(config: ClientConfig): void {
   requireObject(config, 'a ClientConfig, such as { server },');
-  const { tls, impersonate, exec, oidc, credentials } = config;
-  requireStrings(config, ['server', 'namespace', 'token', 'tokenFile', 'username', 'password', 'proxyUrl']);
-  for (const [name, value] of Object.entries({ tls, impersonate, exec, oidc }))
-    if (value !== undefined) requireObject(value, name);
-  requireKnownOptions(config, configMembers, 'a ClientConfig');
-  requireServer(config.server);
-  requireKnownOptions(tls ?? {}, tlsMembers, 'tls');
-  requireKnownOptions(exec ?? {}, execMembers, 'exec');
-  requireKnownOptions(oidc ?? {}, oidcMembers, 'oidc');
-  requireKnownOptions(impersonate ?? {}, impersonateMembers, 'impersonate');
-  if (credentials !== undefined) requireFunctions(credentials, 'credentials', ['headers']);
-  requireStrings(tls, ['ca', 'caFile', 'cert', 'certFile', 'key', 'keyFile', 'serverName'], 'tls.');
-  const { insecureSkipVerify = false } = tls ?? {};
-  if (typeof insecureSkipVerify !== 'boolean')
-    throw new TypeError(`tls.insecureSkipVerify must be true or false, not ${inspect(insecureSkipVerify)}`);
-  requireStrings(exec, ['command', 'apiVersion', 'interactiveMode', 'installHint'], 'exec.');
-  requireTexts(exec?.args ?? [], 'exec.args');
-  requireStrings(oidc, ['issuerUrl', 'clientId', 'clientSecret', 'idToken', 'refreshToken', 'ca', 'caFile'], 'oidc.');
-  requireStrings(impersonate, ['user', 'uid'], 'impersonate.');
-  requireTexts(impersonate?.groups ?? [], 'impersonate.groups');
-  requireObject(impersonate?.extra ?? {}, 'impersonate.extra');
-  for (const [key, values] of Object.entries(impersonate?.extra ?? {}))
-    requireTexts(values, `impersonate.extra.${key}`);
+  requireOptions(config, configTable, 'a ClientConfig');
+}
+
+/** The check of an object whose members are named after it: "tls.ca". */
+function membersOf<O extends object>(table: OptionTable<O>): OptionCheck {
+  const checks: Readonly<Record<string, OptionCheck>> = table;
+  return (value, name) => {
+    requireObject(value, name);
+    requireKnownOptions(value as object, checks, name);
+    for (const member in checks) checks[member]?.((value as Members)[member], `${name}.${member}`);
+  };
 }
 
 /** "" means localhost, as in a kubeconfig without a server and in client-go. An undefined server would become the host "undefined". */
-function requireServer(server: string | undefined): void {
+function requireServer(server: unknown): void {
   if (server === undefined)
     throw new TypeError('a ClientConfig needs a server (config.server of connect()), such as "https://10.0.0.1:6443"');
+  requireText(server, 'server');
 }
 
-/** Checks those members that are present; "" counts as absent elsewhere. */
-function requireStrings(of: object | undefined, names: readonly string[], prefix = ''): void {
-  for (const name of names) {
-    const value = (of as Members | undefined)?.[name];
-    if (value === undefined || typeof value === 'string') continue;
-    throw new TypeError(
-      `${prefix}${name} must be a string, not one of the type ${value === null ? 'null' : typeof value}`,
-    );
-  }
+/** Unlike requireString it does not show what it was given, and it allows "", which counts as absent elsewhere. */
+function requireText(value: unknown, what: string): void {
+  if (typeof value !== 'string')
+    throw new TypeError(`${what} must be a string, not one of the type ${value === null ? 'null' : typeof value}`);
+}
+
+function requireExtra(value: unknown, what: string): void {
+  requireObject(value, what);
+  for (const [key, values] of Object.entries(value as object)) requireTexts(values, `${what}.${key}`);
+}
+
+function requireList(value: unknown, what: string): void {
+  if (!Array.isArray(value)) throw new TypeError(`${what} must be a list, not one of the type ${typeof value}`);
 }
 
 /** Throws TypeError unless given an array of strings; a plain string would be read letter by letter. */

@@ -1,8 +1,11 @@
 // connect(): finds the cluster (kubeconfig or the pod's service account) and makes a client that is ready to call.
 import {
-  type OptionNames,
-  requireKnownOptions,
+  checkedElsewhere,
+  type OptionTable,
+  optional,
+  requireBoolean,
   requireObject,
+  requireOptions,
   requireSignal,
   requireString,
 } from '@kapstan/api/internal';
@@ -31,24 +34,30 @@ export interface ConnectOptions extends ClientOptions {
   readonly env?: Environment;
 }
 
-const optionNames: OptionNames<ConnectOptions> = {
-  ...clientTable,
-  config: true,
-  kubeconfig: true,
-  context: true,
-  overrides: true,
-  inCluster: true,
-  signal: true,
-  env: true,
+const overrideTable: OptionTable<KubeconfigOverrides> = {
+  namespace: optional(requireString),
+  clusterName: optional(requireString),
+  userName: optional(requireString),
+  cluster: optional(requireObject),
+  user: optional(requireObject),
 };
 
-const overrideNames: OptionNames<KubeconfigOverrides> = {
-  namespace: true,
-  clusterName: true,
-  userName: true,
-  cluster: true,
-  user: true,
+const optionTable: OptionTable<ConnectOptions> = {
+  ...clientTable,
+  // The client checks it.
+  config: checkedElsewhere,
+  kubeconfig: optional(requireString),
+  context: optional(requireString),
+  overrides: optional(requireOverrides),
+  inCluster: optional(requireBoolean),
+  signal: requireSignal,
+  env: optional(requireObject),
 };
+
+function requireOverrides(overrides: unknown): void {
+  requireObject(overrides, 'overrides');
+  requireOptions(overrides as KubeconfigOverrides, overrideTable, 'overrides of connect');
+}
 
 /**
  * Creates a client. Rejects with TypeError for a configuration that cannot be used, and with the error of a file or plugin that failed. The
@@ -56,12 +65,8 @@ const overrideNames: OptionNames<KubeconfigOverrides> = {
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   requireObject(options, 'options of connect()');
-  requireKnownOptions(options, optionNames, 'connect');
+  requireOptions(options, optionTable, 'connect');
   const { config, kubeconfig, context, overrides, inCluster, env, signal, ...rest } = options;
-  if (overrides !== undefined) requireKnownOptions(overrides, overrideNames, 'overrides of connect');
-  for (const [name, value] of Object.entries({ kubeconfig, context }))
-    if (value !== undefined) requireString(value, name);
-  requireSignal(signal);
   const isSearch = [kubeconfig, context, overrides, inCluster].some((option) => option !== undefined);
   if (config !== undefined && isSearch)
     throw new TypeError('config may not be combined with kubeconfig, context, overrides or inCluster');

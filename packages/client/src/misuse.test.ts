@@ -3,6 +3,7 @@ import { type KubernetesObject, type Logger, resource, silentLogger } from '@kap
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
 import type { ClientOptions } from './client-config.ts';
+import { bind, createToken } from './subresources.ts';
 import { type Answer, json, ScriptedServer, text } from './testing/scripted-server.ts';
 
 interface ConfigMap extends KubernetesObject {
@@ -261,6 +262,15 @@ describe('a client that is used wrongly', () => {
       ],
       ['no ports', 'options, such as { ports },', (client) => client.portForward(pod, undefined as never)],
       ['a container alone', 'options, such as { container },', (client) => client.podLog(pod, text)],
+      ['a number in words', 'tailLines must be a number of at', (client) => client.podLog(pod, { tailLines: text })],
+      ['a flag in words', 'follow must be true or false', (client) => client.podLog(pod, { follow: 'false' as never })],
+      [
+        'a terminal in words',
+        'tty must be true or false',
+        (client) => client.exec(pod, { command: ['ls'], tty: 'no' as never }),
+      ],
+      ['audiences in one piece', 'audiences must be a list', (c) => createToken(c, target, { audiences: text })],
+      ['a node that is none', 'node must be a string', (client) => bind(client, target, { node: 5 as never })],
       ['a request without a path', 'path must be a string, not undefined', (client) => client.raw({} as never)],
       ['a path without a slash', 'path must begin with a slash', (client) => client.rawStream({ path: 'version' })],
       [

@@ -1,8 +1,16 @@
 // The log subresource of pods: its options and its URL.
 
 import { type CallOptions, type ObjectTarget, type Resource, resource } from '@kapstan/api';
-import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
-import { callOptionNames } from './call-option-names.ts';
+import {
+  type OptionTable,
+  optional,
+  requireBoolean,
+  requireNotNegative,
+  requireObject,
+  requireOptions,
+  requireString,
+} from '@kapstan/api/internal';
+import { callOptionTable } from './call-option-table.ts';
 import { objectPath } from './request-path.ts';
 
 /** `timeoutMs` bounds the time to the answer's headers. Source: core/v1 PodLogOptions. */
@@ -28,25 +36,25 @@ export interface PodLogOptions extends CallOptions {
   readonly insecureSkipTLSVerifyBackend?: boolean;
 }
 
-const optionNames: OptionNames<PodLogOptions> = {
-  ...callOptionNames,
-  container: true,
-  follow: true,
-  previous: true,
-  sinceSeconds: true,
-  sinceTime: true,
-  timestamps: true,
-  tailLines: true,
-  limitBytes: true,
-  stream: true,
-  insecureSkipTLSVerifyBackend: true,
+const optionTable: OptionTable<PodLogOptions> = {
+  ...callOptionTable,
+  container: optional(requireString),
+  follow: optional(requireBoolean),
+  previous: optional(requireBoolean),
+  sinceSeconds: optional(requireNotNegative),
+  sinceTime: optional(requireString),
+  timestamps: optional(requireBoolean),
+  tailLines: optional(requireNotNegative),
+  limitBytes: optional(requireNotNegative),
+  stream: optional(requireString),
+  insecureSkipTLSVerifyBackend: optional(requireBoolean),
 };
 
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
 export function podLogPath(target: ObjectTarget, options: PodLogOptions): string {
   requireObject(options, 'options, such as { container },');
-  requireKnownOptions(options, optionNames, 'podLog');
+  requireOptions(options, optionTable, 'podLog');
   const { container, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
   const { follow, previous, timestamps, stream, insecureSkipTLSVerifyBackend } = options;
   return objectPath(pod, target, {

@@ -1,36 +1,42 @@
 // URLs of pods and of the subresources that become streams: exec, attach, portforward.
 import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
-import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
-import { callOptionNames } from './call-option-names.ts';
+import {
+  type OptionTable,
+  optional,
+  requireBoolean,
+  requireObject,
+  requireOptions,
+  requireString,
+} from '@kapstan/api/internal';
+import { callOptionTable } from './call-option-table.ts';
 import { requireTexts } from './config-checks.ts';
 import { objectPath } from './request-path.ts';
 import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
 
-const attachOptionNames: OptionNames<AttachOptions> = {
-  ...callOptionNames,
-  container: true,
-  stdin: true,
-  stdout: true,
-  stderr: true,
-  tty: true,
+const attachTable: OptionTable<AttachOptions> = {
+  ...callOptionTable,
+  container: optional(requireString),
+  stdin: optional(requireBoolean),
+  stdout: optional(requireBoolean),
+  stderr: optional(requireBoolean),
+  tty: optional(requireBoolean),
 };
-const execOptionNames: OptionNames<ExecOptions> = { ...attachOptionNames, command: true };
+const execTable: OptionTable<ExecOptions> = { ...attachTable, command: requireTexts };
 
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
 /** Throws TypeError for options that contradict each other; the other two functions do so for names. */
 export function execPath(target: ObjectTarget, options: ExecOptions): string {
   requireObject(options, 'options, such as { command },');
-  requireKnownOptions(options, execOptionNames, 'exec');
+  requireOptions(options, execTable, 'exec');
   const { command } = options;
-  requireTexts(command, 'command');
   if (command.length === 0) throw new TypeError('you must specify at least one command for the container');
   return objectPath(pod, target, { subresource: 'exec', query: { command, ...streamQuery(options) } });
 }
 
 export function attachPath(target: ObjectTarget, options: AttachOptions): string {
   requireObject(options, 'options, such as { stdin },');
-  requireKnownOptions(options, attachOptionNames, 'attach');
+  requireOptions(options, attachTable, 'attach');
   return objectPath(pod, target, { subresource: 'attach', query: streamQuery(options) });
 }
 

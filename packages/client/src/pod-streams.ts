@@ -1,8 +1,14 @@
 // PodStreams: a client's connections into a pod: commands and ports. Called by client.ts, which documents each method.
 import type { Duplex } from 'node:stream';
 import { type CallOptions, isForbidden, type ObjectTarget } from '@kapstan/api';
-import { type OptionNames, requireFunction, requireKnownOptions, requireObject } from '@kapstan/api/internal';
-import { callOptionNames } from './call-option-names.ts';
+import {
+  checkedElsewhere,
+  type OptionTable,
+  requireFunction,
+  requireObject,
+  requireOptions,
+} from '@kapstan/api/internal';
+import { callOptionTable } from './call-option-table.ts';
 import type { ResolvedClientOptions } from './client-config.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
 import { type EndForward, PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
@@ -18,11 +24,12 @@ import { bodyText, type Transport } from './transport/transport.ts';
 import { TransportError } from './transport/transport-error.ts';
 import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 
-const forwardOptionNames: OptionNames<PortForwardOptions> = {
-  ...callOptionNames,
-  ports: true,
-  addresses: true,
-  onConnectionError: true,
+const forwardTable: OptionTable<PortForwardOptions> = {
+  ...callOptionTable,
+  // PortForward parses both.
+  ports: checkedElsewhere,
+  addresses: checkedElsewhere,
+  onConnectionError: requireFunction,
 };
 
 export interface PodStreamsPorts {
@@ -51,7 +58,7 @@ export class PodStreams {
 
   async dialPort(target: ObjectTarget, port: number, options: CallOptions): Promise<Duplex> {
     requireObject(options, 'options, such as { signal },');
-    requireKnownOptions(options, callOptionNames, 'dialPort');
+    requireOptions(options, callOptionTable, 'dialPort');
     const { signal } = options;
     const opened = await this.#upgrade(portForwardPath(target, port), options, portForwardProtocols);
     return portStream({ opened, clock: this.#options.clock, signal, port });
@@ -59,9 +66,8 @@ export class PodStreams {
 
   async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
     requireObject(options, 'options, such as { ports },');
-    requireKnownOptions(options, forwardOptionNames, 'portForward');
+    requireOptions(options, forwardTable, 'portForward');
     const { onConnectionError } = options;
-    requireFunction(onConnectionError, 'onConnectionError');
     const { signal: _, ...limits } = limitsOf(options);
     const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
     return await PortForward.listen({

@@ -1,8 +1,8 @@
 // A request to any path of the server and its answer as text. Sent by client.ts.
 
 import type { CallOptions } from '@kapstan/api';
-import { type OptionNames, requireKnownOptions, requireObject, requireString } from '@kapstan/api/internal';
-import { callOptionNames } from './call-option-names.ts';
+import { type OptionTable, optional, requireObject, requireOptions, requireString } from '@kapstan/api/internal';
+import { callOptionTable } from './call-option-table.ts';
 import { formatQuery, type Query } from './request-path.ts';
 import type { HttpMethod } from './transport/http-request.ts';
 
@@ -19,21 +19,20 @@ export interface RawRequest extends CallOptions {
   readonly body?: string;
 }
 
-const members: OptionNames<RawRequest> = {
-  ...callOptionNames,
-  method: true,
-  path: true,
-  query: true,
-  accept: true,
-  contentType: true,
-  body: true,
+const members: OptionTable<RawRequest> = {
+  ...callOptionTable,
+  method: optional(requireString),
+  path: requireString,
+  query: optional(requireObject),
+  accept: optional(requireString),
+  contentType: optional(requireString),
+  body: optional(requireString),
 };
 
 /** Returns the path with its query. Throws TypeError unless the path begins with a slash: it would otherwise become part of the host. */
 export function rawPath(request: RawRequest): string {
   requireObject(request, 'a request, such as { path },');
-  requireString(request.path, 'path');
-  requireKnownOptions(request, members, 'a raw request');
+  requireOptions(request, members, 'a raw request');
   if (!request.path.startsWith('/'))
     throw new TypeError(`path must begin with a slash, unlike ${JSON.stringify(request.path)}`);
   return `${request.path}${formatQuery(request.query ?? {})}`;

@@ -11,9 +11,12 @@ import {
   type WriteOptions,
 } from '@kapstan/api';
 import {
-  type OptionNames,
-  requireKnownOptions,
+  type OptionTable,
+  optional,
+  requireBoolean,
+  requireNotNegative,
   requireObject,
+  requireOptions,
   requireString,
   requireTarget,
 } from '@kapstan/api/internal';
@@ -21,25 +24,26 @@ import type { BoundObjectReference, TokenRequest } from '@kapstan/kinds/authenti
 import type { Scale } from '@kapstan/kinds/autoscaling/v1';
 import type { Binding } from '@kapstan/kinds/core/v1';
 import type { Eviction } from '@kapstan/kinds/policy/v1';
-import { callOptionNames } from './call-option-names.ts';
+import { callOptionTable } from './call-option-table.ts';
+import { requireTexts } from './config-checks.ts';
 
 const Pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 const ServiceAccount: Resource = resource({ group: '', version: 'v1', kind: 'ServiceAccount' });
 const subresource = 'scale';
 
-const evictOptionNames: OptionNames<DeleteOptions> = {
-  ...callOptionNames,
-  gracePeriodSeconds: true,
-  preconditions: true,
-  propagationPolicy: true,
-  dryRun: true,
+const evictTable: OptionTable<DeleteOptions> = {
+  ...callOptionTable,
+  gracePeriodSeconds: optional(requireNotNegative),
+  preconditions: optional(requireObject),
+  propagationPolicy: optional(requireString),
+  dryRun: optional(requireBoolean),
 };
-const bindOptionNames: OptionNames<BindOptions> = { ...callOptionNames, node: true };
-const tokenOptionNames: OptionNames<CreateTokenOptions> = {
-  ...callOptionNames,
-  audiences: true,
-  expirationSeconds: true,
-  boundObjectRef: true,
+const bindTable: OptionTable<BindOptions> = { ...callOptionTable, node: requireString };
+const tokenTable: OptionTable<CreateTokenOptions> = {
+  ...callOptionTable,
+  audiences: optional(requireTexts),
+  expirationSeconds: optional(requireNotNegative),
+  boundObjectRef: optional(requireObject),
 };
 
 /** Returns how many replicas are wanted and exist, for any kind. Rejects with a 404 when the kind cannot be scaled. */
@@ -67,7 +71,7 @@ export async function updateScale(
 
 /** Deletes a pod unless that violates a PodDisruptionBudget, which is a 429: the caller decides whether and when to retry. */
 export async function evict(client: ResourceClient, target: ObjectTarget, options: DeleteOptions = {}): Promise<void> {
-  requireCall(target, options, { names: evictOptionNames, who: 'evict' });
+  requireCall(target, options, { table: evictTable, who: 'evict' });
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
   const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, dryRun: dryRun ? ['All'] : undefined };
   const deleteOptions = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined));
@@ -87,8 +91,7 @@ export interface BindOptions extends CallOptions {
 
 /** Assigns a pod to a node, as a scheduler does. A pod that is already assigned is a 409. */
 export async function bind(client: ResourceClient, target: ObjectTarget, options: BindOptions): Promise<void> {
-  requireCall(target, options, { names: bindOptionNames, who: 'bind' });
-  requireString(options.node, 'node');
+  requireCall(target, options, { table: bindTable, who: 'bind' });
   const body: Binding = {
     apiVersion: 'v1',
     kind: 'Binding',
@@ -113,7 +116,7 @@ export async function createToken(
   target: ObjectTarget,
   options: CreateTokenOptions = {},
 ): Promise<TokenRequest> {
-  requireCall(target, options, { names: tokenOptionNames, who: 'createToken' });
+  requireCall(target, options, { table: tokenTable, who: 'createToken' });
   const { audiences, expirationSeconds, boundObjectRef } = options;
   const body: TokenRequest = {
     apiVersion: 'authentication.k8s.io/v1',
@@ -130,14 +133,14 @@ export async function createToken(
   return answer as TokenRequest;
 }
 
-function requireCall(
+function requireCall<O extends object>(
   target: ObjectTarget,
-  options: object,
-  { names, who }: { readonly names: Readonly<Record<string, unknown>>; readonly who: string },
+  options: O,
+  { table, who }: { readonly table: OptionTable<O>; readonly who: string },
 ): void {
   requireTarget(target);
   requireObject(options, `options of ${who}()`);
-  requireKnownOptions(options, names, who);
+  requireOptions(options, table, who);
 }
 
 /** Returns the options that limit a call, without those about its request. */

@@ -9,12 +9,23 @@ import {
   type WebhookPool,
 } from '@kapstan/apiserver';
 import {
+  MutatingAdmissionPolicy,
+  MutatingAdmissionPolicyBinding,
   MutatingWebhookConfiguration,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { ResourceQuota } from '@kapstan/kinds/core/v1';
 import { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
-import { kubernetesPlugins, type QuotaAdmission, quotaAdmission, webhookAdmission } from '@kapstan/kubernetes';
+import {
+  admissionMatching,
+  kubernetesPlugins,
+  policyAdmission,
+  type QuotaAdmission,
+  quotaAdmission,
+  webhookAdmission,
+} from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
 export interface AdmissionOptions {
@@ -47,10 +58,19 @@ interface AdmissionParts {
   readonly webhooks: WebhookPool;
 }
 
+/** What admission must know of the stored objects before the first request. */
+export interface AdmissionFeeds {
+  start(): void;
+  /** Resolves when everything stored at the start is known. */
+  whenSynced(): Promise<void>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
 export interface OpenAdmission {
   readonly admission: AdmissionChain;
-  /** Feeds of what decides about requests. The caller starts and closes them. */
-  readonly feeds: readonly KindFeed<string>[];
+  /** Feeds of configurations, policies and quotas. The caller starts and closes them. */
+  readonly feeds: AdmissionFeeds;
   readonly quotas: QuotaAdmission;
 }
 
@@ -64,25 +84,60 @@ export function openAdmission(
     ...flags
   }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
-  const { configurations, ports: webhooks } = webhookAdmission({ catalog, authorizer, pool, functions, clock });
+  const shared = { ...admissionMatching(catalog), catalog, authorizer, clock };
+  const { configurations, ports: webhooks } = webhookAdmission({ ...shared, pool, functions });
+  const { policies, ports: policyPorts } = policyAdmission(shared);
   const quotas = quotaAdmission({ catalog, clock });
   const admission = new AdmissionChain({
     catalog,
     authorizer,
     builtIn: kubernetesPlugins({ quotas }),
     webhooks,
+    policies: policyPorts,
     clock,
     configurations: new Map(Object.entries(configs).map(([name, given]) => [name, textOf(given)])),
     ...flags,
   });
-  const common = { client, clock, logger };
-  const ofWebhooks = [MutatingWebhookConfiguration, ValidatingWebhookConfiguration];
-  const ofQuotas = [ResourceQuota, DeviceClass];
+  const feedOf = { client, clock, logger };
   const feeds = [
-    new KindFeed({ ...common, kinds: ofWebhooks, store: configurations, what: 'webhook configurations' }),
-    new KindFeed({ ...common, kinds: ofQuotas, store: quotas.quotas, what: 'quotas or device classes' }),
+    new KindFeed({
+      ...feedOf,
+      kinds: [MutatingWebhookConfiguration, ValidatingWebhookConfiguration],
+      store: configurations,
+      what: 'webhook configurations',
+    }),
+    new KindFeed({
+      ...feedOf,
+      kinds: [
+        ValidatingAdmissionPolicy,
+        ValidatingAdmissionPolicyBinding,
+        MutatingAdmissionPolicy,
+        MutatingAdmissionPolicyBinding,
+      ],
+      store: policies,
+      what: 'admission policies',
+    }),
+    new KindFeed({
+      ...feedOf,
+      kinds: [ResourceQuota, DeviceClass],
+      store: quotas.quotas,
+      what: 'quotas or device classes',
+    }),
   ];
-  return { admission, feeds, quotas };
+  return { admission, feeds: joined(feeds, policies), quotas };
+}
+
+function joined(feeds: readonly KindFeed<never>[], policies: { close(): void }): AdmissionFeeds {
+  return {
+    start: () => {
+      for (const feed of feeds) feed.start();
+    },
+    whenSynced: async () => void (await Promise.all(feeds.map((feed) => feed.whenSynced()))),
+    close: async () => {
+      policies.close();
+      await Promise.all(feeds.map((feed) => feed.close()));
+    },
+  };
 }
 
 function textOf(configuration: string | object): string {

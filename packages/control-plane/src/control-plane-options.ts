@@ -21,12 +21,20 @@ import type { AuditSettings } from './audit.ts';
 import type { KeyPair } from './certificates/key-pair.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { WatchCacheOptions } from './resources.ts';
+import type { FrontProxyOptions } from './server-identity/front-proxy.ts';
 import type { EtcdOverride } from './store/store-engines.ts';
 
 /** How to reach the kubelets of nodes, for logs, exec and similar requests. */
 export interface KubeletAccessOptions extends KubeletOptions {
   /** Node address types to try, in order of preference. Default: Hostname, InternalDNS, InternalIP, ExternalDNS, ExternalIP. */
   readonly addressTypes?: readonly string[] | undefined;
+}
+
+interface AggregationSettings {
+  /** True: only endpoints of Services are tried, neither cluster addresses nor external names; for webhooks too. Default false. */
+  readonly endpointsOnly?: boolean | undefined;
+  /** False: redirects of other API servers reach clients. Default true: they become 502. */
+  readonly rejectsRedirects?: boolean | undefined;
 }
 
 export interface ControlPlaneOptions {
@@ -151,10 +159,15 @@ export interface ControlPlaneOptions {
    */
   readonly identity?: 'off' | 'without lease' | 'on' | undefined;
   /**
-   * Whether the server keeps an APIService for each group version that it serves, and reports for all APIServices whether they are
-   * available. Always false without HTTP. Default false.
+   * Whether the server keeps an APIService for each group version that it serves, reports for all APIServices whether they are
+   * available, and passes requests for those that name a Service on to the API server behind it. Always false without HTTP. Default
+   * false.
    */
   readonly registersApiServices?: boolean | undefined;
+  /** How requests are passed on to other API servers. Used with `registersApiServices`. */
+  readonly aggregation?: AggregationSettings | undefined;
+  /** Whom this server believes when headers say who asks, and how its own proxy proves itself. Default: certificates made by itself. */
+  readonly frontProxy?: FrontProxyOptions | undefined;
   /**
    * Whether clients that create or change objects which this server stores without enforcing them (admission policies) get a warning. Default false.
    */

@@ -9,6 +9,7 @@ import { type HealthCheck, parseTokenFile, type ResourceCodecOptions, type UserI
 import { firstServiceAddress, readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import { type AccessControlOptions, policyFeed, type ServiceAccountOptions } from './access-control.ts';
+import { Aggregation } from './api-services/aggregation.ts';
 import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
@@ -29,6 +30,7 @@ import { ServiceAddressRepair } from './kubernetes-service/service-address-repai
 import { hooksOfIdentity, hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
 import { openResources, type Resources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
+import { frontProxies, proxyCertificate } from './server-identity/front-proxy.ts';
 import { ServerIdentity } from './server-identity/server-identity.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { startingWith } from './start-error.ts';
@@ -98,9 +100,10 @@ async function start(
   // Where objects cannot be read, loops may never become ready: they keep retrying, and /readyz reports it.
   if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
   if (pki === undefined) return { ...noServer, client };
+  const aggregation = await startAggregation(options, { pki, resources, closers, clock, logger, signal });
   const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
   const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
-  const parts = { engines, pki, resources, hooks, healthChecks, loops, encryption, audit, clock, logger };
+  const parts = { engines, pki, resources, hooks, healthChecks, loops, aggregation, encryption, audit, clock, logger };
   const server = await startServing(options, parts);
   closers.push(() => server.close());
   await announce(options, { ...parts, registration, closers, port: server.port });
@@ -235,6 +238,34 @@ function apiServiceRegistration(
   return registersApiServices ? new ApiServiceRegistration({ client, served, ...ports }) : undefined;
 }
 
+/** Knows the stored APIServices before the first request, which might go to the wrong server. Returns undefined when it is off. */
+async function startAggregation(
+  { registersApiServices = false, frontProxy = {}, aggregation: settings = {} }: ControlPlaneOptions,
+  {
+    pki,
+    resources,
+    closers,
+    clock,
+    logger,
+    signal,
+  }: Omit<AuthorizationPorts, 'hooks'> & Pick<ServerParts, 'pki' | 'resources'>,
+): Promise<Aggregation | undefined> {
+  if (!registersApiServices) return undefined;
+  const aggregation = new Aggregation({
+    client: resources.client,
+    proxyCertificate: proxyCertificate(frontProxy, pki.frontProxy),
+    endpointsOnly: settings.endpointsOnly ?? false,
+    rejectsRedirects: settings.rejectsRedirects ?? true,
+    clock,
+    logger,
+  });
+  closers.push(() => aggregation.close());
+  aggregation.start();
+  const synced = aggregation.whenSynced().catch(() => undefined);
+  if (resources.isReady()) await unlessAborted(synced, signal);
+  return aggregation;
+}
+
 /** Returns undefined when it is off. */
 function kubernetesService(
   options: ControlPlaneOptions,
@@ -267,7 +298,7 @@ function kubernetesService(
 
 /** Returns undefined when it is off. */
 function serverIdentity(
-  { clientCa, identity = 'off' }: ControlPlaneOptions,
+  { clientCa, identity = 'off', frontProxy = {} }: ControlPlaneOptions,
   parts: Omit<AnnouncedParts, 'registration'>,
 ): ServerIdentity | undefined {
   if (identity === 'off') return undefined;
@@ -280,6 +311,7 @@ function serverIdentity(
     hostname: hostname(),
     port,
     clientAuthorities: authorities,
+    frontProxies: frontProxies(frontProxy, pki.frontProxy),
     hasLease,
     clock,
     logger,
@@ -348,13 +380,17 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
 }
 
 /** Refuses certificates that would fail later, or that TLS would ignore. */
-function checkCertificates({ serving, clientCa, kubelet, etcd }: ControlPlaneOptions): void {
+function checkCertificates({ serving, clientCa, kubelet, etcd, frontProxy }: ControlPlaneOptions): void {
   if (serving !== undefined) checkKeyPair(serving, { cert: 'serving.cert', key: 'serving.key' });
   if (clientCa !== undefined) checkAuthorities(clientCa, 'clientCa');
   if (kubelet?.ca !== undefined) checkAuthorities(kubelet.ca, 'kubelet.ca');
   if (kubelet?.clientCert !== undefined && kubelet.clientKey !== undefined) {
     const pair = { cert: kubelet.clientCert, key: kubelet.clientKey };
     checkKeyPair(pair, { cert: 'kubelet.clientCert', key: 'kubelet.clientKey' });
+  }
+  if (frontProxy?.clientCa !== undefined) checkAuthorities(frontProxy.clientCa, 'frontProxy.clientCa');
+  if (frontProxy?.client !== undefined) {
+    checkKeyPair(frontProxy.client, { cert: 'frontProxy.client.cert', key: 'frontProxy.client.key' });
   }
   const { ca, cert, key } = etcd?.tls ?? {};
   if (ca !== undefined) checkAuthorities(ca.toString(), 'etcd.tls.ca');

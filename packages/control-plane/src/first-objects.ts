@@ -5,10 +5,18 @@ import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
-/** Source: pkg/apis/scheduling/v1 SystemPriorityClasses. */
+/** The descriptions are part of the objects, which programs compare. Source: pkg/apis/scheduling/v1 SystemPriorityClasses. */
 const priorityClasses = [
-  ['system-node-critical', 2_000_001_000, 'For system pods that must stay on the node where they run.'],
-  ['system-cluster-critical', 2_000_000_000, 'For system pods that must run in the cluster, on any node.'],
+  [
+    'system-node-critical',
+    2_000_001_000,
+    'Used for system critical pods that must not be moved from their current node.',
+  ],
+  [
+    'system-cluster-critical',
+    2_000_000_000,
+    'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+  ],
 ] as const;
 
 /**

@@ -1,6 +1,12 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
-import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
+import {
+  formatApiVersion,
+  formatGroupResource,
+  formatMetrics,
+  type MetricFamily,
+  type MetricsText,
+} from '@kapstan/api/internal';
 import {
   type ConvertObject,
   DefinitionController,
@@ -41,10 +47,9 @@ import {
 } from '@kapstan/kubernetes';
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
-import { type AdmissionOptions, openAdmission } from './admission.ts';
+import { type AdmissionFeeds, type AdmissionOptions, openAdmission } from './admission.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
-import type { KindFeed } from './kind-feed.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
 import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
@@ -92,6 +97,8 @@ export interface ResourcesOptions {
   readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
   /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions | undefined;
+  /** See ControlPlaneOptions. */
+  readonly aggregation?: { readonly endpointsOnly?: boolean | undefined } | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -176,7 +183,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
-  const webhooks = new WebhookPool({ clock, resolveService: serviceResolver({ findStore }) });
+  const webhooks = webhookPool(findStore, options);
   const { authorizer } = access;
   const { admission, feeds, quotas } = openAdmission(options, { catalog, client, authorizer, webhooks });
   const open = new Set<ResourceStack>();
@@ -196,7 +203,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     return stack;
   };
   const nodePorts = nodePortsOf(engines, options);
-  const server = { clock, findStore, tokens: access.serviceAccountTokens, ...(nodePorts && { nodePorts }) };
+  const server = {
+    clock,
+    findStore,
+    resourceOfKind: kindFinder(catalog),
+    authorizer,
+    tokens: access.serviceAccountTokens,
+    ...(nodePorts && { nodePorts }),
+  };
   const stacks = (await builtinDefinitions(server, options)).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option the whole catalog is served.
@@ -206,7 +220,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const polls = storePolls(options, engines, open);
   const close = async (): Promise<void> => {
     polls.close();
-    await closeAll([...feeds, customResources]);
+    await closeAll([feeds, customResources]);
     await closeAll([...stacks, nodePorts, largeValidation, webhooks]);
   };
   const endReport = reportLoading({ open, clock, logger });
@@ -243,6 +257,19 @@ async function closeAll(parts: readonly ({ close(): Promise<void> | void } | und
   await Promise.all(parts.map((part) => part?.close()));
 }
 
+function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
+  return (apiVersion, kind) =>
+    catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
+      ?.definition.resource;
+}
+
+function webhookPool(findStore: BuiltinServer['findStore'], { aggregation, clock }: ResourcesOptions): WebhookPool {
+  return new WebhookPool({
+    clock,
+    resolveService: serviceResolver({ findStore, endpointsOnly: aggregation?.endpointsOnly }),
+  });
+}
+
 function stacksOf(engine: Engine, engines: StoreEngines, open: ReadonlySet<ResourceStack>): readonly ResourceStack[] {
   return [...open].filter(({ served }) => engines.engineFor(served.definition) === engine);
 }
@@ -263,11 +290,10 @@ function customResourcesOf(
   return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
 }
 
-/** Writes are refused until the webhooks that may concern them are known, and slow until the quotas are. */
-async function startFeeds(feeds: readonly KindFeed<string>[], open: ReadonlySet<ResourceStack>): Promise<void> {
-  for (const feed of feeds) feed.start();
-  if ([...open].every((stack) => stack.readiness() === undefined))
-    await Promise.all(feeds.map((feed) => feed.whenSynced()));
+/** Writes are refused until the webhooks and policies that may concern them are known, and slow until the quotas are. */
+async function startFeeds(feeds: AdmissionFeeds, open: ReadonlySet<ResourceStack>): Promise<void> {
+  feeds.start();
+  if ([...open].every((stack) => stack.readiness() === undefined)) await feeds.whenSynced();
 }
 
 interface VirtualParts {
@@ -337,7 +363,8 @@ function nodePortsOf(
 }
 
 async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'resourceOfKind' | 'authorizer' | 'tokens'> &
+    Partial<Pick<BuiltinServer, 'nodePorts'>>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The service address range is the only value that the registry checks.

@@ -12,6 +12,7 @@ import { listenForStop, type StopSignal } from './command/stop-signal.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import { admissionConfigurations } from './flags/admission-files.ts';
+import { aggregatorFlagWarnings, aggregatorOptions } from './flags/aggregator-flags.ts';
 import { auditFlagWarnings, auditSettings } from './flags/audit-flags.ts';
 import { formatFlags } from './flags/flag-set.ts';
 import { flagWarnings } from './flags/flag-warnings.ts';
@@ -59,7 +60,8 @@ interface ServePorts {
 
 async function serving(flags: ServeFlags, ports: ServePorts): Promise<number> {
   const { logger, stop } = ports;
-  for (const warning of [...flagWarnings(flags), ...auditFlagWarnings(flags)]) logger.warn(warning);
+  const warnings = [...flagWarnings(flags), ...auditFlagWarnings(flags), ...aggregatorFlagWarnings(flags)];
+  for (const warning of warnings) logger.warn(warning);
   void stop.received.then((signal) => logger.info('shutting down', { signal }));
   // A ready file left by a killed server would claim that this one is ready.
   await removeReadyFile(flags);
@@ -117,6 +119,9 @@ const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['kubelet.clientCert', 'kubelet-client-certificate'],
   ['kubelet.clientKey', 'kubelet-client-key'],
   ['kubelet.ca', 'kubelet-certificate-authority'],
+  ['frontProxy.client.cert', 'proxy-client-cert-file'],
+  ['frontProxy.client.key', 'proxy-client-key-file'],
+  ['frontProxy.clientCa', 'requestheader-client-ca-file'],
   ['tokens', 'token-auth-file'],
   ['audit.policy', 'audit-policy-file'],
   ['audit.path', 'audit-log-path'],
@@ -190,6 +195,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     allowsUnsafeDeletion: flags['feature-gates'].AllowUnsafeMalformedObjectDeletion,
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     kubelet: await kubeletOptions(flags),
+    ...(await aggregatorOptions(flags)),
     endpointReconciler: flags['endpoint-reconciler-type'],
     identity: flags['feature-gates'].APIServerIdentity ? 'on' : 'without lease',
     registersApiServices: true,

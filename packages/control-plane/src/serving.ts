@@ -9,6 +9,7 @@ import {
   type HealthCheck,
   startApiServer,
 } from '@kapstan/apiserver';
+import type { Aggregation } from './api-services/aggregation.ts';
 import { clientAuthorities, type Pki } from './certificates/certificates.ts';
 import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
@@ -17,6 +18,7 @@ import { issuerPages } from './issuer-pages.ts';
 import { inKubernetesOrder, type PostStartHooks } from './post-start-hooks.ts';
 import { processMetrics } from './process-metrics.ts';
 import type { Resources } from './resources.ts';
+import { frontProxies } from './server-identity/front-proxy.ts';
 import { StartError } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { storePages } from './store/store-pages.ts';
@@ -30,6 +32,8 @@ export interface ServerParts {
   /** Checks of startup work that continues while requests are served: the default roles, the APIServices. */
   readonly healthChecks: readonly HealthCheck[];
   readonly loops: RunningLoops;
+  /** Undefined = no requests are passed on to other API servers. */
+  readonly aggregation: Aggregation | undefined;
   readonly encryption: EncryptionAtRest | undefined;
   readonly audit: AuditOptions | undefined;
   readonly clock: Clock;
@@ -49,13 +53,15 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engines, pki, resources, hooks, healthChecks, loops, encryption, audit, clock, logger } = parts;
+  const { engines, pki, resources, hooks, healthChecks, loops, aggregation, encryption, audit, clock, logger } = parts;
   return {
     catalog: resources.served,
     authentication: {
       authenticators: resources.access.authenticators,
       anonymous: options.isAnonymousAllowed ?? true,
+      requestHeader: frontProxies(options.frontProxy ?? {}, pki.frontProxy),
     },
+    aggregation: aggregation?.registrations,
     authorizer: resources.access.authorizer,
     patching: resources.patching,
     tls: {
@@ -76,6 +82,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
       processMetrics(clock),
       ...(encryption === undefined ? [] : [encryption.metrics]),
       ...(audit === undefined ? [] : [audit.log]),
+      ...(aggregation === undefined ? [] : [aggregation.metrics]),
       ...(options.metrics ?? []),
     ],
     audit,

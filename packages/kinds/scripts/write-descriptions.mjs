@@ -1,6 +1,8 @@
-// Writes what Kubernetes says of its types and query parameters, taken from the declarations of @kubernetes/client-node:
-// packages/kinds/dist/descriptions.json (all), column-descriptions.json beside it (those of columns in Tables), and
-// packages/apiserver/dist/meta-descriptions.json (those that every API server needs). Part of the build; nothing of it is in the repository. Without the dependency it writes nothing, and the server says less.
+// Writes what Kubernetes says of its types and query parameters: packages/kinds/dist/descriptions.json (all),
+// column-descriptions.json beside it (those of columns in Tables), and packages/apiserver/dist/meta-descriptions.json (those
+// that every API server needs). They are taken from the declarations of @kubernetes/client-node 2, which is installed as
+// client-node-2 for them alone: it runs on Node 22 and later, its declarations are read on any. Part of the build; nothing
+// of it is in the repository. Without the dependency it writes nothing, and the server says less.
 //   node packages/kinds/scripts/write-descriptions.mjs [kinds|apiserver]
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,7 +15,7 @@ const isMeta = (name) => /^(meta\/|machinery\/|apidiscovery\.|autoscaling\.v1\.S
 /** Undefined when the dependency is not installed. */
 function declarationsFolder() {
   try {
-    const entry = createRequire(import.meta.url).resolve('@kubernetes/client-node');
+    const entry = createRequire(import.meta.url).resolve('client-node-2');
     return join(dirname(entry), 'gen');
   } catch (error) {
     if (error.code === 'MODULE_NOT_FOUND') return undefined;
@@ -157,8 +159,7 @@ function write(packageName, file, content) {
 }
 
 const folder = declarationsFolder();
-if (folder === undefined)
-  console.log('@kubernetes/client-node is not installed: built-in types go without descriptions');
+if (folder === undefined) console.log('client-node-2 is not installed: built-in types go without descriptions');
 else {
   const [only] = process.argv.slice(2);
   const definitions = readDescriptions(folder);

@@ -8,6 +8,10 @@ import {
   validatingAdmissionPolicyBindings,
 } from './admissionregistration/admissionpolicies/admission-policies.ts';
 import {
+  mutatingAdmissionPolicies,
+  mutatingAdmissionPolicyBindings,
+} from './admissionregistration/admissionpolicies/mutating-policies.ts';
+import {
   mutatingWebhookConfigurations,
   validatingWebhookConfigurations,
 } from './admissionregistration/webhookconfigurations/webhook-configurations.ts';
@@ -83,6 +87,8 @@ const defaultServer: Omit<BuiltinServer, 'nodePorts'> = {
   clock: systemClock,
   random: Math.random,
   findStore: () => undefined,
+  resourceOfKind: () => undefined,
+  authorizer: undefined,
   serviceClusterIpRange: '10.96.0.0/12',
   serviceNodePortRange: { first: 30_000, last: 32_767 },
   policy: { allowsPrivileged: false },
@@ -163,8 +169,10 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(volumeAttachments),
     define(mutatingWebhookConfigurations),
     define(validatingWebhookConfigurations),
-    define(validatingAdmissionPolicies),
-    define(validatingAdmissionPolicyBindings),
+    define(validatingAdmissionPolicies(server)),
+    define(validatingAdmissionPolicyBindings(server)),
+    define(mutatingAdmissionPolicies(server)),
+    define(mutatingAdmissionPolicyBindings(server)),
     define(flowSchemas),
     define(priorityLevelConfigurations),
     define(apiServices(server)),

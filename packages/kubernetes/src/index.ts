@@ -1,3 +1,4 @@
+export { type AdmissionMatching, admissionMatching } from './admission/admission-matching.ts';
 export {
   admissionPluginNames,
   type KubernetesPlugins,
@@ -5,6 +6,9 @@ export {
   kubernetesPlugins,
 } from './admission/built-in-plugins.ts';
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+export { AdmissionPolicies, type AdmissionPolicyKind } from './admission/policies/admission-policies.ts';
+export { type PolicyAdmission, policyAdmission } from './admission/policies/policy-admission.ts';
+export { policyTypeWarnings } from './admission/policies/policy-types.ts';
 export type { PendingCharges } from './admission/resource-quota/pending-charges.ts';
 export { type QuotaAdmission, quotaAdmission } from './admission/resource-quota/quota-admission.ts';
 export type { QuotaFeedKind, QuotaStore } from './admission/resource-quota/quota-store.ts';
@@ -15,8 +19,10 @@ export {
 } from './admission/webhook-admission.ts';
 export { type WebhookConfigurationKind, WebhookConfigurations } from './admission/webhook-configurations.ts';
 export { deploymentRollbacks } from './apps/deployments/rollback.ts';
+export type { DelegationOptions } from './authentication/delegated-authenticator.ts';
 export { type IdentityReviewsOptions, identityReviews } from './authentication/identity-reviews.ts';
 export { accessReviews } from './authorization/access-reviews.ts';
+export { type DelegatedAccess, delegatedAccess } from './authorization/delegated-access.ts';
 export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './builtin/api-enablement.ts';
 export type { BuiltinServer } from './builtin/builtin-kind.ts';
 export { builtinFacts } from './builtin/builtin-resource.ts';
@@ -39,6 +45,11 @@ export {
   ServiceAccountTokens,
 } from './core/serviceaccounts/service-account-tokens.ts';
 export { readSigningKey, readVerificationKeys } from './core/serviceaccounts/signing-key.ts';
+export {
+  EndpointAddresses,
+  type EndpointAddressesKind,
+  type EndpointAddressesOptions,
+} from './core/services/endpoint-addresses.ts';
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';

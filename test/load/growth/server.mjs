@@ -15,6 +15,7 @@ const convert = (object, { toApiVersion }) => ({ ...object, apiVersion: toApiVer
 const controlPlane = await startControlPlane({
   ...{ dataDir, controlLoops: [], port: 0, bindAddress: '127.0.0.1' },
   conversions: { 'converteds.growth.example.com': convert },
+  registersApiServices: true,
 });
 
 let last = threadCpuMs();

@@ -153,7 +153,9 @@ function objectValidator(kind: CustomKind, part: 'whole' | 'status'): ValidateOb
       ];
     }
     compiledStatus ??= compileValidator(statusSchema(kind.jsonSchema));
-    const errors = compiledStatus(object.status, 'status', old?.status).filter((error) => !isDuplicate(error));
+    const errors = compiledStatus(object.status, '', old?.status)
+      .filter((error) => !isDuplicate(error))
+      .map(inStatus);
     const duplicates = compiled(object, '').filter(isDuplicate);
     return [
       ...(object.status === undefined ? [] : errors),
@@ -161,6 +163,12 @@ function objectValidator(kind: CustomKind, part: 'whole' | 'status'): ValidateOb
       ...(kind.scale === undefined ? [] : scaleErrors(kind.scale, object, '.status.')),
     ];
   };
+}
+
+/** The messages name places below the status, the fields those of the object. Source: ValidateCustomResource. */
+function inStatus(error: FieldError): FieldError {
+  const { field } = error;
+  return { ...error, field: field === '' || field === '<nil>' ? 'status' : `status.${field}` };
 }
 
 /** The schema of the status; one that says nothing takes everything. */

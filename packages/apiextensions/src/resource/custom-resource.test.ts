@@ -134,6 +134,10 @@ describe('a custom resource with a status', () => {
     expect(status.status.message).toBe(
       'Widget.example.com "a" is invalid: status.phase: Unsupported value: "Sideways": supported values: "Up", "Down"',
     );
+    const typed = await refusal(change(served, (object) => (object.status = { phase: 5 }), 'status'));
+    expect(typed.status.message).toContain(
+      'status.phase: Invalid value: "integer": phase in body must be of type string',
+    );
     const spec = await refusal(change(served, (object) => (object.spec = { size: 11 })));
     expect(spec.status.details?.causes?.[0]?.field).toBe('spec.size');
   });

@@ -7,7 +7,6 @@ import type { ResourceDefinition } from '@kapstan/apiserver';
 import type { ObjectConversion, SchemaNode, Subresource } from '@kapstan/apiserver/internal';
 import {
   applySchemaDefaults,
-  dropForbiddenNulls,
   dropNullsInSlices,
   pruneInSlices,
   schemaDefaultsInSlices,
@@ -69,13 +68,9 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
     published: publishedResource(definition, version),
     origin: { maker: 'custom', parts: { definition, version, names } },
     ...(warning === undefined ? {} : { deprecationWarning: warning }),
-    applyDefaults: (object) => {
-      applySchemaDefaults(kind.schema, object);
-      dropForbiddenNulls(kind.schema, object);
-    },
+    applyDefaults: (object) => applySchemaDefaults(kind.schema, object),
     applyDefaultsInSlices: function* (object) {
       yield* schemaDefaultsInSlices(kind.schema, object);
-      yield* dropNullsInSlices(kind.schema, object);
     },
     ...(conversion === undefined
       ? { convert: convertByName(definition, { schema: kind.schema, served: version.name, stored: storage.name }) }

@@ -1,8 +1,7 @@
 // DeclTypeProvider: the types of a schema for the checker of expressions. Objects are structs named by their path:
 // `selfType1.spec.ports.@idx`. Source: apiserver pkg/cel/types.go DeclTypeProvider, MaybeAssignTypeName.
-import { type CelType, listType, mapType, structType, type TypeProvider, typeOf } from '@kapstan/cel';
+import { type CelType, listType, mapType, reservedWords, structType, typeOf, type TypeProvider } from '@kapstan/cel';
 import type { DeclType, ObjectDecl } from './decl-type.ts';
-import { reservedWords } from './escaping.ts';
 
 export class DeclTypeProvider implements TypeProvider {
   readonly #structs = new Map<string, ObjectDecl>();

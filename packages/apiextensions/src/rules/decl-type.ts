@@ -1,7 +1,6 @@
 // DeclType: a place in an object as expressions see it: its type, and the limits of its size, from which costs are
 // estimated. Source: apiserver pkg/cel/types.go and pkg/cel/common/schemas.go.
-import { type CelType, typeOf } from '@kapstan/cel';
-import { escapeName, unescapeName } from './escaping.ts';
+import { type CelType, escapeName, typeOf, unescapeName } from '@kapstan/cel';
 import {
   isEmbedded,
   isIntOrString,

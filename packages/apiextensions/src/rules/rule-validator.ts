@@ -1,8 +1,8 @@
 // RuleValidator holds the rules of a schema by place. Its tree has only places with rules at or below them; the rules
 // of a place compile on its first value. Source: apiextensions pkg/apiserver/schema/cel NewValidator.
+import { escapeName } from '@kapstan/cel';
 import type { SlicedWork } from '@kapstan/api/internal';
 import { type DeclType, declTypeOf } from './decl-type.ts';
-import { escapeName } from './escaping.ts';
 import { allKnown, type RuleCompilation, RuleCompiler } from './rule-compilation.ts';
 import { isEmbedded, itemsOf, type Rule, type RuleSchema, resourceRoot, rulesOf, valuesOf } from './rule-schema.ts';
 import { toValueOf } from './unstructured-value.ts';

@@ -3,8 +3,7 @@
 // unstructuredSetList, unstructuredMapList.
 import { ExactNumber } from '@kapstan/api';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
-import { type AnyList, CelDouble, CelFailure, CelList, equalValues, kindOf, listItems, listSize } from '@kapstan/cel';
-import { escapeName } from './escaping.ts';
+import { type AnyList, CelDouble, CelFailure, CelList, equalValues, escapeName, kindOf, listItems, listSize } from '@kapstan/cel';
 import { dataOf } from './unstructured-data.ts';
 
 type ToValue = (data: unknown) => unknown;

@@ -1,8 +1,7 @@
 // Objects and maps of an object as values of expressions. Source: apiserver pkg/cel/common unstructuredMap.
 import { getOwn } from '@kapstan/api/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
-import { type AnyMap, CelFailure, CelMapping, equalValues, mapFind, mapSize, overloadFailure } from '@kapstan/cel';
-import { escapeName, unescapeName } from './escaping.ts';
+import { type AnyMap, CelFailure, CelMapping, equalValues, escapeName, mapFind, mapSize, overloadFailure, unescapeName } from '@kapstan/cel';
 import { propertyOf, type RuleSchema, valuesOf } from './rule-schema.ts';
 
 type Data = Readonly<Record<string, unknown>>;

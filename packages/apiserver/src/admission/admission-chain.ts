@@ -15,7 +15,9 @@ import {
   type StepDurations,
 } from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
+import type { ConditionMetrics } from './matching/condition-metrics.ts';
 import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
+import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
 
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
@@ -35,6 +37,8 @@ export interface AdmissionChainOptions {
   readonly builtIn?: PluginSet;
   /** What the plug-ins that call webhooks work with. Absent = there are no such plug-ins. */
   readonly webhooks?: WebhookPorts;
+  /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
+  readonly policies?: PolicyPorts;
   /** Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name. */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
@@ -58,6 +62,7 @@ export class AdmissionChain implements AdmissionControl {
   readonly #clock: Clock;
   readonly #whole: DurationsOfSteps = durationsOfSteps();
   readonly #webhooks: WebhookPorts | undefined;
+  readonly #conditions: ConditionMetrics | undefined;
 
   /**
    * Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled, and for
@@ -73,6 +78,7 @@ export class AdmissionChain implements AdmissionControl {
     if (error !== undefined) throw new TypeError(error);
     this.#clock = ports.clock;
     this.#webhooks = options.webhooks;
+    this.#conditions = options.webhooks?.conditions ?? options.policies?.conditions;
     const place = ({ plugin: { name } }: { readonly plugin: AdmissionPlugin }): number => builtIn.names.indexOf(name);
     this.#plugins = [
       ...built.filter(({ plugin, isDefault }) => isDefault || enabled.includes(plugin.name)),
@@ -99,7 +105,11 @@ export class AdmissionChain implements AdmissionControl {
   families(): MetricFamily[] {
     const durations = this.#plugins.map((timed) => [timed.plugin.name, timed.durations] as const);
     const own = this.#plugins.flatMap(({ plugin }) => plugin.families?.() ?? []);
-    return [...admissionFamilies(this.#whole, durations), ...own, ...(this.#webhooks?.metrics.families() ?? [])];
+    return [...admissionFamilies(this.#whole, durations), ...own, ...this.#sharedFamilies()];
+  }
+
+  #sharedFamilies(): MetricFamily[] {
+    return [...(this.#webhooks?.metrics.families() ?? []), ...(this.#conditions?.families() ?? [])];
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

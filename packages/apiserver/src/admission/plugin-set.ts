@@ -5,6 +5,7 @@ import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { AdmissionOperation } from '../registry/store/admission-control.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
+import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
 
 /** What plug-ins work with. */
@@ -18,6 +19,8 @@ export interface PluginPorts {
   readonly configurations?: ReadonlyMap<string, string> | undefined;
   /** Plug-ins that flags turn on. Absent = none. */
   readonly enabled?: readonly string[] | undefined;
+  /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
+  readonly policies?: PolicyPorts;
 }
 
 export interface BuiltInPlugin {

@@ -2,6 +2,7 @@
 // apiserver pkg/authentication.
 import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
 import type { RequestContext, UserInfo } from '../registry/definition/request-context.ts';
+import type { ForwardedHeaders, RequestHeaderOptions } from './request-header-names.ts';
 
 /** Takes what authenticators have to add to the answer (warnings) and to the audit log (annotations). */
 export type AuthenticationRemarks = Pick<RequestContext, 'warn' | 'annotate'>;
@@ -14,6 +15,8 @@ export interface Credentials {
   readonly webSocketProtocols?: readonly string[] | undefined;
   /** Subject of a client certificate that is valid now and signed by a known authority. */
   readonly certificate?: CertificateSubject;
+  /** The headers of a request whose client certificate is that of a front proxy. */
+  readonly forwarded?: ForwardedHeaders | undefined;
   /** Why a client certificate that was sent cannot be trusted. */
   readonly certificateError?: string;
   /** Absent = remarks are dropped. */
@@ -46,6 +49,11 @@ export const anonymousUser = 'system:anonymous';
 export interface AuthenticationOptions {
   /** Asked in this order; the first user counts. */
   readonly authenticators: readonly Authenticator[];
+  /**
+   * Front proxies that may say in headers who asks, such as a main API server before this one. They are asked before
+   * all authenticators. Default none.
+   */
+  readonly requestHeader?: RequestHeaderOptions | undefined;
   /** True = requests without credentials are system:anonymous; false = they are refused. Default true. */
   readonly anonymous?: boolean;
 }

@@ -6,53 +6,100 @@ import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { type Clock, parseTime } from '@kapstan/api';
 import type { CertificateSubject, Credentials } from './authenticator.ts';
 import { type ClientAuthorities, isTrustedForClients, readAuthorities } from './client-verification.ts';
+import type { RequestHeaderOptions } from './request-header-names.ts';
+
+export interface ClientCertificatesOptions {
+  readonly authorities: ClientAuthorities;
+  /** Front proxies, whose authorities are others. Undefined = there are none. */
+  readonly frontProxies: Pick<RequestHeaderOptions, 'clientCa' | 'allowedNames'> | undefined;
+  readonly clock: Clock;
+}
 
 interface Seen {
   readonly credentials: Partial<Credentials>;
+  /** True for the certificate of a front proxy. */
+  readonly isFrontProxy: boolean;
   /** End of the certificate's validity, in milliseconds. */
   readonly validToMs: number;
 }
 
 export class ClientCertificates {
   readonly #authorities: readonly X509Certificate[];
+  readonly #frontProxies:
+    | { readonly authorities: readonly X509Certificate[]; readonly names: readonly string[] }
+    | undefined;
   readonly #clock: Clock;
   /** Results by connection, which has one certificate and many requests. */
   readonly #seen = new WeakMap<TLSSocket, Seen>();
 
-  constructor(authorities: ClientAuthorities, clock: Clock) {
+  constructor({ authorities, frontProxies, clock }: ClientCertificatesOptions) {
     this.#authorities = readAuthorities(authorities);
+    this.#frontProxies = frontProxies && {
+      authorities: readAuthorities(frontProxies.clientCa),
+      names: frontProxies.allowedNames ?? [],
+    };
     this.#clock = clock;
   }
 
   /** Returns `certificate` or `certificateError`; neither when no certificate was sent. */
   credentialsOf(socket: TLSSocket | undefined): Partial<Credentials> {
-    if (socket?.encrypted !== true || typeof socket.getPeerCertificate !== 'function') return {};
-    let seen = this.#seen.get(socket);
-    if (seen === undefined) {
-      seen = this.#look(socket);
-      this.#seen.set(socket, seen);
-    }
+    const seen = this.#of(socket);
+    if (seen === undefined) return {};
     // The certificate may expire while its connection is open.
     if (seen.validToMs < this.#clock.now()) return { certificateError: 'the certificate has expired' };
     return seen.credentials;
   }
 
+  /** True when the connection's certificate is valid now and that of a front proxy. */
+  isFrontProxy(socket: TLSSocket | undefined): boolean {
+    const seen = this.#of(socket);
+    return seen?.isFrontProxy === true && seen.validToMs >= this.#clock.now();
+  }
+
+  #of(socket: TLSSocket | undefined): Seen | undefined {
+    if (socket?.encrypted !== true || typeof socket.getPeerCertificate !== 'function') return undefined;
+    let seen = this.#seen.get(socket);
+    if (seen === undefined) {
+      seen = this.#look(socket);
+      this.#seen.set(socket, seen);
+    }
+    return seen;
+  }
+
   #look(socket: TLSSocket): Seen {
     const certificate = socket.getPeerCertificate(true);
     if (certificate === null || certificate.subject === undefined) {
-      return { credentials: {}, validToMs: Number.POSITIVE_INFINITY };
+      return { credentials: {}, isFrontProxy: false, validToMs: Number.POSITIVE_INFINITY };
     }
     const validToMs = parseTime(certificate.valid_to);
-    if (socket.authorized || this.#isTrusted(socket, certificate)) {
-      return { credentials: { certificate: subjectOf(certificate) }, validToMs };
+    const isFrontProxy = this.#isOfFrontProxy(socket, certificate);
+    if (this.#isOfClient(socket, certificate)) {
+      return { credentials: { certificate: subjectOf(certificate) }, isFrontProxy, validToMs };
     }
-    return { credentials: { certificateError: String(socket.authorizationError ?? 'not trusted') }, validToMs };
+    const certificateError = String(socket.authorizationError ?? 'not trusted');
+    return { credentials: { certificateError }, isFrontProxy, validToMs };
+  }
+
+  /**
+   * The TLS layer trusts the authorities of clients and of front proxies alike, so the chain says whose this is: a front
+   * proxy's certificate must not make a user of its common name.
+   */
+  #isOfClient(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
+    if (socket.authorized && this.#frontProxies === undefined) return true;
+    return this.#isOf(this.#authorities, socket, certificate);
+  }
+
+  #isOfFrontProxy(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
+    if (this.#frontProxies === undefined) return false;
+    const { authorities, names } = this.#frontProxies;
+    if (names.length > 0 && !names.includes(subjectOf(certificate).commonName)) return false;
+    return this.#isOf(authorities, socket, certificate);
   }
 
   /** OpenSSL checks the purpose before signatures and times, so after that fault everything else is checked again. */
-  #isTrusted(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
-    if (String(socket.authorizationError) !== 'INVALID_PURPOSE') return false;
-    return isTrustedForClients(rawChainOf(certificate), this.#authorities, this.#clock.now());
+  #isOf(authorities: readonly X509Certificate[], socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
+    if (!socket.authorized && String(socket.authorizationError) !== 'INVALID_PURPOSE') return false;
+    return isTrustedForClients(rawChainOf(certificate), authorities, this.#clock.now());
   }
 }
 

@@ -1,7 +1,7 @@
 // Builds aggregated discovery: all groups, versions and resources in one document. Source: apidiscovery.k8s.io/v2.
 import type { GroupVersionKind } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import type { DiscoverySnapshot } from './discovery-index.ts';
+import type { DiscoverySnapshot, VersionEntry } from './discovery-index.ts';
 import { sortedSubresources, verbsShown } from './documents.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -15,13 +15,16 @@ export function aggregatedDocument(index: DiscoverySnapshot, root: string): Docu
     metadata: {},
     items: groups.map(({ group, versions }) => ({
       metadata: group === '' ? {} : { name: group },
-      versions: versions.map(({ version, resources }) => ({
-        version,
-        resources: resources.map(resourceFields),
-        freshness: 'Current',
-      })),
+      versions: versions.map(versionFields),
     })),
   };
+}
+
+/** The resources of another API server that did not answer are not known. */
+function versionFields({ version, resources, remote }: VersionEntry): Document {
+  if (remote === undefined) return { version, resources: resources.map(resourceFields), freshness: 'Current' };
+  const known = remote.resources.length === 0 ? {} : { resources: remote.resources };
+  return { version, ...known, freshness: remote.isCurrent ? 'Current' : 'Stale' };
 }
 
 function resourceFields(definition: ResourceDefinition): Document {

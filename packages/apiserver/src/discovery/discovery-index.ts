@@ -1,13 +1,18 @@
 // DiscoveryIndex shows the catalog as groups, versions and resources, built once per generation. Read by documents.ts
 // and http/paths/aggregated-discovery.ts. Groups are ordered by priority, then name, resources by name, as in
 // kube-apiserver.
+import type { ApiRegistrations } from '../aggregation/api-registrations.ts';
+import type { RemoteDiscovery } from '../aggregation/remote-discovery.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { DiscoveryPriorities } from './discovery-priorities.ts';
 
 export interface VersionEntry {
   readonly version: string;
   /** The resources by name. */
   readonly resources: readonly ResourceDefinition[];
+  /** What another API server says about its resources, where that serves the version. */
+  readonly remote: RemoteDiscovery | undefined;
 }
 
 export interface GroupEntry {
@@ -19,55 +24,82 @@ export interface GroupEntry {
 }
 
 export interface DiscoverySnapshot {
-  readonly generation: number;
+  /** Which states of catalog and registrations it shows. */
+  readonly generation: string;
   /** The groups in the order served; the core group is "". */
   readonly groups: ReadonlyMap<string, GroupEntry>;
   /** Returns the paths of these groups for the index. */
   paths(): readonly string[];
 }
 
+type Definitions = ReadonlyMap<string, readonly ResourceDefinition[]>;
+
 export class DiscoveryIndex {
   readonly #catalog: ResourceCatalog;
+  readonly #registrations: ApiRegistrations | undefined;
   #snapshot: DiscoverySnapshot | undefined;
 
-  constructor(catalog: ResourceCatalog) {
+  /** `registrations`: group versions of other API servers, and priorities. Default: the catalog is all there is. */
+  constructor(catalog: ResourceCatalog, registrations?: ApiRegistrations) {
     this.#catalog = catalog;
+    this.#registrations = registrations;
   }
 
-  /** Returns the present snapshot; it is the same object until the catalog changes. */
+  /** Returns the present snapshot; it is the same object until the catalog or the registrations change. */
   current(): DiscoverySnapshot {
-    const { generation } = this.#catalog;
+    const generation = `${this.#catalog.generation} ${this.#registrations?.generation}`;
     if (this.#snapshot?.generation !== generation) this.#snapshot = this.#build(generation);
     return this.#snapshot;
   }
 
-  #build(generation: number): DiscoverySnapshot {
+  #build(generation: string): DiscoverySnapshot {
     const byGroup = new Map<string, Map<string, ResourceDefinition[]>>();
+    const versionsOf = (group: string): Map<string, ResourceDefinition[]> =>
+      getOrAdd(byGroup, group, () => new Map<string, ResourceDefinition[]>());
     for (const { definition } of this.#catalog.all()) {
-      const versions = getOrAdd(byGroup, definition.group, () => new Map<string, ResourceDefinition[]>());
-      getOrAdd(versions, definition.version, () => []).push(definition);
+      getOrAdd(versionsOf(definition.group), definition.version, () => []).push(definition);
     }
+    for (const { group, version, remote } of this.#registrations?.all ?? []) {
+      if (remote !== undefined) getOrAdd(versionsOf(group), version, () => []);
+    }
+    const priorities = new DiscoveryPriorities(this.#registrations?.all ?? []);
     const places = new Map(
       [...byGroup].map(([group, versions]) => [group, placeOf([...versions.values()].flat(), 'group')]),
     );
-    const names = [...byGroup.keys()].sort((a, b) => rank(places, a) - rank(places, b) || compare(a, b));
-    const groups = new Map(names.map((name) => [name, groupEntry(name, byGroup.get(name) ?? new Map())]));
+    const ofGroup = (group: string): number =>
+      priorities.ofGroup(group, [...(byGroup.get(group)?.values() ?? [])].flat());
+    const names = [...byGroup.keys()].sort(
+      (a, b) => ofGroup(b) - ofGroup(a) || rank(places, a) - rank(places, b) || compare(a, b),
+    );
+    const entries = names.map((name) => this.#groupEntry(name, byGroup.get(name) ?? new Map(), priorities));
+    const groups = new Map(entries.map((entry) => [entry.group, entry]));
     return { generation, groups, paths: () => pathsOf(groups) };
   }
-}
 
-function groupEntry(group: string, versions: ReadonlyMap<string, readonly ResourceDefinition[]>): GroupEntry {
-  const places = new Map([...versions].map(([version, definitions]) => [version, placeOf(definitions, 'version')]));
-  const names = [...versions.keys()].sort((a, b) => rank(places, a) - rank(places, b) || compareVersions(a, b));
-  const all = [...versions.values()].flat();
-  return {
-    group,
-    isCustom: all.every((definition) => definition.isCustom === true),
-    versions: names.map((version) => ({
-      version,
-      resources: [...(versions.get(version) ?? [])].sort((a, b) => compare(a.resource, b.resource)),
-    })),
-  };
+  #groupEntry(group: string, versions: Definitions, priorities: DiscoveryPriorities): GroupEntry {
+    const places = new Map([...versions].map(([version, definitions]) => [version, placeOf(definitions, 'version')]));
+    const of = (version: string): number => priorities.ofVersion(group, version, versions.get(version) ?? []);
+    const names = [...versions.keys()].sort(
+      (a, b) => of(b) - of(a) || rank(places, a) - rank(places, b) || compareVersions(a, b),
+    );
+    const all = [...versions.values()].flat();
+    return {
+      group,
+      isCustom: all.every((definition) => definition.isCustom === true),
+      versions: names.map((version) => ({
+        version,
+        resources: [...(versions.get(version) ?? [])].sort((a, b) => compare(a.resource, b.resource)),
+        remote: this.#remoteOf(group, version),
+      })),
+    };
+  }
+
+  /** Until a server was asked, its version is shown without resources. */
+  #remoteOf(group: string, version: string): RemoteDiscovery | undefined {
+    const name = `${version}.${group}`;
+    if (this.#registrations?.serverOf(name) === undefined) return undefined;
+    return this.#registrations.discoveryOf(name) ?? { resources: [], isCurrent: false };
+  }
 }
 
 function pathsOf(groups: ReadonlyMap<string, GroupEntry>): readonly string[] {

@@ -717,6 +717,30 @@ describe('custom resources', () => {
     });
   });
 
+  it('own the members of a map that takes the place of another value, where anything goes', () => {
+    const world = new World(sets);
+    world.create('one', { apiVersion: 'example.com/v1', spec: { any: { x: [1], y: { a: 1 } } } });
+    world.merge('two', { spec: { any: { x: { b: 2 }, y: 'text' } } });
+    expect(world.owners()['two (Update)']).toEqual({
+      'f:spec': { 'f:any': { 'f:x': { '.': {}, 'f:b': {} }, 'f:y': {} } },
+    });
+    expect(world.owners()['one (Update)']).toEqual({ 'f:spec': { '.': {}, 'f:any': {} } });
+  });
+
+  it('lose their managers where a part contradicts the schema, or the kind is another', () => {
+    const custom = { ...sets, isCustom: true };
+    const good = { apiVersion: 'example.com/v1', spec: { set: ['a'] } };
+    for (const bad of [{ spec: { set: 'a' } }, { kind: 'Other' }]) {
+      const world = new World(custom);
+      world.create('one', { ...good, ...bad });
+      expect(world.owners()).toEqual({});
+      world.create('one', good);
+      expect(Object.keys(world.owners())).toEqual(['one (Update)']);
+      world.merge('two', bad);
+      expect(world.owners()).toEqual({});
+    }
+  });
+
   it('conflict by item and by whole, and let go of both', () => {
     const world = created();
     expect(world.apply('two', { spec: { map: [{ k: '1', v: 'z' }] } })?.message).toBe(

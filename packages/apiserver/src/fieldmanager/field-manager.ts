@@ -23,8 +23,8 @@ import { runInTurns } from '@kapstan/storage';
 import type { RequestContext } from '../registry/definition/request-context.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/store/managed-fields-tracker.ts';
+import { coerceCustom } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import { pruneInSlices } from '../schema/pruning.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
@@ -41,7 +41,7 @@ import {
 } from './managed-fields.ts';
 import { fieldElement } from './path-element.ts';
 import { rootSchema } from './schema-atom.ts';
-import { typedFault } from './typed-validation.ts';
+import { isTyped, typedFault } from './typed-validation.ts';
 import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall, unownedFields } from './updater.ts';
 import { ConversionError, versionView } from './version-views.ts';
 
@@ -76,7 +76,8 @@ export class FieldManager implements ManagedFieldsTracker {
   *#onCreate(object: KubernetesObject, call: FieldsCall): SlicedWork<void> {
     const sent = object.metadata?.managedFields;
     const managers = isReset(sent) ? new Map() : yield* decodeOrNone(sent);
-    if (managers.size === 0) yield* this.#ownAll(object, call);
+    if (!(yield* isTyped(withoutManagedFields(object), call.definition))) yield* setManagedFields(object, new Map());
+    else if (managers.size === 0) yield* this.#ownAll(object, call);
     else yield* this.#track(managers, object, { live: emptyObject(call.definition), call });
   }
 
@@ -108,8 +109,10 @@ export class FieldManager implements ManagedFieldsTracker {
   *#onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): SlicedWork<void> {
     const managers = yield* managersOfUpdate(next, old, call.subresource);
     const live = withoutManagedFields(old);
+    const { definition } = call;
+    const areTyped = (yield* isTyped(withoutManagedFields(next), definition)) && (yield* isTyped(live, definition));
     // An object that is not tracked stays so: apply then begins with "before-first-apply".
-    if (managers.size === 0) yield* setManagedFields(next, managers);
+    if (managers.size === 0 || !areTyped) yield* setManagedFields(next, new Map());
     else yield* this.#track(managers, next, { live, call });
   }
 
@@ -326,20 +329,22 @@ function* setManagedFields(object: KubernetesObject, managers: Managers): Sliced
   else object.metadata.managedFields = yield* encodeManagedFields(managers);
 }
 
-/** Decodes the merged object into the Go types of a built-in kind. Custom resources stay as they are. */
+/** Decodes the merged object into the Go types of a built-in kind; brings a custom resource into form. */
 function* toKind(
   merged: unknown,
   applied: UnstructuredObject,
   definition: ResourceDefinition,
 ): SlicedWork<UnstructuredObject> {
   const { schema } = definition;
-  if (schema.goType === undefined) {
-    // Ownership knows fields below places that keep unknown ones, which pruning still removes.
-    yield* pruneInSlices(merged as UnstructuredObject, schema);
-    return merged as UnstructuredObject;
-  }
+  const strict = new StrictErrors();
   try {
-    const options = { schema, strict: new StrictErrors(), words: 'unstructured' } as const;
+    if (schema.goType === undefined) {
+      // Ownership knows fields below places that keep unknown ones, which pruning still removes. Faults of embedded
+      // objects and nulls are left to validation.
+      yield* coerceCustom(merged as UnstructuredObject, schema, strict);
+      return merged as UnstructuredObject;
+    }
+    const options = { schema, strict, words: 'unstructured' } as const;
     return (yield* decodeTypedInSlices(merged, options)) as UnstructuredObject;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;

@@ -1,6 +1,6 @@
 // Says how a value is owned: as a map, a list or a leaf; as a whole or by its parts. Comparing, merging, removing and
 // validating share this view. Source: structured-merge-diff schema.Atom, for SchemaNodes.
-import { getOwn, goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
+import { goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
 import { metaTypes } from '../schema/meta-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
@@ -132,7 +132,8 @@ function isMapOrList(value: unknown): boolean {
 /** Returns why an item has no path element. */
 export function itemFault(node: SchemaNode, item: unknown): string {
   if (node.listType === 'set') {
-    const what = item === null ? 'an explicit null' : isJsonObject(item) ? 'a map type' : 'a list type';
+    if (Array.isArray(item)) return 'not supported: associative list with lists as elements';
+    const what = item === null ? 'an explicit null' : 'a map type';
     return `associative list without keys has an element that's ${what}`;
   }
   if (item === null) return 'associative list with keys may not have a null element';
@@ -145,8 +146,8 @@ function keyedElement(node: SchemaNode, item: Readonly<Record<string, unknown>>)
   const keys = new Map<string, unknown>();
   const names = node.listMapKeys ?? [];
   for (const name of names) {
-    // An item without the key differs from every item with it.
-    const value = getOwn(item, name) ?? keyDefault(itemSchema(node), name);
+    // An item without the key differs from every item with it, null included.
+    const value = Object.hasOwn(item, name) ? item[name] : keyDefault(itemSchema(node), name);
     if (value !== undefined) keys.set(name, value);
   }
   return keys.size > 0 || names.length === 0 ? keyElement(keys) : undefined;

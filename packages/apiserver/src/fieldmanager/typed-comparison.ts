@@ -72,6 +72,11 @@ class Place {
     return this.#removed;
   }
 
+  /** Returns the same place with another pair. */
+  of(pair: Pair): Place {
+    return new Place(pair, this.#above, this.#element);
+  }
+
   /** Records a difference at this place. The root is no path of any set. */
   report(): void {
     this.#above?.reportBelow(this.#element, this.pair.next);
@@ -104,8 +109,21 @@ class Comparer {
       else if (form === 'list' && place.listsAbove >= maxWholeLists) yield* this.#compareLists(place);
       else if (yield* isSame(place.pair)) continue;
       else if (form === 'list') yield* this.#compareLists(place);
-      else place.report();
+      else {
+        place.report();
+        yield* this.#compareForms(place);
+      }
     }
+  }
+
+  /** Where the schema allows any form, a map comes and goes with its members. Source: compareWalker.compare. */
+  *#compareForms(place: Place): SlicedWork<void> {
+    const { old, next, node } = place.pair;
+    const was = isJsonObject(old) && ownershipOf(node, old) === 'map';
+    const is = isJsonObject(next) && ownershipOf(node, next) === 'map';
+    if (old == null || next == null || was === is) return;
+    if (was) yield* this.#compareEach(place.of({ old, next: undefined, node }), [], yield* namesInSlices(old));
+    else yield* this.#compareEach(place.of({ old: undefined, next, node }), yield* namesInSlices(next as Members), []);
   }
 
   *#compareMaps(place: Place): SlicedWork<void> {
@@ -114,6 +132,10 @@ class Comparer {
     const before = yield* namesInSlices(old ?? nothing);
     // Empty and null are different.
     if (next === undefined || (names.length + before.length === 0 && !jsonEqual(old, next))) place.report();
+    yield* this.#compareEach(place, names, before);
+  }
+
+  *#compareEach(place: Place, names: readonly string[], before: readonly string[]): SlicedWork<void> {
     for (let from = 0; from < names.length; from += membersPerSlice) {
       if (from > 0) yield;
       this.#compareMembers(place, names, from);

@@ -1,13 +1,14 @@
 // Checks an object against its schema as far as ownership needs it: known fields, right forms, unique keys. Source:
 // structured-merge-diff typed/validate.go, whose texts clients see in a 500.
 
-import { ExactNumber } from '@kapstan/api';
-import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { type DeepReadonly, ExactNumber, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cutShort, shortGoSyntax, shortGoValue } from '../schema/short-go-text.ts';
 import { fieldElement, formatElement, formatPath, indexElement, type PathElement } from './path-element.ts';
-import { declaredForm, itemElementOrNone, itemFault, itemSchema, memberSchema } from './schema-atom.ts';
+import { declaredForm, itemElementOrNone, itemFault, itemSchema, memberSchema, rootSchema } from './schema-atom.ts';
 
 export interface TypedValidationOptions {
   /** 'allow' for stored objects, which may have duplicates from before their schema forbade them. */
@@ -25,6 +26,20 @@ export function* typedFault(
   const validator = new Validator(options);
   yield* validator.validate(value, schema);
   return validator.faults.text();
+}
+
+/**
+ * Returns false for a custom resource of which a part contradicts the schema, be it one that the endpoint ignores: such
+ * an object loses its managers. Source: managedfields UpdateNoErrors.
+ */
+export function* isTyped(
+  object: DeepReadonly<UnstructuredObject>,
+  definition: ResourceDefinition,
+): SlicedWork<boolean> {
+  const { schema, kind } = definition;
+  if (definition.isCustom !== true) return true;
+  if (object.kind !== kind || object.apiVersion !== formatApiVersion(definition)) return false;
+  return (yield* typedFault(object, rootSchema(schema), { duplicates: 'allow' })) === undefined;
 }
 
 /** Most faults that an answer names: each has a path and a value that can be as long as the request. */
@@ -116,9 +131,9 @@ class Validator {
   }
 
   #scalar(value: unknown, node: SchemaNode): void {
-    // A value whose Go type is not a string, though its JSON is, accepts any scalar here; decoding into the type checks
-    // it later.
-    if (node.goType !== undefined && node.format === 'date-time') {
+    // A string of a format accepts any scalar here; decoding and validation look at it later. Source: schemaconv
+    // convertPrimitive.
+    if (node.type === 'string' && node.format !== undefined && node.format !== '' && node.format !== 'byte') {
       if (typeof value === 'object' && !(value instanceof ExactNumber))
         this.#fault(() => `expected any scalar, got &{${shortGoValue(value, maxShown)}}`);
       return;

@@ -46,7 +46,7 @@ describe('the documents of OpenAPI v3', () => {
   });
 
   it('of a page that answers text have no schemas, in protobuf neither', async () => {
-    const documents = new OpenApiDocuments(catalogOf('1'), issuerPages);
+    const documents = new OpenApiDocuments(catalogOf('1'), { morePages: issuerPages });
     const page = 'openid/v1/jwks';
     const json = JSON.parse(String(Buffer.from((await documents.document(page, 'json'))?.bytes ?? [])));
     expect(Object.keys(json.components)).toEqual(['securitySchemes']);

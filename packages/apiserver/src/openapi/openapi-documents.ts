@@ -2,6 +2,7 @@
 // the resources of its group version change. kubectl explain and apply read them. Source: kube-openapi handler3.
 import { formatApiVersion, type GroupVersion, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
+import type { ApiRegistrations } from '../aggregation/api-registrations.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
@@ -36,27 +37,37 @@ interface KnownDocument {
   readonly document: KeptDocument<OpenApiForm>;
 }
 
+export interface OpenApiDocumentsOptions {
+  /** Pages besides those of discovery, by their path in the index. Default none. */
+  readonly morePages?: ReadonlyMap<string, RootPage>;
+  /** Other API servers, whose documents the index lists too. Default none. */
+  readonly registrations?: ApiRegistrations | undefined;
+}
+
 export class OpenApiDocuments {
   readonly #catalog: ResourceCatalog;
+  readonly #registrations: ApiRegistrations | undefined;
   readonly #morePages: ReadonlyMap<string, RootPage>;
   /** Documents by path. */
   readonly #documents = new Map<string, KnownDocument>();
   #generation = -1;
   #entries: ReadonlyMap<string, Entry> = new Map();
 
-  /** `morePages`: pages besides those of discovery, by their path in the index. */
-  constructor(catalog: ResourceCatalog, morePages: ReadonlyMap<string, RootPage> = new Map()) {
+  constructor(catalog: ResourceCatalog, { morePages = new Map(), registrations }: OpenApiDocumentsOptions = {}) {
     this.#catalog = catalog;
     this.#morePages = morePages;
+    this.#registrations = registrations;
   }
 
   /** Returns the document of /openapi/v3. */
   index(): Readonly<Record<string, unknown>> {
-    const paths = [...this.#current()].map(([path, { hash }]) => [
+    const paths = [...this.#current()].map(([path, { hash }]): [string, unknown] => [
       path,
       { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` },
     ]);
-    return { paths: Object.fromEntries(paths) };
+    const others = this.#registrations?.openApiPaths ?? new Map();
+    const all = others.size === 0 ? paths : [...new Map([...paths, ...others])].sort(([a], [b]) => (a < b ? -1 : 1));
+    return { paths: Object.fromEntries(all) };
   }
 
   /** Returns the document of "apis/apps/v1" or "api/v1"; undefined for a group version that is not served. */

@@ -24,7 +24,7 @@ it.each<[JsonPatchOperation, string]>([
   ],
   [
     { op: 'add', path: '/list/7', value: 1 },
-    "error in add for path: '/list/7': Unable to access invalid index: 7: invalid index detected",
+    "error in add for path: '/list/7': Unable to access invalid index: 7: invalid index referenced",
   ],
   [{ op: 'remove', path: '/none/b' }, 'remove operation does not apply: doc is missing path: "/none/b": missing value'],
   [

@@ -79,6 +79,13 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
 /** Says why an operation does not apply, in the words of Go's library. */
 export class JsonPatchFault extends Error {
   override readonly name = 'JsonPatchFault';
+  /** True = all that failed is a test of a value. */
+  readonly isFailedTest: boolean;
+
+  constructor(message: string, isFailedTest: boolean = false) {
+    super(message);
+    this.isFailedTest = isFailedTest;
+  }
 }
 
 /**
@@ -211,7 +218,8 @@ class JsonPatcher {
       const place = this.#find(path) ?? refuse(`test operation does not apply: is missing path: ${path}: ${missing}`);
       present = memberOf(place, `error in test for path: '${path}'`);
     }
-    if (!(yield* this.#equals(present ?? null, wanted))) refuse(`testing value ${path} failed: test failed`);
+    if (!(yield* this.#equals(present ?? null, wanted)))
+      throw new JsonPatchFault(`testing value ${path} failed: test failed`, true);
   }
 
   #move(from: string, to: unknown): void {
@@ -362,7 +370,7 @@ function indexOf(key: string, length: number): number | string {
   if (!isIndex(key)) return notANumber(key);
   const given = Number(key);
   const index = given < 0 ? given + length : given;
-  return index >= 0 && index < length ? index : `Unable to access invalid index: ${given}: invalid index detected`;
+  return index >= 0 && index < length ? index : `Unable to access invalid index: ${given}: invalid index referenced`;
 }
 
 function indexIn(key: string, { length, where }: { readonly length: number; readonly where: string }): number {

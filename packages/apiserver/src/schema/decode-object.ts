@@ -24,6 +24,7 @@ import {
 import { jsonKind } from './go-types.ts';
 import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } from './json-reader.ts';
 import { metaTypes } from './meta-types.ts';
+import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneInSlices } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { sortedValue } from './sorted-value.ts';
@@ -268,18 +269,29 @@ function* decodeCustom(
   if (object.apiVersion === null) {
     throw new DecodeError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
   }
-  coerceMetadata(object, '', strict);
   // The schema says nothing about objects of another kind. They are refused for their version or by validation.
-  if (gvk.kind !== expected.kind || gvk.group !== expected.group) return object;
-  const pruned = yield* pruneInSlices(object, schema);
-  for (const path of pruned.unknown) strict.unknownField(path);
-  for (const embedded of pruned.embedded) coerceEmbedded(embedded.object, `${embedded.path}.`, strict);
+  if (gvk.kind !== expected.kind || gvk.group !== expected.group) coerceMetadata(object, '', strict);
+  else {
+    for (const fault of yield* coerceCustom(object, schema, strict)) throw new DecodeError(formatFieldError(fault));
+    yield* dropNullsInSlices(schema, object);
+  }
   return object;
 }
 
-function coerceEmbedded(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
-  const fault = embeddedFault(object, prefix, strict);
-  if (fault !== undefined) throw new DecodeError(formatFieldError(fault));
+/**
+ * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns what is
+ * wrong with those. Throws DecodeError for its own metadata. Source: apiextensions schemaCoercingConverter.
+ */
+export function* coerceCustom(
+  object: Record<string, unknown>,
+  schema: SchemaNode,
+  strict: StrictErrors,
+): SlicedWork<readonly FieldError[]> {
+  coerceMetadata(object, '', strict);
+  const pruned = yield* pruneInSlices(object, schema);
+  for (const path of pruned.unknown) strict.unknownField(path);
+  const faults = pruned.embedded.map((embedded) => embeddedFault(embedded.object, `${embedded.path}.`, strict));
+  return faults.filter((fault) => fault !== undefined);
 }
 
 /**

@@ -1,15 +1,6 @@
-// Removes nulls that the schema of a custom resource does not allow, after defaults were set. Beside pruning.ts, which
-// removes unknown names.
-import { isJsonObject, namesInSlices, runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+// Removes nulls that the schema of a custom resource does not allow. Beside pruning.ts, which removes unknown names.
+import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
-
-/**
- * Removes, in place, members that are null although their schema is not nullable. Nulls in lists stay for validation to
- * report. Returns true when it removed something. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
- */
-export function dropForbiddenNulls(node: SchemaNode, value: unknown): boolean {
-  return runWhole(dropNullsInSlices(node, value));
-}
 
 interface Place {
   readonly node: SchemaNode;
@@ -17,8 +8,9 @@ interface Place {
 }
 
 /**
- * Does what {@link dropForbiddenNulls} does, for a value of any size. Deeper levels wait in a list, so that one
- * generator handles all.
+ * Removes, in place, members that are null although their schema is not nullable and has no default, which would replace
+ * the null. Nulls in lists stay for validation to report. Returns true when it removed something. Deeper levels wait in
+ * a list, so that one generator handles all. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
  */
 export function* dropNullsInSlices(node: SchemaNode, value: unknown): SlicedWork<boolean> {
   const open: Place[] = [];
@@ -49,9 +41,13 @@ function takeStep({ node, value }: Place, step: unknown, open: Place[]): boolean
   const member = value[name];
   if (typeof member !== 'object') return false;
   const schema = node.properties?.get(name) ?? valuesOf(node);
-  if (schema !== undefined && member === null && schema.nullable !== true) return delete value[name];
+  if (member === null) return schema !== undefined && isForbidden(schema) && delete value[name];
   enter(open, schema, member);
   return false;
+}
+
+function isForbidden({ nullable, default: value }: SchemaNode): boolean {
+  return nullable !== true && value === undefined;
 }
 
 function valuesOf({ additionalProperties }: SchemaNode): SchemaNode | undefined {

@@ -1,9 +1,11 @@
 import { deepCopy } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applySchemaDefaults } from './defaulting.ts';
-import { dropForbiddenNulls } from './null-pruning.ts';
+import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneUnknownFields } from './pruning.ts';
+import type { SchemaNode } from './schema-node.ts';
 import { type JsonSchema, structuralSchema } from './structural-schema.ts';
 
 const prune = (schema: JsonSchema, value: Record<string, unknown>): { unknown: readonly string[]; left: unknown } => {
@@ -56,10 +58,12 @@ describe('unknown fields', () => {
   });
 });
 
+const dropNulls = (node: SchemaNode, value: unknown): boolean => runWhole(dropNullsInSlices(node, value));
+
 describe('nulls', () => {
   const drop = (schema: JsonSchema, value: unknown): [unknown, boolean] => {
     const left = deepCopy(value);
-    const isChanged = dropForbiddenNulls(structuralSchema(schema), left);
+    const isChanged = dropNulls(structuralSchema(schema), left);
     return [left, isChanged];
   };
 
@@ -74,6 +78,10 @@ describe('nulls', () => {
       true,
     ]);
     expect(drop(schema, { a: 'x', b: null })).toEqual([{ a: 'x', b: null }, false]);
+  });
+
+  it('stay where a default replaces them', () => {
+    expect(drop(object({ a: { type: 'string', default: 'd' } }), { a: null })).toEqual([{ a: null }, false]);
   });
 
   it('in lists are left to validation, those in their items are not', () => {
@@ -142,9 +150,9 @@ describe('whatever schema and object', () => {
         const node = structuralSchema(schema);
         const left = deepCopy(value);
         applySchemaDefaults(node, left);
-        dropForbiddenNulls(node, left);
+        dropNulls(node, left);
         expect(applySchemaDefaults(node, left)).toBe(false);
-        expect(dropForbiddenNulls(node, left)).toBe(false);
+        expect(dropNulls(node, left)).toBe(false);
       }),
     );
   });

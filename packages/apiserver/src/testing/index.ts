@@ -7,6 +7,7 @@ export {
   type TestServerOptions,
   type TestStream,
 } from './api-server-fixture.ts';
+export { ExtensionServer } from './extension-server.ts';
 export { factTypes } from './fact-types.ts';
 export { type KubeletStandIn, type KubeletStandInOptions, startKubelet } from './kubelet-stand-in.ts';
 export { selfSigned } from './self-signed.ts';

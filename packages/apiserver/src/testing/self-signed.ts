@@ -3,15 +3,23 @@ import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 
-/** Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev". */
-export async function selfSigned(name: string): Promise<{ readonly cert: string; readonly key: string }> {
+/** Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev"; `hosts` are DNS names beside the address. */
+export async function selfSigned(
+  name: string,
+  hosts: readonly string[] = [],
+): Promise<{ readonly cert: string; readonly key: string }> {
   const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(
     {
       name,
       keys,
       signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
-      extensions: [new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])],
+      extensions: [
+        new SubjectAlternativeNameExtension([
+          { type: 'ip', value: '127.0.0.1' },
+          ...hosts.map((value) => ({ type: 'dns' as const, value })),
+        ]),
+      ],
     },
     webcrypto as never,
   );

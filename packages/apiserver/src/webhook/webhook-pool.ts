@@ -6,9 +6,10 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { type Clock, systemClock } from '@kapstan/api';
 import { addAbortListener, type CallSignal, goQuote, removeAbortListener } from '@kapstan/api/internal';
-import { dialError } from './dial-error.ts';
+import { dialError } from '../peer/dial-error.ts';
+import type { ResolveService } from '../peer/service-address.ts';
 import { refusalText } from './webhook-answer.ts';
-import { type ResolveService, type WebhookAddress, type WebhookTarget, webhookAddress } from './webhook-target.ts';
+import { type WebhookAddress, type WebhookTarget, webhookAddress } from './webhook-target.ts';
 
 export interface WebhookPoolOptions {
   /** Finds the address of a Service. Default: no Service can be reached. */

@@ -1,11 +1,9 @@
 // WebhookTarget: where a webhook listens, as in a clientConfig. Called through webhook-pool.ts. Source: apiserver
 // util/webhook ClientConfig.
+import { type ServiceReference, serviceServerName } from '../peer/service-address.ts';
 
-/** A Service in the cluster, reached through the port {@link ResolveService}. */
-export interface WebhookService {
-  readonly namespace: string;
-  readonly name: string;
-  readonly port: number;
+/** A Service in the cluster, reached through the port `ResolveService`. */
+export interface WebhookService extends ServiceReference {
   /** Path of the request. Default "/". */
   readonly path?: string;
 }
@@ -38,9 +36,6 @@ export function webhookTarget({ url, service, caBundle }: TargetConfig): Webhook
   };
 }
 
-/** Returns the address behind a Service. Rejects when there is none. */
-export type ResolveService = (service: WebhookService) => Promise<{ readonly host: string; readonly port: number }>;
-
 /** A target as requests need it. */
 export interface WebhookAddress {
   /** The URL with its query, as errors show it. */
@@ -64,7 +59,7 @@ export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): W
   const url = new URL(base);
   url.searchParams.set('timeout', `${timeoutSeconds}s`);
   const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  const host = service === undefined ? url.host : `${serverNameOf(service)}:${service.port}`;
+  const host = service === undefined ? url.host : `${serviceServerName(service)}:${service.port}`;
   return {
     // `URL` drops port 443, which Kubernetes shows for a Service.
     url: `https://${host}${url.pathname}${url.search}`,
@@ -79,11 +74,7 @@ export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): W
 
 function serviceUrl(service: WebhookService): string {
   const { path = '/' } = service;
-  return `https://${serverNameOf(service)}:${service.port}${path.startsWith('/') ? path : `/${path}`}`;
-}
-
-function serverNameOf({ name, namespace }: WebhookService): string {
-  return `${name}.${namespace}.svc`;
+  return `https://${serviceServerName(service)}:${service.port}${path.startsWith('/') ? path : `/${path}`}`;
 }
 
 function isAddress(hostname: string): boolean {

@@ -5,6 +5,7 @@ import { type CelType, structType } from '../types/cel-type.ts';
 import { type FunctionDeclaration, memberOverload, oneOverload } from '../types/function-declaration.ts';
 import { CelObject } from '../values/cel-object.ts';
 import { CelFailure, overloadFailure } from '../values/failure.ts';
+import { ValuePending } from '../values/value-pending.ts';
 
 /** The question: a path, or a resource. */
 export interface AuthorizationRequest {
@@ -35,16 +36,6 @@ export interface AuthorizationDecision {
  */
 export interface Authorizer {
   authorize(request: AuthorizationRequest): AuthorizationDecision | Promise<AuthorizationDecision>;
-}
-
-/** Thrown when a decision is not there yet. The evaluation is repeated once it is. */
-export class DecisionPending extends Error {
-  readonly decided: Promise<unknown>;
-
-  constructor(decided: Promise<unknown>) {
-    super('the authorizer answers later: evaluate the expression asynchronously');
-    this.decided = decided;
-  }
 }
 
 const authorizerName = 'kubernetes.authorization.Authorizer';
@@ -90,7 +81,7 @@ export class CelAuthorizer extends AuthorizerObject {
     const whole = { ...this.#asked, ...request };
     const key = JSON.stringify(whole);
     const known = this.#decisions.get(key) ?? this.#ask(key, whole);
-    if (known instanceof Promise) throw new DecisionPending(known);
+    if (known instanceof Promise) throw new ValuePending(known);
     return new CelDecision(known);
   }
 

@@ -1,24 +1,28 @@
-// Decides the condition "Available" of an APIService. Local ones are always available; remote ones never, because this server does not
-// proxy requests to other servers. Used by api-service-registration.ts. Source: kube-aggregator controllers/status.
+// Writes the condition "Available" of an APIService. Local ones are always available; remote-availability.ts checks the others.
+// Used by api-service-registration.ts too. Source: kube-aggregator controllers/status, apiregistration/v1/helper.
 import { type DeepReadonly, formatTime } from '@kapstan/api';
 import type { APIService, APIServiceCondition } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 
-type Said = Pick<APIServiceCondition, 'status' | 'reason' | 'message'>;
+/** What is said of an APIService. */
+export type Availability = Pick<APIServiceCondition, 'status' | 'reason' | 'message'>;
 
-const local: Said = { status: 'True', reason: 'Local', message: 'Local APIServices are always available' };
-const remote: Said = {
-  status: 'False',
-  reason: 'AggregationNotSupported',
-  message: 'this server does not proxy requests to other API servers',
-};
+const local: Availability = { status: 'True', reason: 'Local', message: 'Local APIServices are always available' };
 
 export function isAvailable({ status }: DeepReadonly<APIService>): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Available' && value === 'True') === true;
 }
 
+/** Returns a local APIService with its condition corrected; undefined when nothing is to be written. */
+export function withLocalAvailability(service: DeepReadonly<APIService>, nowMs: number): APIService | undefined {
+  return service.spec?.service === undefined ? withAvailability(service, local, nowMs) : undefined;
+}
+
 /** Returns the object with its condition corrected; undefined when the condition is already right. */
-export function withAvailability(service: DeepReadonly<APIService>, nowMs: number): APIService | undefined {
-  const wanted = service.spec?.service === undefined ? local : remote;
+export function withAvailability(
+  service: DeepReadonly<APIService>,
+  wanted: Availability,
+  nowMs: number,
+): APIService | undefined {
   const conditions = service.status?.conditions ?? [];
   const present = conditions.find(({ type }) => type === 'Available');
   if (present?.status === wanted.status && present.reason === wanted.reason && present.message === wanted.message)
@@ -30,6 +34,7 @@ export function withAvailability(service: DeepReadonly<APIService>, nowMs: numbe
     ...wanted,
     ...(lastTransitionTime !== undefined && { lastTransitionTime }),
   };
-  const others = conditions.filter(({ type }) => type !== 'Available');
-  return { ...(service as APIService), status: { conditions: [...others, condition] } };
+  const next = conditions.map((each) => (each.type === 'Available' ? condition : { ...each }));
+  const all = present === undefined ? [...next, condition] : next;
+  return { ...(service as APIService), status: { conditions: all } };
 }

@@ -19,7 +19,7 @@ import { deletionHandlingKey, type SharedInformer, SharedInformerFactory } from 
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import type { PostStartHook, PostStartHooks } from '../post-start-hooks.ts';
-import { isAvailable, withAvailability } from './api-service-availability.ts';
+import { isAvailable, withLocalAvailability } from './api-service-availability.ts';
 import { automanagedLabel, desiredApiServices } from './desired-api-services.ts';
 
 export interface ApiServiceRegistrationOptions {
@@ -219,7 +219,7 @@ export class ApiServiceRegistration {
   async #tellAvailability(name: string): Promise<void> {
     const { client, clock } = this.#options;
     const present = this.#services.lister.find(name);
-    const next = present === undefined ? undefined : withAvailability(present, clock.now());
+    const next = present === undefined ? undefined : withLocalAvailability(present, clock.now());
     if (next === undefined) return;
     await client.update(APIService, next, { subresource: 'status', signal: this.#stop.signal });
   }

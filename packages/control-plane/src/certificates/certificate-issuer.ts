@@ -23,13 +23,20 @@ const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as con
 // A certificate that is valid from now on would fail on a client whose clock is slightly behind.
 const clockSkewMs = 5 * 60_000;
 
+interface AuthorityOptions {
+  readonly nowMs: number;
+  readonly lifetimeMs: number;
+  /** Default "kapstan-ca". */
+  readonly commonName?: string;
+}
+
 /** Creates an issuer over an existing authority, or over a new self-signed one. */
 export async function createIssuer(
   existing: KeyPair | undefined,
-  validity: { readonly nowMs: number; readonly lifetimeMs: number },
+  options: AuthorityOptions,
 ): Promise<CertificateIssuer> {
   x509.cryptoProvider.set(webcrypto);
-  const { keys, certificate } = existing ? await importAuthority(existing) : await createAuthority(validity);
+  const { keys, certificate } = existing ? await importAuthority(existing) : await createAuthority(options);
   const authority = existing ?? { cert: pem(certificate), key: await exportKey(keys.privateKey) };
   return {
     authority,
@@ -75,13 +82,14 @@ interface Authority {
   readonly certificate: x509.X509Certificate;
 }
 
-async function createAuthority(validity: { nowMs: number; lifetimeMs: number }): Promise<Authority> {
+async function createAuthority(options: AuthorityOptions): Promise<Authority> {
+  const { nowMs, lifetimeMs, commonName = 'kapstan-ca' } = options;
   const keys = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
-    name: [{ CN: ['kapstan-ca'] }],
-    notBefore: toDate(validity.nowMs - clockSkewMs),
-    notAfter: toDate(validity.nowMs + validity.lifetimeMs),
+    name: [{ CN: [commonName] }],
+    notBefore: toDate(nowMs - clockSkewMs),
+    notAfter: toDate(nowMs + lifetimeMs),
     keys,
     signingAlgorithm: algorithm,
     extensions: [

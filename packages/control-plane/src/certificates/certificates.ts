@@ -19,7 +19,19 @@ export interface Pki {
   readonly trusted: { readonly cert: string; readonly file: string };
   /** Client certificate of `kubernetes-admin` in `system:masters`. */
   readonly admin: KeyPair;
+  /** How this server proves to the API servers that it proxies to that it speaks for its users. */
+  readonly frontProxy: FrontProxy;
 }
+
+export interface FrontProxy {
+  /** Certificate of the authority that signs {@link FrontProxy.client}, PEM. Never the authority of clients. */
+  readonly caCert: string;
+  /** Client certificate of this server's proxy. */
+  readonly client: KeyPair;
+}
+
+/** Common name of the generated proxy certificate, as kubeadm has it. */
+export const frontProxyName = 'front-proxy-client';
 
 /** Returns the authorities (PEM) that client certificates are verified against: our own, and the given ones. */
 export function clientAuthorities({ caCert }: Pick<Pki, 'caCert'>, given: string | undefined): readonly string[] {
@@ -47,7 +59,7 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   const nowMs = options.clock.now();
   const hosts = [...new Set(['localhost', '127.0.0.1', '::1', 'kubernetes.default.svc', ...options.hosts])];
   const present = {
-    ca: await readAuthority(options.directory),
+    ca: await readAuthority(options.directory, 'ca'),
     serving: await readLeaf(options.directory, 'apiserver'),
     admin: await readLeaf(options.directory, 'admin'),
   };
@@ -58,8 +70,9 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
       : undefined;
   const admin = ca && isFresh(present.admin, nowMs) && isIssuedBy(present.admin, ca) ? present.admin : undefined;
   const caFile = join(options.directory, 'ca.crt');
+  const frontProxy = await ensureFrontProxy(options.directory, nowMs);
   if (ca && serving && admin)
-    return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin };
+    return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin, frontProxy };
 
   // Imported only when something must be issued: the library adds 200 ms to the start.
   const { createIssuer } = await import('./certificate-issuer.ts');
@@ -69,7 +82,22 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   await writePair(options.directory, 'apiserver', made.serving);
   await writePair(options.directory, 'admin', made.admin);
   const { cert } = issuer.authority;
-  return { caCert: cert, caFile, trusted: { cert, file: caFile }, ...made };
+  return { caCert: cert, caFile, trusted: { cert, file: caFile }, ...made, frontProxy };
+}
+
+/** The proxy has an authority of its own: who trusts it for identities must not trust certificates of users for them. */
+async function ensureFrontProxy(directory: string, nowMs: number): Promise<FrontProxy> {
+  const present = await readAuthority(directory, 'front-proxy-ca');
+  const known = await readLeaf(directory, frontProxyName);
+  const ca = isFresh(present, nowMs) ? present : undefined;
+  if (ca && isFresh(known, nowMs) && isIssuedBy(known, ca)) return { caCert: ca.cert, client: known };
+  const { createIssuer } = await import('./certificate-issuer.ts');
+  const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs, commonName: 'kapstan-front-proxy-ca' });
+  if (!ca) await writePair(directory, 'front-proxy-ca', issuer.authority);
+  const times = { nowMs, lifetimeMs: leafLifetimeMs };
+  const client = await issuer.issue({ ...times, commonName: frontProxyName, usage: 'client' });
+  await writePair(directory, frontProxyName, client);
+  return { caCert: issuer.authority.cert, client };
 }
 
 interface LeafRequest {
@@ -117,9 +145,11 @@ function coversHosts(pair: KeyPair, hosts: readonly string[]): boolean {
 }
 
 /** Never replaces a broken authority, because clients trust it; somebody has to look at it. */
-async function readAuthority(directory: string): Promise<KeyPair | undefined> {
-  const pair = await readPair(directory, 'ca');
-  if (pair !== undefined) checkKeyPair(pair, { cert: join(directory, 'ca.crt'), key: join(directory, 'ca.key') });
+async function readAuthority(directory: string, name: string): Promise<KeyPair | undefined> {
+  const pair = await readPair(directory, name);
+  if (pair !== undefined) {
+    checkKeyPair(pair, { cert: join(directory, `${name}.crt`), key: join(directory, `${name}.key`) });
+  }
   return pair;
 }
 

@@ -12,6 +12,7 @@ export const controlLoopNames = [
   'persistentvolume-protection-controller',
   'volumeattributesclass-protection-controller',
   'resourcequota-controller',
+  'validatingadmissionpolicy-status-controller',
 ] as const;
 
 export type ControlLoopName = (typeof controlLoopNames)[number];

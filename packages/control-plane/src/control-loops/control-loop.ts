@@ -1,6 +1,7 @@
 // The type of every control loop: a function that works until its signal aborts, and the context it receives. Started by
 // control-loops.ts; each loop has its own file.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { ResourceCatalog } from '@kapstan/apiserver';
 import { ReconcileLoop, type ReconcileOutcome, type SyncHandler } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
@@ -13,6 +14,8 @@ export interface ControlLoopContext {
   readonly informers: SharedInformerFactory;
   /** Offers an informer for every served kind. */
   readonly kinds: ServedKinds;
+  /** What is served, with its schemas. */
+  readonly catalog: ResourceCatalog;
   /** PEM of the authority that signed the serving certificate. */
   readonly caCert: string;
   /** Issues the tokens that service accounts keep in Secrets. */

@@ -28,6 +28,7 @@ import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
 import { serviceAccountTokenController } from './serviceaccount-token-controller.ts';
 import { SupervisedLoop } from './supervised-loop.ts';
+import { validatingAdmissionPolicyStatusController } from './validatingadmissionpolicy-status-controller.ts';
 import { volumeAttributesClassProtectionController } from './volumeattributesclass-protection-controller.ts';
 
 export interface ControlLoopsOptions {
@@ -73,6 +74,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'persistentvolume-protection-controller': persistentVolumeProtectionController,
   'volumeattributesclass-protection-controller': volumeAttributesClassProtectionController,
   'resourcequota-controller': resourceQuotaController,
+  'validatingadmissionpolicy-status-controller': validatingAdmissionPolicyStatusController,
 };
 
 /** Loops that serve clients of the server. */
@@ -187,10 +189,11 @@ export class ControlLoops implements RunningLoops {
   }
 
   #supervise(name: ControlLoopName): SupervisedLoop {
-    const { client, caCert = '', secretTokens, quotas, namespaceGraceMs, clock } = this.#options;
+    const { client, catalog, caCert = '', secretTokens, quotas, namespaceGraceMs, clock } = this.#options;
     const logger = loggerOf(name, this.#options.logger);
     const shared = { informers: this.#informers, kinds: this.#kinds };
-    const context = { client, ...shared, caCert, secretTokens, quotas, namespaceGraceMs, clock, logger };
+    const ports = { client, catalog, caCert, secretTokens, quotas, namespaceGraceMs };
+    const context = { ...ports, ...shared, clock, logger };
     return new SupervisedLoop({ name, loop: this.#options.loops?.[name] ?? loops[name], context });
   }
 }

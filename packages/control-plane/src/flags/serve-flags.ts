@@ -3,6 +3,7 @@ import { admissionNamesError } from '@kapstan/apiserver';
 import { kubernetesAdmission } from '@kapstan/kubernetes';
 import { type AuthorizationMode, authorizationModes } from '../access-control.ts';
 import { controlLoopNames, selectControlLoops } from '../control-loops/control-loop-names.ts';
+import { type AggregatorFlags, aggregatorFlagErrors, aggregatorFlags } from './aggregator-flags.ts';
 import { type AuditFlags, auditFlagErrors, auditFlags } from './audit-flags.ts';
 import { type FeatureGates, featureGatesFlag } from './feature-gates.ts';
 import {
@@ -29,7 +30,13 @@ import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 const maxInt = 2_147_483_647;
 
 /** The parsed flags. Times are in milliseconds unless the flag's name says seconds. */
-export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags, KubeletFlags, RuntimeConfigFlags {
+export interface ServeFlags
+  extends AuditFlags,
+    StoreFlags,
+    ServiceAccountFlags,
+    KubeletFlags,
+    RuntimeConfigFlags,
+    AggregatorFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
@@ -121,6 +128,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   ...serviceAccountFlags,
   ...kubeletFlags,
+  ...aggregatorFlags,
   ...runtimeConfigFlags,
   'client-ca-file': stringFlag(
     "Certificate authority file used to verify client certificates, in addition to the server's own certificate authority.",
@@ -257,6 +265,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
     ...graceErrors(values),
     ...serviceAccountFlagErrors(values),
     ...kubeletFlagErrors(values),
+    ...aggregatorFlagErrors(values),
     ...controlLoopErrors(values),
     ...admissionErrors(values),
     ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),

@@ -41,6 +41,7 @@ function identity(options: Partial<ServerIdentityOptions> = {}): ServerIdentity 
     hostname: 'vm',
     port: 6443,
     clientAuthorities: [],
+    frontProxies: undefined,
     hasLease: true,
     clock,
     logger,

@@ -2,6 +2,7 @@
 // clients, and the day since which legacy tokens are tracked. It also keeps the initial namespaces. Started and ended by
 // control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
+import type { RequestHeaderOptions } from '@kapstan/apiserver';
 import { keepFirstNamespaces } from '../first-objects.ts';
 import { repeatEvery } from '../repeat-every.ts';
 import { keepClientAuthorities } from './client-authorities.ts';
@@ -15,6 +16,8 @@ export interface ServerIdentityOptions {
   readonly port: number;
   /** Authorities (PEM) that client certificates are verified against; each text holds one certificate or several. */
   readonly clientAuthorities: readonly string[];
+  /** Whom to believe when headers say who asks. Undefined = nobody. */
+  readonly frontProxies: RequestHeaderOptions | undefined;
   /** False: no Lease shows that this server is running. */
   readonly hasLease: boolean;
   readonly clock: Clock;
@@ -58,7 +61,7 @@ export class ServerIdentity {
   }
 
   #kept(): readonly Kept[] {
-    const { client, clock, clientAuthorities, hasLease } = this.#options;
+    const { client, clock, clientAuthorities, frontProxies, hasLease } = this.#options;
     const leases: readonly Kept[] = [
       { name: 'lease', intervalMs: 10_000, keep: () => this.#lease.renew() },
       { name: 'leases of others', intervalMs: 3_600_000, keep: () => removeExpiredIdentities(client, clock) },
@@ -68,7 +71,7 @@ export class ServerIdentity {
       {
         name: 'client authorities',
         intervalMs: 60_000,
-        keep: () => keepClientAuthorities(client, clientAuthorities, clock),
+        keep: () => keepClientAuthorities(client, { clientAuthorities, frontProxies }, clock),
       },
       { name: 'token tracking', intervalMs: 60_000, keep: () => keepTokenTracking(client, clock) },
       { name: 'first namespaces', intervalMs: 60_000, keep: () => keepFirstNamespaces(client) },

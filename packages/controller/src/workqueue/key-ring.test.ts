@@ -63,6 +63,14 @@ describe('a ring of keys', () => {
     );
   });
 
+  it('numbers its keys anew before their numbers leave 32 bits, also when the same few come and go', () => {
+    const ring = new KeyRing<string>(2 ** 31 - 100);
+    for (let round = 0; round < 300; round++) {
+      expect([ring.add(`key-${round % 10}`), ring.add(`key-${round % 10}`)]).toEqual([true, false]);
+      expect([ring.size, ring.take()]).toEqual([1, `key-${round % 10}`]);
+    }
+  });
+
   it('holds 100,000 keys while others come and go, and goes on when it was empty', () => {
     const ring = new KeyRing<string>();
     for (let round = 0; round < 2; round++) {

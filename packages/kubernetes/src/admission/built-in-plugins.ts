@@ -3,7 +3,12 @@
 
 import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
 import { configured, ObjectReader } from '@kapstan/apiserver';
-import { MutatingWebhooks, ValidatingWebhooks } from '@kapstan/apiserver/internal';
+import {
+  MutatingPolicies,
+  MutatingWebhooks,
+  ValidatingPolicies,
+  ValidatingWebhooks,
+} from '@kapstan/apiserver/internal';
 import { alwaysAdmit, alwaysDeny } from './always.ts';
 import { alwaysPullImages } from './always-pull-images.ts';
 import { certificateSigners } from './certificate-signers.ts';
@@ -85,7 +90,7 @@ const webhookPlugins = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'
 
 /** Plug-ins that are on unless disabled. */
 function defaultPlugins(ports: PluginPorts, { quotas }: KubernetesPlugins): AdmissionPlugin[] {
-  const { catalog, authorizer, clock, random, webhooks } = ports;
+  const { catalog, authorizer, clock, random, webhooks, policies } = ports;
   const reader = new ObjectReader(catalog);
   for (const name of webhookPlugins) configured(ports, name, requireNoWebhookSettings);
   const podSecurity = configured(ports, 'PodSecurity', parsePodSecurity);
@@ -107,6 +112,12 @@ function defaultPlugins(ports: PluginPorts, { quotas }: KubernetesPlugins): Admi
     defaultIngressClass(reader),
     podTopologyLabels(reader),
     podResizeValidator(reader),
+    ...(policies === undefined
+      ? []
+      : [
+          new MutatingPolicies('MutatingAdmissionPolicy', policies),
+          new ValidatingPolicies('ValidatingAdmissionPolicy', policies),
+        ]),
     ...(webhooks === undefined
       ? []
       : [

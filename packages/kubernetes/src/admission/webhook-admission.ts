@@ -1,21 +1,12 @@
 // webhookAdmission makes what the plug-ins MutatingAdmissionWebhook and ValidatingAdmissionWebhook work with. Between
 // the control plane and built-in-plugins.ts.
 import type { Clock } from '@kapstan/api';
-import type { GroupVersionKind } from '@kapstan/api/internal';
-import type { AdmissionFunctions, Authorizer, ResourceCatalog, WebhookPool } from '@kapstan/apiserver';
-import { ObjectReader } from '@kapstan/apiserver';
-import {
-  EquivalentResources,
-  type NamespaceLabels,
-  WebhookMatching,
-  WebhookMetrics,
-  type WebhookPorts,
-} from '@kapstan/apiserver/internal';
-import { namespaces } from './namespace-exists.ts';
+import type { AdmissionFunctions, Authorizer, WebhookPool } from '@kapstan/apiserver';
+import { WebhookMatching, WebhookMetrics, type WebhookPorts } from '@kapstan/apiserver/internal';
+import { type AdmissionMatching, isAdmissionConfiguration } from './admission-matching.ts';
 import { WebhookConfigurations } from './webhook-configurations.ts';
 
-export interface WebhookAdmissionOptions {
-  readonly catalog: ResourceCatalog;
+export interface WebhookAdmissionOptions extends AdmissionMatching {
   readonly authorizer: Authorizer;
   readonly pool: WebhookPool;
   readonly functions: AdmissionFunctions;
@@ -28,50 +19,20 @@ export interface WebhookAdmission {
   readonly ports: WebhookPorts;
 }
 
-/** Kinds that decide about other requests. Source: rules.IsExemptAdmissionConfigurationResource. */
-const exempt: ReadonlySet<string> = new Set([
-  'ValidatingWebhookConfiguration',
-  'MutatingWebhookConfiguration',
-  'ValidatingAdmissionPolicy',
-  'ValidatingAdmissionPolicyBinding',
-  'MutatingAdmissionPolicy',
-  'MutatingAdmissionPolicyBinding',
-]);
-
 export function webhookAdmission(options: WebhookAdmissionOptions): WebhookAdmission {
-  const { catalog, authorizer, pool, functions, clock } = options;
+  const { requests, conditionMetrics, authorizer, pool, functions, clock } = options;
   const configurations = new WebhookConfigurations(pool);
-  const equivalents = new EquivalentResources(catalog);
-  const metrics = new WebhookMetrics();
-  const matching = new WebhookMatching({
-    equivalents,
-    namespaces: namespaceLabels(catalog),
-    authorizer,
-    clock,
-    metrics,
-  });
   return {
     configurations,
     ports: {
       mutating: functions.before(configurations.source('MutatingWebhookConfiguration'), 'mutating'),
       validating: functions.before(configurations.source('ValidatingWebhookConfiguration'), 'validating'),
-      matching,
-      equivalents,
-      metrics,
+      matching: new WebhookMatching({ requests, authorizer, clock, conditions: conditionMetrics }),
+      equivalents: requests.equivalents,
+      metrics: new WebhookMetrics(),
+      conditions: conditionMetrics,
       clock,
-      isExempt: ({ group, kind }: GroupVersionKind) => group === 'admissionregistration.k8s.io' && exempt.has(kind),
-    },
-  };
-}
-
-function namespaceLabels(catalog: ResourceCatalog): NamespaceLabels {
-  const reader = new ObjectReader(catalog);
-  return {
-    resource: namespaces,
-    labelsOf: async (name) => {
-      const target = { namespace: '', name };
-      const found = (await reader.get(namespaces, target, 'cached')) ?? (await reader.get(namespaces, target, 'live'));
-      return found === undefined ? undefined : (found.metadata?.labels ?? {});
+      isExempt: isAdmissionConfiguration,
     },
   };
 }

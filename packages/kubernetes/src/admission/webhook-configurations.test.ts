@@ -5,6 +5,7 @@ import { StoreFixture } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { AdmissionServer } from '../testing/admission-server.ts';
+import { admissionMatching } from './admission-matching.ts';
 import { type WebhookAdmission, webhookAdmission } from './webhook-admission.ts';
 import type { WebhookConfigurations } from './webhook-configurations.ts';
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
   server = new AdmissionServer(await StoreFixture.open(openLmdbEngine));
   const { catalog } = server;
   const ports = {
-    catalog,
+    ...admissionMatching(catalog),
     authorizer: alwaysAllow,
     pool: new WebhookPool(),
     functions: new AdmissionFunctions(),

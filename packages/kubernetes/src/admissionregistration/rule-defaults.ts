@@ -1,7 +1,7 @@
 // Defaults and rules that webhooks and admission policies share. Source: pkg/apis/admissionregistration/v1/defaults.go, validation.
 import type { DeepReadonly } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
-import type { Field } from '@kapstan/apiserver/internal';
+import { CompileFault, type Field } from '@kapstan/apiserver/internal';
 import type { MatchCondition, RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { requestExpressions } from './request-expressions.ts';
 
@@ -52,28 +52,42 @@ function validateResources(at: Field, resources: readonly string[]): void {
 
 const maxConditions = 64;
 
-/** Expressions that were stored before keep being accepted. */
-export type StoredExpressions = ReadonlySet<string>;
+export interface ConditionRules {
+  /** Expressions that were stored before keep being accepted. */
+  readonly stored: ReadonlySet<string>;
+  /** True = conditions may name parameters. */
+  readonly hasParams: boolean;
+}
 
 /** Source: validateMatchConditions. */
 export function validateMatchConditions(
   at: Field,
-  conditions: readonly DeepReadonly<MatchCondition>[] = [],
-  stored?: StoredExpressions,
+  conditions: readonly DeepReadonly<MatchCondition>[],
+  rules: ConditionRules,
 ): void {
   if (conditions.length > maxConditions) at.tooMany(conditions.length, maxConditions);
   const names = new Set<string>();
   at.each(conditions, ({ name = '', expression = '' }, place) => {
     const text = expression.trim();
     if (text === '') place.child('expression').required();
-    else if (stored !== undefined) validateCondition(place.child('expression'), text, stored);
+    else validateCondition(place.child('expression'), text, rules);
     if (place.child('name').present(name)) place.child('name').invalidAll(name, qualifiedNameErrors(name));
     if (name !== '' && names.has(name)) place.child('name').duplicate(name);
     names.add(name);
   });
 }
 
-function validateCondition(at: Field, expression: string, stored: StoredExpressions): void {
-  const compiled = requestExpressions.condition(expression, stored.has(expression) ? 'stored' : 'new');
-  if (typeof compiled === 'string') at.invalid(expression, compiled);
+function validateCondition(at: Field, expression: string, { stored, hasParams }: ConditionRules): void {
+  const age = stored.has(expression) ? 'stored' : 'new';
+  at.later(function* () {
+    const compiled = requestExpressions.condition(expression, { age, hasParams, hasAuthorizer: true });
+    if (compiled instanceof CompileFault) tellFault(at, expression, compiled);
+    yield;
+  });
+}
+
+/** Source: convertCELErrorToValidationError. */
+export function tellFault(at: Field, expression: string, { detail, isInternal }: CompileFault): void {
+  if (isInternal) at.internal(detail);
+  else at.invalid(expression, detail);
 }

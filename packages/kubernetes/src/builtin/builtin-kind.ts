@@ -1,6 +1,6 @@
 // BuiltinKind: what the folder of a resource says about it. builtin-resource.ts adds the facts.
 import type { Clock, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import type { ResourceStore } from '@kapstan/apiserver';
+import type { Authorizer, ResourceStore } from '@kapstan/apiserver';
 import type { TypedKind, ValidationPolicy } from '@kapstan/apiserver/internal';
 import type { NodePortRange, NodePortRegistry } from './node-port-registry.ts';
 import type { TokenIssuer } from './token-issuer.ts';
@@ -13,6 +13,10 @@ export interface BuiltinServer {
   readonly clock: Clock;
   /** Returns the store of another resource: eviction reads disruption budgets. Undefined when it is not served. */
   findStore(group: string, version: string, resource: string): ResourceStore<UnstructuredObject> | undefined;
+  /** Returns the plural name of a kind ("v1", "ConfigMap"); undefined when it is not served. */
+  resourceOfKind(apiVersion: string, kind: string): string | undefined;
+  /** Tells what else the user of a request may do. Undefined = everything. */
+  readonly authorizer: Authorizer | undefined;
   /** For example "10.96.0.0/12". */
   readonly serviceClusterIpRange: string;
   readonly serviceNodePortRange: NodePortRange;

@@ -98,7 +98,7 @@ describe('tables of the built-in resources', () => {
 
   it('describes a column as the member that it shows', (ctx) => {
     if (!existsSync(new URL('../../../kinds/dist/column-descriptions.json', import.meta.url)))
-      ctx.skip('there are no descriptions: npm install @kubernetes/client-node, then npm run build');
+      ctx.skip('there are no descriptions: npm install, then npm run build');
     const { columns } = builtinTable('v1/pods');
     const texts = Object.fromEntries(columns.map(({ name, description }) => [name, description]));
     expect(texts.Name).toMatch(/^Name must be unique within a namespace\./);

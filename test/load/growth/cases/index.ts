@@ -1,6 +1,7 @@
 // All cases, in the order in which they run.
 import type { GrowthCase } from '../growth-case.ts';
 import { admissionCases } from './admission-cases.ts';
+import { aggregationCases } from './aggregation-cases.ts';
 import { conversionCases } from './conversion-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
@@ -19,6 +20,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...validationCases,
   ...stageCases,
   ...admissionCases,
+  ...aggregationCases,
   ...customResourceCases,
   ...ruleCases,
   ...conversionCases,

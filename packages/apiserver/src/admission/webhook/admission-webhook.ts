@@ -1,14 +1,14 @@
 // AdmissionWebhook: one webhook as requests need it, made of a configuration or of a function of this process. Source:
 // plugin/webhook/accessors.go.
 import { type DeepReadonly, type LabelSelector, type LabelSelectorSpec, labelSelectorFrom } from '@kapstan/api';
-import type { MatchCondition, MatchConditions } from './match-conditions.ts';
+import type { MatchCondition, MatchConditions } from '../matching/match-conditions.ts';
+import type { ResourceRule } from '../matching/resource-rule.ts';
 import type { WebhookCaller } from './webhook-caller.ts';
-import type { WebhookRule } from './webhook-rule.ts';
 
 /** The fields of a webhook in a configuration, in its API form and with its defaults set. */
 export interface WebhookSpec {
   readonly name: string;
-  readonly rules?: readonly WebhookRule[];
+  readonly rules?: readonly ResourceRule[];
   readonly failurePolicy?: string;
   readonly matchPolicy?: string;
   readonly namespaceSelector?: LabelSelectorSpec;
@@ -24,7 +24,7 @@ export interface AdmissionWebhook {
   readonly id: string;
   readonly configuration: string;
   readonly name: string;
-  readonly rules: readonly WebhookRule[];
+  readonly rules: readonly ResourceRule[];
   /** True = a call that fails does not refuse the request. */
   readonly ignoresFailure: boolean;
   /** True = requests in other versions of a kind match too, and are converted. */

@@ -1,8 +1,8 @@
 // The audit annotations of webhooks: their own ones, and what the server notes about calls and patches. Used by
 // mutating-webhooks.ts and validating-webhooks.ts. Source: plugin/webhook/mutating webhookAnnotator,
 // admission/attributes.go checkKeyFormat.
-import { stringifyJson } from '@kapstan/api';
 import { qualifiedNameErrors } from '@kapstan/api/errors';
+import { stringifyEscaped } from '../../codec/go-json.ts';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
 import type { AdmissionWebhook } from './admission-webhook.ts';
 
@@ -30,7 +30,10 @@ const mutation = 'mutation.webhook.admission.k8s.io/';
 
 export function noteMutation({ context, webhook, round, index }: NotedCall, mutated: boolean): void {
   const { configuration, name } = webhook;
-  context.annotate?.(`${mutation}round_${round}_index_${index}`, goJson({ configuration, webhook: name, mutated }));
+  context.annotate?.(
+    `${mutation}round_${round}_index_${index}`,
+    stringifyEscaped({ configuration, webhook: name, mutated }),
+  );
 }
 
 /** A patch has content of the object, so it is noted only where the object itself is. */
@@ -38,7 +41,7 @@ export function notePatch({ context, webhook, round, index }: NotedCall, patch: 
   if (context.annotate === undefined || context.auditsRequest !== true) return;
   const { configuration, name } = webhook;
   const note = { configuration, webhook: name, patch: patch.map(sortedMembers), patchType: 'JSONPatch' };
-  context.annotate(`patch.webhook.admission.k8s.io/round_${round}_index_${index}`, goJson(note));
+  context.annotate(`patch.webhook.admission.k8s.io/round_${round}_index_${index}`, stringifyEscaped(note));
 }
 
 export function noteFailedOpen({ context, webhook, round, index }: NotedCall, type: 'mutation' | 'validating'): void {
@@ -48,10 +51,4 @@ export function noteFailedOpen({ context, webhook, round, index }: NotedCall, ty
 /** Go writes operations from maps. */
 function sortedMembers(operation: unknown): unknown {
   return Object.fromEntries(Object.entries(operation as object).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** Go escapes characters that HTML knows. */
-function goJson(value: unknown): string {
-  const code = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return stringifyJson(value).replace(/[<>&\u2028\u2029]/g, code);
 }

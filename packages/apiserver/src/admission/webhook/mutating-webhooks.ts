@@ -2,19 +2,21 @@
 // A plug-in of the admission chain. Source: plugin/webhook/mutating.
 import type { KubernetesObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
-import { getOwn, setOwn } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { jsonEqual } from '../../registry/meta/json-equality.ts';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import type { AdmissionPlugin } from '../admission-plugin.ts';
+import { changedObject, replaceMembers } from '../matching/changed-object.ts';
+import { convertBetween } from '../matching/equivalent-resources.ts';
+import { requireReady } from '../matching/readiness.ts';
+import { PluginReinvocation } from '../matching/reinvocation.ts';
+import { sameKind } from '../matching/request-matching.ts';
 import { type NotedCall, noteFailedOpen, noteMutation, notePatch } from './audit-annotations.ts';
-import { convertBetween } from './equivalent-resources.ts';
-import { WebhookReinvocation } from './reinvocation.ts';
 import type { WebhookAnswer } from './webhook-caller.ts';
 import { WebhookCallError } from './webhook-failure.ts';
-import { type MatchedWebhook, sameKind } from './webhook-matching.ts';
-import { changedObject, patchedCopy, readWebhookPatch } from './webhook-patch.ts';
-import { isFailedCall, requireReady, type WebhookPorts, WebhookRun } from './webhook-run.ts';
+import type { MatchedWebhook } from './webhook-matching.ts';
+import { patchedCopy, readWebhookPatch } from './webhook-patch.ts';
+import { isFailedCall, type WebhookPorts, WebhookRun } from './webhook-run.ts';
 
 export class MutatingWebhooks implements AdmissionPlugin {
   readonly name: string;
@@ -36,7 +38,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
 
   async #admit(attributes: AdmissionAttributes): Promise<void> {
     await requireReady(this.#ports.mutating, attributes, this.#ports);
-    const state = WebhookReinvocation.of(attributes);
+    const state = PluginReinvocation.of(attributes, this.name);
     state.begin();
     for (const [index, webhook] of this.#ports.mutating.webhooks.entries()) {
       const matched = await this.#ports.matching.match(webhook, attributes, 'admit');
@@ -114,11 +116,4 @@ export class MutatingWebhooks implements AdmissionPlugin {
     if (sameKind(kind, attributes.kind) || definition === undefined || to === undefined) return changed;
     return convertBetween(changed, { from: definition, to, signal: attributes.context.signal });
   }
-}
-
-/** The object of a request is changed in place, because everybody on its way holds it. */
-function replaceMembers(target: KubernetesObject, source: KubernetesObject): void {
-  const [to, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
-  for (const name of Object.keys(to)) if (!Object.hasOwn(from, name)) delete to[name];
-  for (const name of Object.keys(from)) setOwn(to, name, getOwn(from, name));
 }

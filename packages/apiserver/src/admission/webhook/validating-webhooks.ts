@@ -4,10 +4,11 @@ import { isStatusError } from '@kapstan/api';
 import { timeout } from '@kapstan/api/errors';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import type { AdmissionPlugin } from '../admission-plugin.ts';
+import { requireReady } from '../matching/readiness.ts';
 import type { AdmissionWebhook } from './admission-webhook.ts';
 import { noteFailedOpen } from './audit-annotations.ts';
 import type { MatchedWebhook } from './webhook-matching.ts';
-import { isFailedCall, requireReady, type WebhookPorts, WebhookRun } from './webhook-run.ts';
+import { isFailedCall, type WebhookPorts, WebhookRun } from './webhook-run.ts';
 
 interface Relevant {
   readonly webhook: AdmissionWebhook;

@@ -6,13 +6,8 @@ import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { WebhookError, type WebhookPool } from '../../webhook/webhook-pool.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
-import {
-  type AdmissionResponse,
-  admissionRequest,
-  type Invocation,
-  type ReviewVersion,
-  reviewGroup,
-} from './admission-review.ts';
+import type { Invocation } from '../matching/invocation.ts';
+import { type AdmissionResponse, admissionRequest, type ReviewVersion, reviewGroup } from './admission-review.ts';
 import { readReview } from './review-answer.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 

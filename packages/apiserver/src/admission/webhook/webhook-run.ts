@@ -1,14 +1,13 @@
 // WebhookRun calls one webhook for one request and counts what came of it. The common part of mutating-webhooks.ts and
 // validating-webhooks.ts. Source: plugin/webhook dispatchers.
-import { type Clock, delay, isStatusError } from '@kapstan/api';
+import { type Clock, isStatusError } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import { type GroupVersionKind, goQuote } from '@kapstan/api/internal';
-import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
-import { refuse } from '../admission-plugin.ts';
-import type { Invocation } from './admission-review.ts';
+import type { ConditionMetrics } from '../matching/condition-metrics.ts';
+import type { EquivalentResources } from '../matching/equivalent-resources.ts';
+import type { Invocation } from '../matching/invocation.ts';
 import type { AdmissionWebhook, WebhookSource } from './admission-webhook.ts';
 import { annotateAnswer } from './audit-annotations.ts';
-import type { EquivalentResources } from './equivalent-resources.ts';
 import type { WebhookAnswer } from './webhook-caller.ts';
 import { denial, WebhookCallError } from './webhook-failure.ts';
 import type { WebhookMatching } from './webhook-matching.ts';
@@ -21,6 +20,8 @@ export interface WebhookPorts {
   readonly matching: WebhookMatching;
   readonly equivalents: EquivalentResources;
   readonly metrics: WebhookMetrics;
+  /** Counts evaluations of match conditions. */
+  readonly conditions: ConditionMetrics;
   readonly clock: Clock;
   /** True for kinds about which no webhook is asked: a bad configuration must stay correctable. */
   readonly isExempt: (kind: GroupVersionKind) => boolean;
@@ -104,24 +105,4 @@ class Denied extends Error {
 /** True for a call without a usable answer of a webhook whose failure policy is Ignore. */
 export function isFailedCall(error: unknown): error is WebhookCallError {
   return error instanceof WebhookCallError;
-}
-
-/** How long a request waits for the configurations to be known, and how often it looks. Source: admission.Handler. */
-const readyMs = 10_000;
-const lookMs = 50;
-
-/** Rejects with 403 while the configurations are not known, because a webhook could be among them. */
-export async function requireReady(
-  source: WebhookSource,
-  attributes: AdmissionAttributes,
-  { clock }: Pick<WebhookPorts, 'clock'>,
-): Promise<void> {
-  if (source.hasSynced) return;
-  const { signal } = attributes.context;
-  const untilMs = clock.monotonicNow() + readyMs;
-  while (!source.hasSynced && clock.monotonicNow() < untilMs) {
-    signal?.throwIfAborted?.();
-    await delay(clock, lookMs, signal);
-  }
-  if (!source.hasSynced) throw refuse(attributes, 'not yet ready to handle request');
 }

@@ -2,6 +2,7 @@
 // refused as by kube-apiserver.
 
 import type { Clock } from '@kapstan/api';
+import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
 import { jsonFormat } from '../../codec/wire-format.ts';
 import { DiscoveryIndex, type DiscoverySnapshot, type GroupEntry } from '../../discovery/discovery-index.ts';
 import {
@@ -30,6 +31,8 @@ export type { HealthCheck };
 
 export interface PathRouterOptions {
   readonly catalog: ResourceCatalog;
+  /** Group versions of other API servers. Undefined = there are none. */
+  readonly registrations: ApiRegistrations | undefined;
   readonly healthChecks: readonly HealthCheck[];
   readonly livezGraceMs: number;
   readonly metrics: ServerMetrics;
@@ -49,7 +52,7 @@ export class PathRouter {
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: PathRouterOptions) {
-    this.#discovery = new DiscoveryIndex(options.catalog);
+    this.#discovery = new DiscoveryIndex(options.catalog, options.registrations);
     this.#health = new HealthEndpoints({
       checks: options.healthChecks,
       livezGraceMs: options.livezGraceMs,
@@ -59,8 +62,9 @@ export class PathRouter {
     this.#metrics = options.metrics;
     this.#pages = new Map(options.pages.map((page) => [page.path, page]));
     const told = new Map([...issuerPages].filter(([path]) => this.#pages.has(`/${path}`)));
-    this.#openApi = new OpenApiDocuments(options.catalog, told);
-    const swagger = new SwaggerDocuments(options.catalog, told);
+    const sources = { morePages: told, registrations: options.registrations };
+    this.#openApi = new OpenApiDocuments(options.catalog, sources);
+    const swagger = new SwaggerDocuments(options.catalog, sources);
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', serveVersion],

@@ -11,6 +11,8 @@ import { ClientCertificates } from '../../authn/client-certificate.ts';
 import type { ClientAuthorities } from '../../authn/client-verification.ts';
 import { readImpersonation, type WantedUser } from '../../authn/impersonation.ts';
 import { Impersonator } from '../../authn/impersonator.ts';
+import { requestHeaderAuthenticator } from '../../authn/request-header.ts';
+import { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import {
   type AuthorizationAttributes,
   type Authorizer,
@@ -41,13 +43,18 @@ export class RequestAccess {
   readonly #authorizer: Authorizer;
   readonly #impersonator: Impersonator;
   readonly #certificates: ClientCertificates;
+  readonly #authentication: AuthenticationOptions;
   /** Long parsed selectors, kept as long as their requests. */
   readonly #selectors = new WeakMap<RequestInfo, ParsedSelector>();
 
   constructor(ports: RequestAccessPorts) {
     const { authorizer, clientAuthorities = [], metrics, clock } = ports;
     this.#ports = ports;
-    this.#certificates = new ClientCertificates(clientAuthorities, clock);
+    const { requestHeader, authenticators } = ports.authentication;
+    this.#certificates = new ClientCertificates({ authorities: clientAuthorities, frontProxies: requestHeader, clock });
+    const frontProxy = requestHeader && requestHeaderAuthenticator(new RequestHeaderNames(requestHeader));
+    const all = frontProxy === undefined ? authenticators : [frontProxy, ...authenticators];
+    this.#authentication = { ...ports.authentication, authenticators: all };
     this.#authorizer = metrics.ofRequests(authorizer);
     this.#impersonator = new Impersonator(metrics.ofImpersonations(authorizer), {
       clock,
@@ -136,7 +143,7 @@ export class RequestAccess {
   }
 
   async #ask(exchange: Exchange): Promise<UserInfo | undefined> {
-    const { authentication, metrics, logger } = this.#ports;
+    const { metrics, logger } = this.#ports;
     const authorization = exchange.header('authorization');
     const webSocketProtocols = webSocketProtocolsOf(exchange);
     const credentials = {
@@ -147,9 +154,10 @@ export class RequestAccess {
       authorization,
       webSocketProtocols,
       ...this.#certificates.credentialsOf(exchange.socket),
+      forwarded: this.#certificates.isFrontProxy(exchange.socket) ? exchange : undefined,
     };
     try {
-      const asked = metrics.authenticated(() => authenticate(credentials, authentication));
+      const asked = metrics.authenticated(() => authenticate(credentials, this.#authentication));
       const user = asked instanceof Promise ? await asked : asked;
       return typeof user === 'string' ? undefined : user;
     } catch (error) {

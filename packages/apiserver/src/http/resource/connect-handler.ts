@@ -8,9 +8,9 @@ import type { QueryOptions, QueryOptionTypes } from '../../registry/definition/r
 import { methodNotAllowed } from '../../registry/definition/route-errors.ts';
 import { decodeOptions } from '../exchange/query-parameters.ts';
 import type { ResourceRequest } from '../exchange/request-info.ts';
+import { tunnelUpgrade } from '../tunnel/tunnel-upgrade.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
 import { forwardRequest } from './tunnel-forward.ts';
-import { tunnelUpgrade } from './tunnel-upgrade.ts';
 
 const connectPath =
   /^\/api\/v1\/(?:namespaces\/[^/?]+\/)?(?:nodes|pods|services)\/[^/?]+\/(?:attach|exec|portforward|proxy)(?:[/?]|$)/;

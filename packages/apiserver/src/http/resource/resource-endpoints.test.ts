@@ -153,6 +153,19 @@ describe('lists and watches', () => {
     expect(order).toEqual(['begun', 'head 200']);
   });
 
+  it('ends a watch whose first state does not come in its time, counted from the request', async () => {
+    store.waits = new Promise(() => undefined);
+    const opened = server.stream(`${things}?watch=1&timeoutSeconds=30`);
+    while (store.asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(29_000);
+    const early = await Promise.race([opened, server.send('GET', '/version')]);
+    expect('json' in early, 'its head has come').toBe(true);
+    await clock.advance(1000);
+    const watch = await opened;
+    expect(watch.status).toBe(200);
+    expect(await watch.next()).toBeUndefined();
+  });
+
   it.each([
     ['GET', `${things}?labelSelector=%3Cinvalid%3E`, 400],
     ['GET', `${things}?fieldSelector=%2Abar`, 400],

@@ -8,6 +8,7 @@ import { serviceUnavailable } from '@kapstan/api/errors';
 import { abortSignalOf } from '@kapstan/api/internal';
 import { type Connection, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
 import type { Exchange } from '../exchange/exchange.ts';
+import { passAnswer } from '../tunnel/pass-answer.ts';
 import { answerHeaders, requestHeaders } from '../tunnel/tunnel-headers.ts';
 import { linkMender, rewriteHtml } from '../tunnel/tunnel-links.ts';
 import { changePage, isMendable } from '../tunnel/tunnel-page.ts';
@@ -34,7 +35,7 @@ export async function forwardRequest(exchange: Exchange, connection: Connection,
     exchange.addHeader(name, [key === 'location' ? mend(value) : value]);
   }
   if (isPage) return exchange.send(status, await changePage(response, (html) => rewriteHtml(html, mend)));
-  await pass(exchange, response);
+  await passAnswer(exchange, response);
 }
 
 /** Sends the client's headers and body to the peer. */
@@ -62,21 +63,6 @@ async function ask(
     if (signal.aborted) throw error;
     throw serviceUnavailable(`error trying to reach service: ${error.message}`);
   });
-}
-
-/** Passes the answer on as fast as the client takes it. If it breaks off for us, it breaks off for the client. */
-async function pass(exchange: Exchange, response: IncomingMessage): Promise<void> {
-  const stream = exchange.open(response.statusCode ?? 0, 'passed');
-  try {
-    for await (const piece of response as AsyncIterable<Uint8Array>) {
-      if (stream.isClosed) return;
-      if (!stream.write(piece)) await stream.drained();
-    }
-  } catch (error) {
-    stream.abort();
-    throw error;
-  }
-  stream.end();
 }
 
 /** Returns the part of the path before the peer's own. */

@@ -59,21 +59,23 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   // The server needs the bookmark that ends the initial events even if the client wants none.
   const asked = { ...request, marksInitialEventsEnd: sendsInitialEvents };
   const watch = served.store.watch(contextOf(call), asked, response);
+  const limit = limitTime(call, response, timeoutMs);
   try {
     // A time that was over from the start leaves room for a refusal only.
     if (timeoutMs < 0) await nextTurn();
     refuseEarly(response);
     const isOver = timeoutMs < 0 && response.earlyError === undefined;
     // A client that has the head may write at once, and must get that write as a change.
-    if (!isOver) await watch.begun;
+    if (!isOver) await Promise.race([watch.begun, limit.reached]);
     exchange.setHeader('Content-Type', streamMediaType(form));
     const stream = exchange.isUpgrade ? openWebSocket(exchange, contentOf(form)) : exchange.open(200);
     if (stream === undefined) return;
     response.open(stream);
     if (isOver) return response.close();
     if (!sendsInitialEvents) response.endInitialEvents();
-    await runUntilEnd(call, { response, timeoutMs, ended });
+    await runUntilEnd(call, response, ended);
   } finally {
+    limit.lift();
     watch.close();
   }
 }
@@ -84,21 +86,44 @@ function refuseEarly(response: WatchResponse): void {
   if (error !== undefined && !isExpired(error)) throw error;
 }
 
-async function runUntilEnd(
-  call: ResourceCall,
-  run: { readonly response: WatchResponse; readonly timeoutMs: number; readonly ended: Promise<void> },
-): Promise<void> {
-  const { response } = run;
-  const { ports, exchange } = call;
-  const cancelTimer = ports.clock.setBackgroundTimer(() => response.finish(), run.timeoutMs);
-  const close = (): void => response.close();
+interface TimeLimit {
+  /** Resolves when the time is over or the client has gone. */
+  readonly reached: Promise<void>;
+  lift(): void;
+}
+
+/** Ends the watch when its time is over, counted from its request, or its client has gone; also before it has begun. */
+function limitTime({ ports, exchange }: ResourceCall, response: WatchResponse, timeoutMs: number): TimeLimit {
+  let reach: () => void = () => undefined;
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve;
+  });
+  const finish = (): void => {
+    response.finish();
+    reach();
+  };
+  const close = (): void => {
+    response.close();
+    reach();
+  };
+  const cancelTimer = timeoutMs < 0 ? () => undefined : ports.clock.setBackgroundTimer(finish, timeoutMs);
   exchange.signal.addEventListener('abort', close, { once: true });
+  const lift = (): void => {
+    cancelTimer();
+    exchange.signal.removeEventListener('abort', close);
+  };
+  return { reached, lift };
+}
+
+async function runUntilEnd(
+  { ports, exchange }: ResourceCall,
+  response: WatchResponse,
+  ended: Promise<void>,
+): Promise<void> {
   ports.watches.add(response);
-  if (exchange.signal.aborted) close();
-  await run.ended;
-  cancelTimer();
+  if (exchange.signal.aborted) response.close();
+  await ended;
   ports.watches.remove(response);
-  exchange.signal.removeEventListener('abort', close);
 }
 
 /** Returns milliseconds; negative when the client asked for a negative time. */

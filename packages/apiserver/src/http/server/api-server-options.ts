@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Clock, Logger } from '@kapstan/api';
 import type { CallSignal, MetricsText } from '@kapstan/api/internal';
+import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
 import type { AuthenticationOptions } from '../../authn/authenticator.ts';
 import type { Authorizer } from '../../authz/authorizer.ts';
 import type { ObjectPatching } from '../../registry/client/object-writes.ts';
@@ -18,6 +19,8 @@ export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
+  /** Which group versions other API servers serve. The caller fills and closes it. Default: none. */
+  readonly aggregation?: ApiRegistrations | undefined;
   /**
    * Resources that this server stores but does not act on, as "resource.group", each with the warning for clients that
    * create or change one. Default none.

@@ -4,9 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, isStatusError, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { timeout, unauthorized } from '@kapstan/api/errors';
 import { formatGroupResource, TurnShare } from '@kapstan/api/internal';
+import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
+import { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
+import { type ProxyPorts, serveRemote } from '../aggregation/proxy-handler.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from '../exchange/request-info.ts';
+import { parseRequestUrl } from '../exchange/request-url.ts';
 import { sendError, sendPageNotFound, sendText } from '../exchange/status-response.ts';
 import { TurnFlusher } from '../exchange/turn-flusher.ts';
 import { WarningRecorder } from '../exchange/warning-recorder.ts';
@@ -29,7 +33,7 @@ import { WatchRegistry } from '../watch/watch-registry.ts';
 import { isWebSocketRequest } from '../watch/websocket-watch.ts';
 import { type ApiServerOptions, apiServerDefaults as defaults } from './api-server-options.ts';
 import { GracefulShutdown } from './graceful-shutdown.ts';
-import { type HttpServer, type HttpServerOptions, startHttpServer } from './http-server.ts';
+import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 
 const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
@@ -48,11 +52,12 @@ export interface ApiServer {
 /** Starts serving the catalog. Resolves once it listens. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const chain = new RequestChain(options);
-  const { tls, host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
+  const { host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
-    upgrades: (request) => isConnectUrl(request.url ?? '/') || isWebSocketRequest(request),
-    tls,
+    upgrades: (request) =>
+      isConnectUrl(request.url ?? '/') || isWebSocketRequest(request) || isRemoteUrl(options, request.url ?? '/'),
+    tls: trustingFrontProxies(options),
     host,
     port,
     goawayChance,
@@ -73,6 +78,18 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   };
 }
 
+/** True for URLs that another API server answers. */
+function isRemoteUrl({ aggregation }: ApiServerOptions, url: string): boolean {
+  return aggregation?.at(parseRequestUrl(url).path) !== undefined;
+}
+
+/** Clients send a certificate only to servers that name its authority, so those of front proxies are named too. */
+function trustingFrontProxies({ tls, authentication }: ApiServerOptions): TlsOptions | undefined {
+  const { requestHeader } = authentication;
+  if (tls === undefined || requestHeader === undefined) return tls;
+  return { ...tls, clientCa: [tls.clientCa ?? [], requestHeader.clientCa].flat() };
+}
+
 class RequestChain {
   readonly shutdown: GracefulShutdown;
   readonly #options: ApiServerOptions;
@@ -84,6 +101,7 @@ class RequestChain {
   readonly #metrics: ServerMetrics;
   readonly #access: RequestAccess;
   readonly #audit: RequestAudit | undefined;
+  #identityHeaders: RequestHeaderNames | undefined;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
@@ -123,6 +141,7 @@ class RequestChain {
     this.#audit = options.audit && new RequestAudit(options.audit, this.#clock);
     this.#paths = new PathRouter({
       catalog: options.catalog,
+      registrations: options.aggregation,
       healthChecks: [...(options.healthChecks ?? []), this.shutdown.healthCheck],
       livezGraceMs: options.livezGraceMs ?? 0,
       metrics: this.#metrics,
@@ -198,6 +217,11 @@ class RequestChain {
   }
 
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
+    const { aggregation } = this.#options;
+    const server = aggregation?.at(exchange.path) ?? aggregation?.schemasAt(exchange.path);
+    if (aggregation !== undefined && server !== undefined) {
+      return serveRemote({ exchange, info, user, server }, this.#proxyPorts(aggregation));
+    }
     if (info.type === 'path') return this.#paths.serve(exchange);
     // Authorisation reads "//api/…" and "/apis//…" as resources, although no path of the API begins so.
     const isRooted = /^\/(?:api\/|apis\/(?!\/))/.test(exchange.path);
@@ -219,6 +243,14 @@ class RequestChain {
       if (headers.length > 0) exchange.setHeader('Warning', headers);
     });
     await route.handler(call);
+  }
+
+  #proxyPorts(registrations: ApiRegistrations): ProxyPorts {
+    const { tunnels, tunnelIdleMs } = this.#ports;
+    const { requestHeader } = this.#options.authentication;
+    this.#identityHeaders ??= new RequestHeaderNames(requestHeader);
+    const ports = { registrations, tunnels, tunnelIdleMs, identityHeaders: this.#identityHeaders };
+    return { ...ports, clock: this.#clock, logger: this.#logger };
   }
 
   /** Warns that nobody may act on what is written here. */

@@ -20,7 +20,7 @@ export interface TlsOptions {
    * Certificates of the authorities that sign client certificates, in PEM. Absent = client certificates are not asked
    * for.
    */
-  readonly clientCa?: string | Uint8Array | readonly (string | Uint8Array)[];
+  readonly clientCa?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
 }
 
 export interface HttpServerOptions {

@@ -1,8 +1,8 @@
 // Sends one request of this server to a peer, for proxies and logs, on a connection of its own. Used by
 // tunnel-forward.ts and tunnel-bytes.ts.
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { dialError } from '../../peer/dial-error.ts';
 import { type Destination, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
-import { dialError } from '../../webhook/dial-error.ts';
 import type { HeaderList } from './tunnel-headers.ts';
 import type { TunnelTransport } from './tunnel-transport.ts';
 

@@ -3,8 +3,8 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '@kapstan/api';
+import { DialError, dialError } from '../../peer/dial-error.ts';
 import type { Destination } from '../../registry/definition/destination.ts';
-import { DialError, dialError } from '../../webhook/dial-error.ts';
 
 export interface KubeletOptions {
   /** Certificate that this server shows to kubelets, in PEM, with its key below. Default none. */

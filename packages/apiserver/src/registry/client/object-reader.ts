@@ -1,7 +1,7 @@
 // ObjectReader lets the server itself read objects, from the cache, which may lag, or live. Between the catalog and its
 // users, which are admission plug-ins and authenticators.
 
-import { type DeepReadonly, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, isNotFound, type LabelSelector, type UnstructuredObject } from '@kapstan/api';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { Stored } from '@kapstan/storage';
 import type { ResourceCatalog } from '../definition/catalog.ts';
@@ -64,5 +64,18 @@ export class ObjectReader {
     const served = this.#catalog.find(resource.group, resource.version, resource.resource);
     if (served === undefined) return [];
     return (await served.store.list(serverContext(namespace), { resourceVersion: '0' })).items;
+  }
+
+  /** Returns the selected objects of a namespace from the cache, in the order of their names. */
+  async select(
+    resource: GroupVersionResource,
+    namespace: string,
+    selector: LabelSelector,
+  ): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
+    const served = this.#catalog.find(resource.group, resource.version, resource.resource);
+    if (served === undefined) return [];
+    const request = { resourceVersion: '0', labelSelector: selector.toString() };
+    const list = await served.store.list(serverContext(namespace), request);
+    return list.items.map((item) => item.object);
   }
 }

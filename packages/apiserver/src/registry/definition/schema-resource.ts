@@ -5,7 +5,6 @@ import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapsta
 import type { FieldError } from '@kapstan/api/errors';
 import { defaultAttributes } from '@kapstan/storage';
 import { applySchemaDefaults } from '../../schema/defaulting.ts';
-import { dropForbiddenNulls } from '../../schema/null-pruning.ts';
 import { type JsonSchema, structuralSchema } from '../../schema/structural-schema.ts';
 import { compileValidator } from '../../schema/value-validation.ts';
 import { defaultTable } from '../../table/default-table.ts';
@@ -76,10 +75,7 @@ export function schemaResource<T extends KubernetesObject>(
     getAttributes: defaultAttributes(namespaced),
     selectableFields: [],
     isCustom: true,
-    applyDefaults: (object) => {
-      applySchemaDefaults(schema, object);
-      dropForbiddenNulls(schema, object);
-    },
+    applyDefaults: (object) => applySchemaDefaults(schema, object),
   };
 }
 

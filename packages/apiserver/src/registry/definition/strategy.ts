@@ -41,13 +41,18 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
     | ((next: T, old: DeepReadonly<T>, context: RequestContext) => SlicedWork<void>)
     | undefined;
   /** Does what validateCreate does, in slices, because rules that users write may take seconds for a small object. */
-  validateCreateInSlices?(object: DeepReadonly<T>, context: RequestContext): SlicedWork<readonly FieldError[]>;
+  readonly validateCreateInSlices?:
+    | ((object: DeepReadonly<T>, context: RequestContext) => SlicedWork<readonly FieldError[]>)
+    | undefined;
   /** Does what validateUpdate does, in slices. */
-  validateUpdateInSlices?(
-    next: DeepReadonly<T>,
-    old: DeepReadonly<T>,
-    context: RequestContext,
-  ): SlicedWork<readonly FieldError[]>;
+  readonly validateUpdateInSlices?:
+    | ((next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext) => SlicedWork<readonly FieldError[]>)
+    | undefined;
+  /**
+   * Checks whether the user of the request may write an object that is valid. `old` is absent when the object is
+   * created. Resolves to the error if not. Absent = everybody may.
+   */
+  readonly permit?: PermitWrite<T> | undefined;
   warningsOnCreate?(object: DeepReadonly<T>, context: RequestContext): readonly string[];
   warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
   /** Brings a valid object into its one stored form. */
@@ -90,3 +95,9 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   /** Returns what is wrong with a name, empty when it is valid. Absent = it must be a DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): readonly string[];
 }
+
+export type PermitWrite<T extends KubernetesObject> = (
+  object: DeepReadonly<T>,
+  old: DeepReadonly<T> | undefined,
+  context: RequestContext,
+) => Promise<FieldError | undefined>;

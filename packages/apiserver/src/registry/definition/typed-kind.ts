@@ -6,7 +6,7 @@ import type { GroupKind } from '@kapstan/api/internal';
 import type { Field } from '../meta/field.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
-import type { MetadataOnUpdate, ResourceStrategy } from './strategy.ts';
+import type { MetadataOnUpdate, PermitWrite, ResourceStrategy } from './strategy.ts';
 
 /** The part of an object that its /status endpoint changes, and the rules for it. */
 interface StatusRules<T extends KubernetesObject> {
@@ -43,6 +43,10 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
    * True = Kubernetes runs {@link validate} twice on an update, so its errors are reported twice. For jobs and volumes.
    */
   readonly repeatsValidation?: boolean | undefined;
+  /** True = {@link validate} has rules that may take long ({@link Field.later}), which run in slices. Default false. */
+  readonly validatesInSlices?: boolean | undefined;
+  /** Checks whether the user may write a valid object. */
+  readonly permit?: PermitWrite<T> | undefined;
   /** Checks creates only. */
   validateCreate?(at: Field, object: DeepReadonly<T>): void;
   /** Checks what may change, after {@link validate}. */

@@ -3,7 +3,7 @@
 
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork } from '@kapstan/api/internal';
-import { collectFieldErrors, type Field } from '../meta/field.ts';
+import { collectFieldErrors, collectFieldErrorsInSlices, type Field } from '../meta/field.ts';
 import { jsonEqual, jsonEqualInSlices } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';
 import type { KindFacts, ResourceBehaviour } from './kind-facts.ts';
@@ -21,21 +21,36 @@ export function typedStrategy<T extends KubernetesObject>(kind: TypedKind<T>, fa
     allowCreateOnUpdate: behaviour.createOnUpdate,
     allowUnconditionalUpdate: behaviour.updateWithoutVersion,
     ...preparationOf(kind, facts),
-    validateCreate: (object) =>
-      collectFieldErrors((root) => {
-        kind.validateCreate?.(root, object);
-        kind.validate?.(root, object, undefined);
-      }, facts.policy),
-    validateUpdate: (next, old) =>
-      collectFieldErrors((root) => {
-        kind.validate?.(root, next, old);
-        if (kind.repeatsValidation === true) kind.validate?.(root, next, old);
-        kind.validateChange?.(root, next, old);
-      }, facts.policy),
+    ...validationOf(kind, facts),
+    permit: kind.permit,
     ...warningsOf(kind),
     ...(facts.hasStatus ? { resetFields: [['status']] } : {}),
     ...(kind.validateName === undefined ? {} : { validateName: kind.validateName }),
     ...kind.strategy,
+  };
+}
+
+type Validation<T extends KubernetesObject> = Pick<
+  ResourceStrategy<T>,
+  'validateCreate' | 'validateCreateInSlices' | 'validateUpdate' | 'validateUpdateInSlices'
+>;
+
+function validationOf<T extends KubernetesObject>(kind: TypedKind<T>, { policy }: KindFacts): Validation<T> {
+  const create = (object: DeepReadonly<T>) => (root: Field) => {
+    kind.validateCreate?.(root, object);
+    kind.validate?.(root, object, undefined);
+  };
+  const update = (next: DeepReadonly<T>, old: DeepReadonly<T>) => (root: Field) => {
+    kind.validate?.(root, next, old);
+    if (kind.repeatsValidation === true) kind.validate?.(root, next, old);
+    kind.validateChange?.(root, next, old);
+  };
+  const isSliced = kind.validatesInSlices === true;
+  return {
+    validateCreate: (object) => collectFieldErrors(create(object), policy),
+    validateUpdate: (next, old) => collectFieldErrors(update(next, old), policy),
+    validateCreateInSlices: isSliced ? (object) => collectFieldErrorsInSlices(create(object), policy) : undefined,
+    validateUpdateInSlices: isSliced ? (next, old) => collectFieldErrorsInSlices(update(next, old), policy) : undefined,
   };
 }
 

@@ -82,13 +82,32 @@ export function requireValid<T extends KubernetesObject>(
   subresource: string,
 ): Promise<void> | undefined {
   const whole = { ...call, definition: parts.definition };
-  const large = parts.largeValidation === undefined ? undefined : largeCallOf(whole, subresource);
+  const validating = validateOnce(parts, whole, subresource);
+  return call.strategy.permit === undefined ? validating : requirePermitted(parts, call, validating);
+}
+
+function validateOnce<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  call: ValidationCall<T>,
+  subresource: string,
+): Promise<void> | undefined {
+  const large = parts.largeValidation === undefined ? undefined : largeCallOf(call, subresource);
   if (large !== undefined) return requireLargeValid(parts, call, large);
-  const slices = slicedFindingsOf(whole);
-  const found = slices === undefined ? findingsOf(whole) : runInTurns(slices, call.context.signal);
+  const slices = slicedFindingsOf(call);
+  const found = slices === undefined ? findingsOf(call) : runInTurns(slices, call.context.signal);
   if (found instanceof Promise) return found.then((later) => tellFindings(parts, call, later));
   tellFindings(parts, call, found);
   return undefined;
+}
+
+async function requirePermitted<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  { strategy, context, object, old }: Omit<ValidationCall<T>, 'definition'>,
+  validating: Promise<void> | undefined,
+): Promise<void> {
+  await validating;
+  const error = await strategy.permit?.(object, old, context);
+  if (error !== undefined) throw invalid(parts, object, tellFieldErrors([error]));
 }
 
 function tellFindings<T extends KubernetesObject>(

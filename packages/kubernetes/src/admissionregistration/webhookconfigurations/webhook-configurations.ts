@@ -11,7 +11,7 @@ import type {
 import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
-import { type StoredExpressions, setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
@@ -31,6 +31,7 @@ export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfigura
         place.child('reinvocationPolicy').oneOf(reinvocationPolicy, ['IfNeeded', 'Never']);
     });
   },
+  validatesInSlices: true,
 };
 
 export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfiguration> = {
@@ -41,6 +42,7 @@ export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfi
     for (const webhook of object.webhooks ?? []) setWebhookDefaults(webhook);
   },
   validate: (root, object, old) => validateWebhooks(root.child('webhooks'), object.webhooks, old?.webhooks),
+  validatesInSlices: true,
 };
 
 type Webhook = Omit<MutatingWebhook, 'reinvocationPolicy'>;
@@ -59,13 +61,16 @@ type Webhooks = readonly DeepReadonly<Webhook>[];
 
 function validateWebhooks(at: Field, webhooks: Webhooks = [], old?: Webhooks): void {
   const names = new Set<string>();
-  const stored: StoredExpressions = new Set(
+  const stored = new Set(
     (old ?? []).flatMap(({ matchConditions = [] }) => matchConditions.map(({ expression }) => expression)),
   );
   const keepsConditions = old !== undefined && conditionsOf(old) === conditionsOf(webhooks);
   at.each(webhooks, (webhook, place) => {
     validateWebhook(place, webhook);
-    if (!keepsConditions) validateMatchConditions(place.child('matchConditions'), webhook.matchConditions, stored);
+    if (!keepsConditions) {
+      const rules = { stored, hasParams: false };
+      validateMatchConditions(place.child('matchConditions'), webhook.matchConditions ?? [], rules);
+    }
     if (webhook.name !== '' && names.has(webhook.name)) place.child('name').duplicate(webhook.name);
     names.add(webhook.name);
   });

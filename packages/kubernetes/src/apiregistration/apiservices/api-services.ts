@@ -1,4 +1,4 @@
-// API services. They are stored and returned, but nothing is aggregated. Source: kube-aggregator
+// API services: who serves a group version. The control plane acts on them. Source: kube-aggregator
 // apiregistration/validation.
 
 import { type DeepReadonly, formatTime } from '@kapstan/api';

@@ -3,7 +3,7 @@
 import { type Clock, type DeepReadonly, formatTime, StatusError } from '@kapstan/api';
 import { forbidden, notFound } from '@kapstan/api/errors';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
-import { subresourceStrategy } from '@kapstan/apiserver/internal';
+import { serverContext, subresourceStrategy } from '@kapstan/apiserver/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { PodDisruptionBudget } from '@kapstan/kinds/policy/v1';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
@@ -32,9 +32,10 @@ export async function useBudget(
 ): Promise<string | undefined> {
   const store = server.findStore('policy', 'v1', 'poddisruptionbudgets') as unknown as BudgetStore | undefined;
   if (store === undefined) return undefined;
-  const budgets = (await store.list(context, {})).items
-    .map((item) => item.object)
-    .filter((budget) => covers(budget, pod));
+  // Who may evict need not be allowed to write budgets, so the server does, also before admission.
+  const { namespace, dryRun, signal, auditId, nextTurn } = context;
+  const own = { ...serverContext(namespace), dryRun, signal, auditId, nextTurn };
+  const budgets = (await store.list(own, {})).items.map((item) => item.object).filter((budget) => covers(budget, pod));
   const [budget, ...more] = budgets;
   if (budget === undefined) return undefined;
   if (more.length > 0) {
@@ -42,7 +43,7 @@ export async function useBudget(
     throw new StatusError({ code: 500, reason: '', message });
   }
   if (!isReady(pod) && isUnhealthyEvictable(budget)) return budget.metadata?.name ?? '';
-  await takeDisruption(server, context, { store, budget, pod });
+  await takeDisruption(server, own, { store, budget, pod });
   return undefined;
 }
 

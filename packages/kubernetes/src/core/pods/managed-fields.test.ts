@@ -3,6 +3,7 @@
 import type { TestServer } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { builtinResources } from '../../builtin-resources.ts';
 import { startKubernetesServer } from '../../testing/kubernetes-server.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
@@ -12,7 +13,8 @@ const container = { name: 'c', image: 'i' };
 let server: TestServer;
 
 beforeEach(async () => {
-  server = await startKubernetesServer(openLmdbEngine);
+  const definitions = builtinResources({ findStore: (...id) => server.catalog.find(...id)?.store });
+  server = await startKubernetesServer(openLmdbEngine, { definitions });
 });
 afterEach(() => server.close());
 
@@ -57,6 +59,29 @@ describe('a pod', () => {
     const after = await get(path);
     expect(after.status.conditions).toMatchObject([{ type: 'DisruptionTarget' }]);
     expect(after.metadata.managedFields).toEqual(metadata.managedFields);
+  });
+
+  it('that is evicted is counted in its budget by the server, not by the one who evicts', async () => {
+    const path = await create('p', { nodeName: 'n' }, { labels: { app: 'a' } });
+    await server.send('PATCH', `${path}/status`, { body: { status: { phase: 'Running' } }, headers: merge });
+    const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+    const spec = { minAvailable: 0, selector: { matchLabels: { app: 'a' } } };
+    const budget = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'b' }, spec };
+    expect((await server.send('POST', budgets, { body: budget })).status).toBe(201);
+    const status = {
+      observedGeneration: 1,
+      disruptionsAllowed: 1,
+      currentHealthy: 1,
+      desiredHealthy: 0,
+      expectedPods: 1,
+    };
+    await server.send('PATCH', `${budgets}/b/status`, { body: { status }, headers: merge });
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } };
+    const { status: code } = await server.send('POST', `${path}/eviction?fieldManager=drainer`, { body: eviction });
+    expect(code).toBe(201);
+    const { metadata } = await get(`${budgets}/b`);
+    const counted = JSON.stringify(metadata.managedFields.filter(({ manager }: never) => manager === 'kapstan'));
+    expect(counted).toContain('f:disruptedPods');
   });
 
   it('keeps the time of its deletion, whatever an update of its status says of it', async () => {

@@ -1,18 +1,18 @@
-// Finds the address of a Service through which webhooks are called. A cluster address leads nowhere without a proxy on
-// every node, so endpoints come first. Source: apiserver util/proxy ResolveEndpoint, ResolveCluster.
+// Finds the address of a Service through which webhooks are called, from the stored objects. Beside endpoint-addresses.ts,
+// which keeps them at hand. Source: apiserver util/proxy ResolveEndpoint, ResolveCluster.
 import { isNotFound, type UnstructuredObject } from '@kapstan/api';
-import { serviceUnavailable } from '@kapstan/api/errors';
-import type { ResolveService } from '@kapstan/apiserver';
+import type { ResolveService, ServiceAddress } from '@kapstan/apiserver';
 import { serverContext } from '@kapstan/apiserver/internal';
-import type { Endpoints, Service, ServicePort } from '@kapstan/kinds/core/v1';
+import type { Endpoints, Service } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { followRoute, routeOf } from './service-route.ts';
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
+export interface ServiceResolverOptions extends Pick<BuiltinServer, 'findStore'> {
+  /** True: neither cluster addresses nor external names are tried. Default false. */
+  readonly endpointsOnly?: boolean | undefined;
 }
 
-export function serviceResolver({ findStore }: Pick<BuiltinServer, 'findStore'>): ResolveService {
+export function serviceResolver({ findStore, endpointsOnly = false }: ServiceResolverOptions): ResolveService {
   const read = async <T>(resource: string, { namespace, name }: { namespace: string; name: string }): Promise<T> => {
     const store = findStore('', 'v1', resource);
     if (store === undefined) throw new Error(`this server has no ${resource}`);
@@ -21,16 +21,12 @@ export function serviceResolver({ findStore }: Pick<BuiltinServer, 'findStore'>)
     });
     return object as unknown as T & UnstructuredObject;
   };
-  return async ({ namespace, name, port }) => {
-    const service = await read<Service>('services', { namespace, name });
-    const { type, externalName = '', clusterIP = '' } = service.spec ?? {};
-    if (type === 'ExternalName') return { host: externalName, port };
-    const servicePort = service.spec?.ports?.find((candidate) => candidate.port === port);
-    if (servicePort === undefined) throw serviceUnavailable(`no service port ${port} found for service "${name}"`);
-    const endpoint = endpointOf(await readIfAny(read<Endpoints>('endpoints', { namespace, name })), servicePort);
-    if (endpoint !== undefined) return endpoint;
-    if (clusterIP === 'None') throw new Error('cannot route to service with ClusterIP "None"');
-    return { host: clusterIP, port };
+  return async (reference) => {
+    const { namespace, name } = reference;
+    const route = routeOf(await read<Service>('services', { namespace, name }));
+    const isElsewhere = route.type === 'ExternalName';
+    const endpoints = isElsewhere ? undefined : await readIfAny(read<Endpoints>('endpoints', { namespace, name }));
+    return followRoute(route, reference, { addressesOf: (port) => addressesOf(endpoints, port), endpointsOnly });
   };
 }
 
@@ -42,11 +38,9 @@ async function readIfAny(reading: Promise<Endpoints>): Promise<Endpoints | undef
   });
 }
 
-/** Returns one of the ready addresses at random. */
-function endpointOf(endpoints: Endpoints | undefined, { name = '' }: ServicePort): Address | undefined {
-  const addresses = (endpoints?.subsets ?? []).flatMap(({ addresses: ready = [], ports = [] }) => {
-    const port = ports.find((candidate) => (candidate.name ?? '') === name)?.port;
-    return port === undefined ? [] : ready.map(({ ip }): Address => ({ host: ip, port }));
+function addressesOf(endpoints: Endpoints | undefined, portName: string): readonly ServiceAddress[] {
+  return (endpoints?.subsets ?? []).flatMap(({ addresses: ready = [], ports = [] }) => {
+    const port = ports.find((candidate) => (candidate.name ?? '') === portName)?.port;
+    return port === undefined ? [] : ready.map(({ ip }): ServiceAddress => ({ host: ip, port }));
   });
-  return addresses[Math.floor(Math.random() * addresses.length)];
 }

@@ -1,0 +1,2 @@
+export { runClientGo } from './client-go.ts';
+export { Foo } from './foo.ts';

@@ -1,0 +1,94 @@
+// Brings an object that a webhook or a policy changed into the form of its kind again, and puts it in the place of the
+// one that all on the way of the request hold. Used by mutating-webhooks.ts and policy/. Source: plugin/webhook/mutating
+// callAttrMutatingHook, plugin/policy/mutating dispatchOne.
+import { type KubernetesObject, StatusError } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import { formatApiVersion, type GroupVersionKind, getOwn, type SlicedWork, setOwn } from '@kapstan/api/internal';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import { decodeDocumentInSlices, interpretKind } from '../../schema/decode-object.ts';
+import { StrictErrors, strictDecodingText } from '../../schema/field-validation.ts';
+import { metaTypes } from '../../schema/meta-types.ts';
+import type { SchemaNode } from '../../schema/schema-node.ts';
+import { DecodeError } from '../../schema/typed-decoder.ts';
+
+/** What a patched object must be again. */
+export interface PatchedKind {
+  readonly kind: GroupVersionKind;
+  readonly definition: ResourceDefinition | undefined;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  /** True = unknown fields are an error, except in custom resources. Default false: they are dropped. */
+  readonly isStrict?: boolean;
+}
+
+/** Returns the schema of the object, or of the kind that its subresource has; undefined = it has none. */
+export function schemaOfPatched(of: PatchedKind): SchemaNode | undefined {
+  const part = partOf(of);
+  return part === undefined ? of.definition?.schema : partSchema(part.schema, of);
+}
+
+/** Returns the subresource if it has a kind of its own. */
+function partOf({ definition, subresource }: PatchedKind): { readonly schema?: SchemaNode } | undefined {
+  const part = definition?.subresources.find(({ name }) => name === subresource);
+  return part?.type === 'object' ? part : undefined;
+}
+
+/** Decodes a changed object into its kind and sets defaults. Throws 500 for what is not of the kind. */
+export function* changedObject(value: unknown, of: PatchedKind): SlicedWork<KubernetesObject> {
+  const { kind, definition, isStrict = false } = of;
+  const part = partOf(of);
+  const strict = new StrictErrors();
+  try {
+    const gvk = interpretKind(value, kind);
+    if (definition?.isCustom === true && part === undefined) requireVersion(gvk, kind);
+    const decoding = {
+      schema: schemaOfPatched(of) ?? { preserveUnknownFields: true },
+      gvk,
+      expected: kind,
+      strict,
+    };
+    const object = yield* decodeDocumentInSlices({ value, repeats: new Map() }, decoding);
+    if (formatApiVersion(gvk) !== formatApiVersion(kind)) throw otherVersion(gvk, kind);
+    const faults = isStrict && definition?.isCustom !== true ? strict.texts() : [];
+    if (faults.length > 0) throw internalError(new Error(strictDecodingText(faults)));
+    if (part !== undefined || definition === undefined) return object;
+    if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(object);
+    else yield* definition.applyDefaultsInSlices(object);
+    return object;
+  } catch (error) {
+    throw error instanceof DecodeError ? wrongKind(error) : error;
+  }
+}
+
+function partSchema(schema: SchemaNode | undefined, { kind, definition }: PatchedKind): SchemaNode | undefined {
+  const types = definition?.schema.types ?? metaTypes;
+  return schema ?? types.schemaOfKind(formatApiVersion(kind), kind.kind);
+}
+
+/** Source: apiextensions-apiserver crConverter.Convert. */
+function requireVersion(said: GroupVersionKind, expected: GroupVersionKind): void {
+  const [is, must] = [formatApiVersion(said), formatApiVersion(expected)];
+  if (is === must) return;
+  const message = `request to convert CR from an invalid group/version: ${is}`;
+  throw new StatusError({ code: 500, reason: '', message });
+}
+
+/** kube-apiserver converts such an object; here its fields would be taken for those of the version of the request. */
+function otherVersion(said: GroupVersionKind, expected: GroupVersionKind): StatusError {
+  const versions = `from ${formatApiVersion(expected)} to ${formatApiVersion(said)}`;
+  return internalError(new Error(`an admission webhook changed the version of the object ${versions}`));
+}
+
+/** A known kind that is another one is found later than an unknown one, and gets an error without a reason. */
+function wrongKind(error: DecodeError): StatusError {
+  const { message } = error;
+  if (!message.startsWith('converting (')) return internalError(error);
+  return new StatusError({ code: 500, reason: '', message }, { cause: error });
+}
+
+/** The object of a request is changed in place, because everybody on its way holds it. */
+export function replaceMembers(target: KubernetesObject, source: KubernetesObject): void {
+  const [to, from] = [target as Record<string, unknown>, source as Record<string, unknown>];
+  for (const name of Object.keys(to)) if (!Object.hasOwn(from, name)) delete to[name];
+  for (const name of Object.keys(from)) setOwn(to, name, getOwn(from, name));
+}

@@ -1,0 +1,102 @@
+// EquivalentResources: the other versions and groups in which the same objects are served, and the way of an object
+// there and back. Used by request-matching.ts. Source: runtime.EquivalentResourceMapper, admission.VersionedAttributes.
+import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
+import { internalError } from '@kapstan/api/errors';
+import {
+  type CallSignal,
+  formatApiVersion,
+  type GroupVersionKind,
+  type GroupVersionResource,
+} from '@kapstan/api/internal';
+import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+
+export interface EquivalentResource {
+  readonly definition: ResourceDefinition;
+  readonly resource: GroupVersionResource;
+  /** Kind of the objects there: that of the subresource if it has one of its own. */
+  readonly kind: GroupVersionKind;
+}
+
+export class EquivalentResources {
+  readonly #catalog: ResourceCatalog;
+  /** Definitions by the prefix of their keys, as of `#generation`. */
+  readonly #definitions = new Map<string, ResourceDefinition[]>();
+  #generation = -1;
+
+  constructor(catalog: ResourceCatalog) {
+    this.#catalog = catalog;
+  }
+
+  /** Rises whenever resources come or go. */
+  get generation(): number {
+    return this.#catalog.generation;
+  }
+
+  definitionOf({ group, version, resource }: GroupVersionResource): ResourceDefinition | undefined {
+    return this.#catalog.find(group, version, resource)?.definition;
+  }
+
+  /** Returns all others, in the order in which they were installed. */
+  of(definition: ResourceDefinition, subresource: string): readonly EquivalentResource[] {
+    return this.#sameObjects(definition).flatMap((other) => {
+      const kind = other === definition ? undefined : kindAt(other, subresource);
+      return kind === undefined ? [] : [{ definition: other, resource: resourceOf(other), kind }];
+    });
+  }
+
+  #sameObjects({ storagePrefix }: ResourceDefinition): readonly ResourceDefinition[] {
+    if (this.#generation !== this.#catalog.generation) {
+      this.#definitions.clear();
+      this.#generation = this.#catalog.generation;
+      for (const { definition } of this.#catalog.all()) {
+        const same = this.#definitions.get(definition.storagePrefix);
+        if (same === undefined) this.#definitions.set(definition.storagePrefix, [definition]);
+        else same.push(definition);
+      }
+    }
+    // Resources that store nothing have no prefix, and one version each.
+    return storagePrefix === '' ? [] : (this.#definitions.get(storagePrefix) ?? []);
+  }
+}
+
+function resourceOf({ group, version, resource }: ResourceDefinition): GroupVersionResource {
+  return { group, version, resource };
+}
+
+/** Returns undefined where there is no such subresource. */
+function kindAt(
+  { group, version, kind, subresources }: ResourceDefinition,
+  name: string,
+): GroupVersionKind | undefined {
+  if (name === '') return { group, version, kind };
+  const part = subresources.find((subresource) => subresource.name === name);
+  if (part === undefined) return undefined;
+  return part.type === 'object' ? part.kind : { group, version, kind };
+}
+
+export interface Conversion {
+  readonly from: ResourceDefinition;
+  readonly to: ResourceDefinition;
+  readonly signal?: CallSignal | undefined;
+}
+
+/** Returns the object as the other resource has it. Rejects with StatusError when a conversion by other code fails. */
+export async function convertBetween(
+  object: DeepReadonly<KubernetesObject>,
+  { from, to, signal }: Conversion,
+): Promise<KubernetesObject> {
+  const source = object as DeepReadonly<UnstructuredObject>;
+  if (from.conversion !== undefined) {
+    const [converted] = await from.conversion.convert([source], formatApiVersion(to), signal);
+    if (converted === undefined) throw internalError(new Error(`${from.kind} was not converted`));
+    return converted;
+  }
+  const copy = deepCopy(source) as UnstructuredObject;
+  const stored =
+    from.convert === undefined
+      ? { ...copy, apiVersion: formatApiVersion(from.storageVersion) }
+      : from.convert.toStored(copy);
+  const converted = to.convert === undefined ? stored : to.convert.fromStored(deepCopy(stored));
+  return { ...converted, apiVersion: formatApiVersion(to), kind: to.kind };
+}

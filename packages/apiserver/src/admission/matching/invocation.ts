@@ -1,0 +1,99 @@
+// Invocation: a request as one webhook or policy sees it, with its objects in the version that it wants, and its description
+// for reviews and expressions. Made by request-matching.ts. Source: plugin/webhook/request, plugin/cel CreateAdmissionRequest.
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
+import type { WriteIntent } from '../../registry/definition/request-context.ts';
+import type { AdmissionAttributes, AdmissionOperation } from '../../registry/store/admission-control.ts';
+
+export interface AdmissionUser {
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The options of the request: CreateOptions, UpdateOptions or DeleteOptions. */
+export type OperationOptions = { readonly kind: string; readonly apiVersion: string } & Readonly<
+  Record<string, unknown>
+>;
+
+/** What is asked about: the request with its objects in the version that the webhook wants. */
+export interface Invocation {
+  readonly attributes: AdmissionAttributes;
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
+  readonly object: KubernetesObject | undefined;
+  readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
+}
+
+/** Everything about a request but its uid and its objects. Absent members are empty. */
+export interface DescribedRequest {
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
+  readonly subResource?: string;
+  readonly requestKind: GroupVersionKind;
+  readonly requestResource: GroupVersionResource;
+  readonly requestSubResource?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly operation: AdmissionOperation;
+  readonly userInfo: AdmissionUser;
+  readonly dryRun: boolean;
+  readonly options: OperationOptions | null;
+}
+
+/** Returns everything about the request but its uid and its objects. Empty texts are left out, as Go does. */
+export function describeRequest({
+  attributes,
+  kind,
+  resource,
+}: Pick<Invocation, 'attributes' | 'kind' | 'resource'>): DescribedRequest {
+  const { subresource, name, namespace, operation, context } = attributes;
+  const { group, version, resource: plural } = attributes.resource;
+  return {
+    kind,
+    resource,
+    ...(subresource === '' ? {} : { subResource: subresource }),
+    requestKind: attributes.kind,
+    requestResource: { group, version, resource: plural },
+    ...(subresource === '' ? {} : { requestSubResource: subresource }),
+    ...(name === '' ? {} : { name }),
+    ...(namespace === '' ? {} : { namespace }),
+    operation,
+    userInfo: userInfoOf(attributes),
+    dryRun: context.dryRun,
+    options: optionsOf(attributes),
+  };
+}
+
+function userInfoOf({ context: { user } }: AdmissionAttributes): AdmissionUser {
+  const { name, uid, groups, extra } = user;
+  return {
+    ...(name === '' ? {} : { username: name }),
+    ...(uid ? { uid } : {}),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+const optionsVersion = 'meta.k8s.io/v1';
+
+function optionsOf({ operation, context, deletion }: AdmissionAttributes): OperationOptions | null {
+  const dryRun = context.dryRun ? { dryRun: ['All'] } : {};
+  switch (operation) {
+    case 'CREATE':
+      return { kind: 'CreateOptions', apiVersion: optionsVersion, ...dryRun, ...intentOf(context.intent) };
+    case 'UPDATE':
+      return { kind: 'UpdateOptions', apiVersion: optionsVersion, ...dryRun, ...intentOf(context.intent) };
+    case 'DELETE': {
+      const { isOfCollection: _is, isAdmitted: _admitted, ...sent } = deletion ?? {};
+      return { kind: 'DeleteOptions', apiVersion: optionsVersion, ...sent, ...dryRun };
+    }
+    case 'CONNECT':
+      return null;
+  }
+}
+
+function intentOf({ fieldManager = '', fieldValidation = '' }: WriteIntent = {}): Record<string, string> {
+  return { ...(fieldManager === '' ? {} : { fieldManager }), ...(fieldValidation === '' ? {} : { fieldValidation }) };
+}

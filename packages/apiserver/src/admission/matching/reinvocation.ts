@@ -1,0 +1,65 @@
+// PluginReinvocation remembers which webhooks or policies of a request are asked again because others changed the object
+// after them. Used by mutating-webhooks.ts and mutating-policies.ts. Source: plugin/webhook/mutating
+// webhookReinvokeContext, plugin/policy/mutating policyReinvokeContext.
+import { deepCopy, type KubernetesObject } from '@kapstan/api';
+import { jsonEqual } from '../../registry/meta/json-equality.ts';
+import type { AdmissionAttributes, Reinvocation } from '../../registry/store/admission-control.ts';
+
+export class PluginReinvocation {
+  readonly #attributes: AdmissionAttributes;
+  /** Those that were called since the object last changed, and want to be called again if it does. */
+  readonly #called = new Set<string>();
+  readonly #due = new Set<string>();
+  #last: KubernetesObject | undefined;
+
+  private constructor(attributes: AdmissionAttributes) {
+    this.#attributes = attributes;
+  }
+
+  /** Returns the state of the request in a plug-in, which both rounds share. */
+  static of(attributes: AdmissionAttributes, plugin: string): PluginReinvocation {
+    attributes.reinvocation ??= { isNeeded: false, isSecond: false, states: new Map() };
+    const { states } = attributes.reinvocation;
+    const known = states.get(plugin) as PluginReinvocation | undefined;
+    if (known !== undefined) return known;
+    const made = new PluginReinvocation(attributes);
+    states.set(plugin, made);
+    return made;
+  }
+
+  get isSecond(): boolean {
+    return this.#attributes.reinvocation?.isSecond === true;
+  }
+
+  /** Begins a round. Plug-ins of the server may have changed the object since the last one. */
+  begin(): void {
+    if (this.isSecond && !jsonEqual(this.#last, this.#attributes.object)) this.#callAgain();
+  }
+
+  /** Ends a round. */
+  end(): void {
+    // Only a second round compares.
+    if (this.#attributes.reinvocation?.isNeeded === true && !this.isSecond) {
+      this.#last = deepCopy(this.#attributes.object) as KubernetesObject | undefined;
+    }
+  }
+
+  isDue(id: string): boolean {
+    return this.#due.has(id);
+  }
+
+  /** One changed the object. */
+  changed(): void {
+    this.#callAgain();
+    (this.#attributes.reinvocation as Reinvocation).isNeeded = true;
+  }
+
+  called(id: string): void {
+    this.#called.add(id);
+  }
+
+  #callAgain(): void {
+    for (const id of this.#called) this.#due.add(id);
+    this.#called.clear();
+  }
+}

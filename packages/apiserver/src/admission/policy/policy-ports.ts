@@ -1,0 +1,24 @@
+// PolicyPorts: what the plug-ins that evaluate policies work with.
+import type { Clock } from '@kapstan/api';
+import type { GroupVersionKind } from '@kapstan/api/internal';
+import type { Authorizer } from '../../authz/authorizer.ts';
+import type { ConditionMetrics } from '../matching/condition-metrics.ts';
+import type { RequestMatching } from '../matching/request-matching.ts';
+import type { MutatingPolicy } from './mutating-policy.ts';
+import type { PolicyMetrics } from './policy-metrics.ts';
+import type { ParamKinds, PolicySource } from './policy-source.ts';
+import type { ValidatingPolicy } from './validating-policy.ts';
+
+export interface PolicyPorts {
+  readonly validating: PolicySource<ValidatingPolicy>;
+  readonly mutating: PolicySource<MutatingPolicy>;
+  readonly requests: RequestMatching;
+  readonly paramKinds: ParamKinds;
+  readonly authorizer: Authorizer;
+  readonly conditions: ConditionMetrics;
+  readonly validatingMetrics: PolicyMetrics;
+  readonly mutatingMetrics: PolicyMetrics;
+  readonly clock: Clock;
+  /** True for kinds about which no policy is asked: a bad policy must stay correctable. */
+  readonly isExempt: (kind: GroupVersionKind) => boolean;
+}

@@ -1,0 +1,32 @@
+// ApiRegistration says who serves a group version: this server, or another API server behind a Service. The program
+// hands registrations in; api-registrations.ts keeps them. Source: kube-aggregator apiregistration/v1.
+import type { ServiceReference } from '../peer/service-address.ts';
+
+/** How to reach the API server that serves a group version. */
+export interface RemoteApi {
+  readonly service: ServiceReference;
+  /** PEM certificates of the authorities that sign the server's certificate. Undefined = those of the system. */
+  readonly caBundle: string | undefined;
+  /** True: any certificate is accepted. */
+  readonly skipsVerification: boolean;
+  /** False: requests are answered 503 without asking the server. */
+  readonly isAvailable: boolean;
+}
+
+export interface ApiRegistration {
+  /** For example "v1.example.com"; "v1." for the core group. */
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  /** Place of the group among all groups: the highest comes first. The highest of its registrations counts. */
+  readonly groupPriority: number;
+  /** Place of the version in its group: the highest comes first. */
+  readonly versionPriority: number;
+  /** Undefined = this server serves the group version. */
+  readonly remote: RemoteApi | undefined;
+}
+
+/** Returns the path under which all of a group version lies. The core group's registration covers all its versions. */
+export function rootPathOf({ group, version }: Pick<ApiRegistration, 'group' | 'version'>): string {
+  return group === '' ? '/api' : `/apis/${group}/${version}`;
+}

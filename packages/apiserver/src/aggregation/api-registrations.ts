@@ -1,0 +1,188 @@
+// ApiRegistrations knows who serves each group version, and what other API servers said about theirs. The program fills
+// it from stored objects; the request chain, discovery and OpenAPI read it. Source: kube-aggregator apiserver.go
+// (AddAPIService, RemoveAPIService).
+import { isDeepStrictEqual } from 'node:util';
+import type { ResolveService } from '../peer/service-address.ts';
+import { type ApiRegistration, rootPathOf } from './api-registration.ts';
+import type { RemoteDiscovery } from './remote-discovery.ts';
+import type { RemoteOpenApi } from './remote-openapi.ts';
+import { type ProxyCertificate, RemoteServer } from './remote-server.ts';
+import type { RemoteSwagger } from './remote-swagger.ts';
+
+const openApiRoot = '/openapi/v3/';
+
+export interface ApiRegistrationsOptions {
+  readonly resolveService: ResolveService;
+  /** The certificate that this server shows to others. Default none, so that they believe no identity. */
+  readonly proxyCertificate?: ProxyCertificate | undefined;
+  /** Most requests under way at one server, with watches and upgraded connections; more get 429. Default 1 000. */
+  readonly maxConnections?: number | undefined;
+  /** False: a redirect of another server reaches the client. Default true. */
+  readonly rejectsRedirects?: boolean | undefined;
+}
+
+export class ApiRegistrations {
+  readonly rejectsRedirects: boolean;
+  readonly #options: ApiRegistrationsOptions;
+  readonly #all = new Map<string, ApiRegistration>();
+  readonly #servers = new Map<string, RemoteServer>();
+  /** Servers by the path under which all of their group version lies. */
+  readonly #byPath = new Map<string, RemoteServer>();
+  readonly #discovery = new Map<string, RemoteDiscovery>();
+  readonly #openApi = new Map<string, RemoteOpenApi>();
+  readonly #swagger = new Map<string, { readonly part: RemoteSwagger; readonly hash: string }>();
+  #generation = 0;
+
+  constructor(options: ApiRegistrationsOptions) {
+    this.#options = options;
+    this.rejectsRedirects = options.rejectsRedirects ?? true;
+  }
+
+  /** Changes whenever documents made of this may change. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  get all(): Iterable<ApiRegistration> {
+    return this.#all.values();
+  }
+
+  get servers(): Iterable<RemoteServer> {
+    return this.#servers.values();
+  }
+
+  find(name: string): ApiRegistration | undefined {
+    return this.#all.get(name);
+  }
+
+  serverOf(name: string): RemoteServer | undefined {
+    return this.#servers.get(name);
+  }
+
+  /** Returns the server to which requests for the path go; undefined when this server answers them. */
+  at(path: string): RemoteServer | undefined {
+    return this.#byPath.size === 0 ? undefined : this.#byPath.get(rootOf(path));
+  }
+
+  discoveryOf(name: string): RemoteDiscovery | undefined {
+    return this.#discovery.get(name);
+  }
+
+  /** Adds or replaces a registration. Requests under way at a server that is no longer named go on. */
+  set(registration: ApiRegistration): void {
+    const before = this.#all.get(registration.name);
+    if (isDeepStrictEqual(before, registration)) return;
+    this.#generation += 1;
+    this.#all.set(registration.name, registration);
+    const { remote } = registration;
+    if (remote === undefined) return this.#dropServer(registration.name);
+    const present = this.#servers.get(registration.name);
+    if (present?.follow(registration) === true) return;
+    const server = new RemoteServer(registration, remote, {
+      resolveService: this.#options.resolveService,
+      proxyCertificate: this.#options.proxyCertificate,
+      maxConnections: this.#options.maxConnections ?? 1000,
+    });
+    present?.dropIdle();
+    this.#servers.set(registration.name, server);
+    this.#byPath.set(rootPathOf(registration), server);
+  }
+
+  delete(name: string): void {
+    const registration = this.#all.get(name);
+    if (registration === undefined) return;
+    this.#generation += 1;
+    this.#dropServer(name);
+    this.#all.delete(name);
+  }
+
+  /** Keeps what the server of a registration said about its resources. */
+  setDiscovery(name: string, found: RemoteDiscovery): void {
+    if (!this.#servers.has(name)) return;
+    this.#discovery.set(name, found);
+    this.#generation += 1;
+  }
+
+  /**
+   * Keeps what the server of a registration said about its schemas. Only documents of its own group version count: no
+   * server may speak for another's.
+   */
+  setOpenApi(name: string, found: RemoteOpenApi): void {
+    const server = this.#servers.get(name);
+    if (server === undefined) return;
+    const own = rootPathOf(server.registration).slice(1);
+    const { group } = server.registration;
+    const isAlone = ![...this.#all.values()].some((other) => other.group === group && other.remote === undefined);
+    const keys = group !== '' && isAlone ? [own, `apis/${group}`] : [own];
+    const paths = [...found.paths].filter(([path]) => keys.includes(path) || (group === '' && path.startsWith('api/')));
+    this.#openApi.set(name, { paths: new Map(paths) });
+    this.#generation += 1;
+  }
+
+  /** Keeps what the server of a registration said about its schemas in OpenAPI v2. `hash`: of the document it sent. */
+  setSwagger(name: string, part: RemoteSwagger, hash: string): void {
+    if (this.#servers.has(name)) this.#swagger.set(name, { part, hash });
+  }
+
+  /** Changes with the content of {@link ApiRegistrations.swagger}; "" = it is empty. The same in every process. */
+  get swaggerKey(): string {
+    return [...this.#swagger]
+      .map(([name, { hash }]) => `${name} ${hash}`)
+      .sort()
+      .join('\n');
+  }
+
+  /** Parts of other servers in the document of OpenAPI v2, those of the highest priority first. */
+  get swagger(): readonly RemoteSwagger[] {
+    const all = [...this.#swagger].flatMap(([name, { part }]) => {
+      const registration = this.#all.get(name);
+      return registration === undefined ? [] : [{ registration, part }];
+    });
+    return all.sort((a, b) => byPriority(a.registration, b.registration)).map(({ part }) => part);
+  }
+
+  /** Returns the entries of other servers in the index of OpenAPI v3. */
+  get openApiPaths(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
+    return new Map([...this.#openApi.values()].flatMap(({ paths }) => [...paths]));
+  }
+
+  /** Returns the server that answers for a document of OpenAPI v3; undefined when this server does. */
+  schemasAt(path: string): RemoteServer | undefined {
+    if (this.#openApi.size === 0 || !path.startsWith(openApiRoot)) return undefined;
+    const key = path.slice(openApiRoot.length);
+    const found = [...this.#openApi].find(([, { paths }]) => paths.has(key));
+    return found && this.#servers.get(found[0]);
+  }
+
+  /** Cuts all connections to other servers. Idempotent. */
+  close(): void {
+    for (const server of this.#servers.values()) server.close();
+  }
+
+  #dropServer(name: string): void {
+    const server = this.#servers.get(name);
+    if (server === undefined) return;
+    server.dropIdle();
+    this.#servers.delete(name);
+    this.#byPath.delete(rootPathOf(server.registration));
+    this.#discovery.delete(name);
+    this.#openApi.delete(name);
+    this.#swagger.delete(name);
+  }
+}
+
+/** Returns "/apis/GROUP/VERSION" or "/api" of a path at or below it; "" of any other. */
+function rootOf(path: string): string {
+  if (path === '/api' || path.startsWith('/api/')) return '/api';
+  if (!path.startsWith('/apis/')) return '';
+  const group = path.indexOf('/', '/apis/'.length);
+  if (group < 0) return '';
+  const version = path.indexOf('/', group + 1);
+  return version < 0 ? path : path.slice(0, version);
+}
+
+function byPriority(a: ApiRegistration, b: ApiRegistration): number {
+  const [left, right] =
+    a.group === b.group ? [a.versionPriority, b.versionPriority] : [a.groupPriority, b.groupPriority];
+  return right - left || (a.name < b.name ? -1 : 1);
+}

@@ -1,0 +1,50 @@
+// The headers in which a front proxy says who asks, and whom to believe them. Read by request-header.ts, which makes a
+// user of them, and by the proxy of aggregated API servers, which takes them from clients. Source: apiserver
+// authentication/request/headerrequest.
+import type { ClientAuthorities } from './client-verification.ts';
+
+export interface RequestHeaderOptions {
+  /** Certificates of the authorities that sign those of front proxies, in PEM. */
+  readonly clientCa: ClientAuthorities;
+  /** Common names of front proxies. Empty = every certificate of the authorities. Default empty. */
+  readonly allowedNames?: readonly string[] | undefined;
+  /** The first that is set counts. Default X-Remote-User. */
+  readonly usernameHeaders?: readonly string[] | undefined;
+  /** The first that is set counts. Default X-Remote-Uid. */
+  readonly uidHeaders?: readonly string[] | undefined;
+  /** All count. Default X-Remote-Group. */
+  readonly groupHeaders?: readonly string[] | undefined;
+  /** Default X-Remote-Extra-. */
+  readonly extraHeaderPrefixes?: readonly string[] | undefined;
+}
+
+/** Headers of a request that came from a front proxy. */
+export interface ForwardedHeaders {
+  /** Names and values alternately, as they were sent. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** Names of the headers that carry an identity. */
+export class RequestHeaderNames {
+  readonly usernames: readonly string[];
+  readonly uids: readonly string[];
+  readonly groups: readonly string[];
+  readonly extraPrefixes: readonly string[];
+
+  constructor(options: Omit<RequestHeaderOptions, 'clientCa' | 'allowedNames'> = {}) {
+    this.usernames = lowered(options.usernameHeaders ?? ['X-Remote-User']);
+    this.uids = lowered(options.uidHeaders ?? ['X-Remote-Uid']);
+    this.groups = lowered(options.groupHeaders ?? ['X-Remote-Group']);
+    this.extraPrefixes = lowered(options.extraHeaderPrefixes ?? ['X-Remote-Extra-']);
+  }
+
+  /** True for a header that carries an identity. `name` is in lower case. */
+  has(name: string): boolean {
+    const isNamed = [this.usernames, this.uids, this.groups].some((names) => names.includes(name));
+    return isNamed || this.extraPrefixes.some((prefix) => name.startsWith(prefix));
+  }
+}
+
+function lowered(names: readonly string[]): readonly string[] {
+  return names.map((name) => name.trim().toLowerCase());
+}

@@ -1,0 +1,12 @@
+// ValuePending ends an evaluation that needs a value which comes later: the answer of an authorizer, or a variable that
+// takes long. Thrown by sources of values; program.ts and other runners wait and evaluate once more.
+
+export class ValuePending extends Error {
+  /** Settles when the value is there. Its rejection ends the evaluation. */
+  readonly settled: Promise<unknown>;
+
+  constructor(settled: Promise<unknown>) {
+    super('a value comes later: evaluate the expression asynchronously');
+    this.settled = settled;
+  }
+}

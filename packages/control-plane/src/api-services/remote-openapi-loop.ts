@@ -1,0 +1,108 @@
+// RemoteOpenApiLoop keeps what other API servers say about their schemas: the indexes of OpenAPI v3, whose documents are passed on
+// when somebody asks for them, and their parts of OpenAPI v2. Part of aggregation.ts. Source: kube-aggregator controllers/openapiv3,
+// controllers/openapi.
+import { createHash } from 'node:crypto';
+import { type Clock, type Logger, parseJson } from '@kapstan/api';
+import { parseJsonInSlices } from '@kapstan/api/internal';
+import {
+  type ApiRegistrations,
+  fetchRemote,
+  type RemoteServer,
+  readOpenApiIndex,
+  readRemoteSwagger,
+  rootPathOf,
+} from '@kapstan/apiserver';
+import { runInTurns } from '@kapstan/storage';
+import { schemaUser } from './aggregator-user.ts';
+import { deadlineAfter } from './deadline.ts';
+import { RemoteLoop } from './remote-loop.ts';
+
+export interface RemoteOpenApiLoopOptions {
+  readonly registrations: ApiRegistrations;
+  /** Resolves when the addresses of Services are known. */
+  readonly whenEndpointsKnown: () => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const refreshMs = 60_000;
+const firstMs = 1_000;
+const requestTimeoutMs = 60_000;
+const maxBytes = 4 * 1024 * 1024;
+
+export class RemoteOpenApiLoop {
+  readonly #options: RemoteOpenApiLoopOptions;
+  readonly #loop: RemoteLoop;
+  /** Hashes of the documents of OpenAPI v2, by APIService. Most are the same every minute. */
+  readonly #swaggers = new Map<string, string>();
+
+  constructor(options: RemoteOpenApiLoopOptions) {
+    this.#options = options;
+    const { clock, logger } = options;
+    this.#loop = new RemoteLoop({
+      name: 'open_api_v3_aggregation_controller',
+      backoff: { baseMs: refreshMs, maxMs: 3_600_000 },
+      workers: 1,
+      visit: (name, signal) => this.#visit(name, signal),
+      clock,
+      logger,
+    });
+  }
+
+  added(name: string): void {
+    this.#swaggers.delete(name);
+    this.#loop.add(name, firstMs);
+  }
+
+  changed(name: string): void {
+    this.#loop.retry(name, firstMs);
+  }
+
+  start(): void {
+    this.#loop.start();
+  }
+
+  close(): Promise<void> {
+    return this.#loop.close();
+  }
+
+  async #visit(name: string, stop: AbortSignal): Promise<number | undefined> {
+    const { registrations, clock, whenEndpointsKnown } = this.#options;
+    await whenEndpointsKnown();
+    const server = registrations.serverOf(name);
+    if (server === undefined) return undefined;
+    if (!server.isAvailable) throw new Error(`the API server of ${name} is not available`);
+    const { signal, cancel } = deadlineAfter(requestTimeoutMs, { clock, signal: stop, text: 'request timed out' });
+    try {
+      const index = await this.#fetch(server, '/openapi/v3', signal);
+      if (index !== undefined) registrations.setOpenApi(name, readOpenApiIndex(parseJson(index.toString())));
+      await this.#fetchSwagger(server, signal);
+      return refreshMs;
+    } finally {
+      cancel();
+    }
+  }
+
+  async #fetchSwagger(server: RemoteServer, signal: AbortSignal): Promise<void> {
+    const { name } = server.registration;
+    const known = this.#swaggers.get(name);
+    const document = await this.#fetch(server, '/openapi/v2', signal);
+    if (document === undefined) return;
+    const hash = createHash('sha256').update(document).digest('base64');
+    if (known === hash) return;
+    const parsed = await runInTurns(parseJsonInSlices(document.toString()));
+    const { registrations } = this.#options;
+    const part = await runInTurns(readRemoteSwagger(parsed, rootPathOf(server.registration)));
+    registrations.setSwagger(name, part, hash);
+    this.#swaggers.set(name, hash);
+  }
+
+  /** Returns undefined for a server without the document, which is no failure. */
+  async #fetch(server: RemoteServer, path: string, signal: AbortSignal): Promise<Buffer | undefined> {
+    const request = { path, accept: 'application/json', user: schemaUser, maxBytes, signal };
+    const { code, body } = await fetchRemote(server, request);
+    if (code === 404) return undefined;
+    if (code !== 200) throw new Error(`failed to retrieve the schemas of ${server.registration.name}: status ${code}`);
+    return body;
+  }
+}

@@ -1,0 +1,40 @@
+// policyAdmission makes what the plug-ins ValidatingAdmissionPolicy and MutatingAdmissionPolicy work with. Between the control
+// plane and built-in-plugins.ts.
+import type { Clock } from '@kapstan/api';
+import type { Authorizer, ResourceCatalog } from '@kapstan/apiserver';
+import { PolicyMetrics, type PolicyPorts } from '@kapstan/apiserver/internal';
+import { type AdmissionMatching, isAdmissionConfiguration } from '../admission-matching.ts';
+import { AdmissionPolicies } from './admission-policies.ts';
+import { ParamResources } from './param-resources.ts';
+
+export interface PolicyAdmissionOptions extends AdmissionMatching {
+  readonly catalog: ResourceCatalog;
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+}
+
+export interface PolicyAdmission {
+  /** To be kept in step with the stored ones; until then requests wait and are refused. */
+  readonly policies: AdmissionPolicies;
+  readonly ports: PolicyPorts;
+}
+
+export function policyAdmission(options: PolicyAdmissionOptions): PolicyAdmission {
+  const { catalog, requests, conditionMetrics, authorizer, clock } = options;
+  const policies = new AdmissionPolicies(clock);
+  return {
+    policies,
+    ports: {
+      validating: policies.validating,
+      mutating: policies.mutating,
+      requests,
+      paramKinds: new ParamResources(catalog),
+      authorizer,
+      conditions: conditionMetrics,
+      validatingMetrics: new PolicyMetrics('validating'),
+      mutatingMetrics: new PolicyMetrics('mutating'),
+      clock,
+      isExempt: isAdmissionConfiguration,
+    },
+  };
+}

@@ -58,6 +58,7 @@ export { parsedTerms } from './authz/selector-terms.ts';
 export { encodeMessage } from './codec/protobuf-encoder.ts';
 export { readEnvelope, wrapMessage } from './codec/protobuf-envelope.ts';
 export { compareVersions } from './discovery/discovery-index.ts';
+export { rootSchema } from './fieldmanager/schema-atom.ts';
 export { type HttpServer, startHttpServer } from './http/server/http-server.ts';
 export { requireComplete } from './registry/definition/complete-definition.ts';
 export {
@@ -100,10 +101,9 @@ export type {
 } from './registry/definition/resource-store.ts';
 export { changeScaled } from './registry/definition/scale-managed-fields.ts';
 export { serverContext } from './registry/definition/server-context.ts';
+export type { PermitWrite } from './registry/definition/strategy.ts';
 export type { TypedKind } from './registry/definition/typed-kind.ts';
 export { typedResource } from './registry/definition/typed-resource.ts';
-export { rootSchema } from './fieldmanager/schema-atom.ts';
-export type { PermitWrite } from './registry/definition/strategy.ts';
 export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
 export { collectFieldErrors, collectFieldErrorsInSlices, Field, type ValidationPolicy } from './registry/meta/field.ts';
 export { jsonEqual, jsonEqualInSlices } from './registry/meta/json-equality.ts';

@@ -203,14 +203,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     return stack;
   };
   const nodePorts = nodePortsOf(engines, options);
-  const server = {
-    clock,
-    findStore,
-    resourceOfKind: kindFinder(catalog),
-    authorizer,
-    tokens: access.serviceAccountTokens,
-    ...(nodePorts && { nodePorts }),
-  };
+  const server = builtinServer(options, { catalog, access, nodePorts });
   const stacks = (await builtinDefinitions(server, options)).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option the whole catalog is served.
@@ -250,6 +243,20 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
       for (const { cacher } of stacksOf(engine, engines, open)) cacher?.forgetBefore(revision);
     },
     close,
+  };
+}
+
+function builtinServer(
+  { clock }: ResourcesOptions,
+  { catalog, access, nodePorts }: Pick<Resources, 'catalog' | 'access' | 'nodePorts'>,
+): Parameters<typeof builtinDefinitions>[0] {
+  return {
+    clock,
+    findStore: (...id) => catalog.find(...id)?.store,
+    resourceOfKind: kindFinder(catalog),
+    authorizer: access.authorizer,
+    tokens: access.serviceAccountTokens,
+    ...(nodePorts && { nodePorts }),
   };
 }
 

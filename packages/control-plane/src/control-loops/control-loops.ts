@@ -1,5 +1,6 @@
 // ControlLoops starts and stops all loops of a control plane together. Between control-plane.ts and the loops.
 
+import { setMaxListeners } from 'node:events';
 import {
   type Clock,
   delay,
@@ -98,6 +99,8 @@ export class ControlLoops implements RunningLoops {
   constructor(options: ControlLoopsOptions) {
     const { client, catalog, clock, logger, names, caCert } = options;
     this.#options = options;
+    // Each loop listens to the signal several times, which is no leak.
+    setMaxListeners(0, this.#stop.signal);
     const onHandlerError: SharedInformerFactoryOptions['onHandlerError'] = (error, change, informer) =>
       logger.error('a handler of a control loop failed', { informer, key: change?.key, error });
     this.#informers = new SharedInformerFactory(client, { clock, logger, onHandlerError });

@@ -47,7 +47,10 @@ const alone = scenarios.filter((name) =>
 const quiet = ['--control-loops=none', '--feature-gates=APIServerIdentity=false', '--warn-without-effect=false'];
 
 /** Files for a server with plug-ins that one for all files is started without, and what the replayer calls it. */
-const otherPlugins: Readonly<Record<string, string>> = { 'k-service-accounts.json': 'service-account-admission' };
+const otherPlugins: Readonly<Record<string, string>> = {
+  'k-service-accounts.json': 'service-account-admission',
+  'k-node-restriction.json': 'node-restriction',
+};
 
 function replay(server: ServeProcess, scenario: string): Promise<ReplayFile> {
   const args = [`${golden}replay.mjs`, '--server', server.url, '--token', server.adminToken, '--ca', server.caFile];
@@ -142,7 +145,9 @@ export function replayTranscripts(open: () => Promise<ReplayStore>): void {
   describe('on a server with other plug-ins', () => {
     let other: ServeProcess;
     beforeAll(async () => {
-      other = await startServeProcess({ flags: [...quiet, ...store.flags] });
+      other = await startServeProcess({
+        flags: [...quiet, '--enable-admission-plugins=NodeRestriction', ...store.flags],
+      });
     });
     afterAll(() => other?.close());
     for (const scenario of Object.keys(otherPlugins))

@@ -4,9 +4,16 @@ export {
   type AdmissionFlags,
   admissionNamesError,
 } from './admission/admission-chain.ts';
+export { type PluginConfiguration, parseAdmissionConfiguration } from './admission/admission-configuration.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
 export type { AdmissionUser, OperationOptions } from './admission/matching/invocation.ts';
-export { allOperations, type BuiltInPlugin, type PluginPorts, type PluginSet } from './admission/plugin-set.ts';
+export {
+  allOperations,
+  type BuiltInPlugin,
+  configured,
+  type PluginPorts,
+  type PluginSet,
+} from './admission/plugin-set.ts';
 export {
   type AdmissionAnswer,
   type AdmissionFunction,

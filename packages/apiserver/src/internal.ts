@@ -124,6 +124,15 @@ export { requireValidDeleteRequest } from './registry/store/delete-request.ts';
 export { requireKeyName } from './registry/store/key-functions.ts';
 export type { LargeValidationCall } from './registry/store/large-validation.ts';
 export { findingsOf, type ValidationCall } from './registry/store/validation-run.ts';
+export {
+  decodeConfiguration,
+  fileSchema,
+  integerSchema,
+  listSchema,
+  structSchema,
+  textSchema,
+  textsSchema,
+} from './schema/configuration-file.ts';
 export { CorrelatedObject } from './schema/correlated-object.ts';
 export { embeddedFault } from './schema/decode-object.ts';
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';

@@ -1,5 +1,5 @@
 // Makes the admission of a control plane: kube-apiserver's plug-ins, webhooks, and functions of this process. Called by resources.ts.
-import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import { type Clock, type Logger, type ResourceClient, stringifyJson } from '@kapstan/api';
 import {
   AdmissionChain,
   type AdmissionFunction,
@@ -16,7 +16,16 @@ import {
   ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import { admissionMatching, kubernetesAdmission, policyAdmission, webhookAdmission } from '@kapstan/kubernetes';
+import { ResourceQuota } from '@kapstan/kinds/core/v1';
+import { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
+import {
+  admissionMatching,
+  kubernetesPlugins,
+  policyAdmission,
+  type QuotaAdmission,
+  quotaAdmission,
+  webhookAdmission,
+} from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
 export interface AdmissionOptions {
@@ -24,6 +33,11 @@ export interface AdmissionOptions {
   readonly enabled?: readonly string[] | undefined;
   /** Plug-ins that are off. Default none. */
   readonly disabled?: readonly string[] | undefined;
+  /**
+   * Configurations of plug-ins by name, each as an object with apiVersion and kind, or as YAML or JSON: PodSecurity, ResourceQuota,
+   * EventRateLimit. Default none.
+   */
+  readonly configurations?: Readonly<Record<string, string | object>> | undefined;
   /**
    * Functions of this process that admit requests like webhooks do, and before them. They belong to the plug-ins
    * MutatingAdmissionWebhook and ValidatingAdmissionWebhook. Default none.
@@ -53,23 +67,35 @@ export interface AdmissionFeeds {
   close(): Promise<void>;
 }
 
-/** Returns the admission, and the feeds of configurations and policies, which the caller starts and closes. */
+export interface OpenAdmission {
+  readonly admission: AdmissionChain;
+  /** Feeds of configurations, policies and quotas. The caller starts and closes them. */
+  readonly feeds: AdmissionFeeds;
+  readonly quotas: QuotaAdmission;
+}
+
 export function openAdmission(
   { clock, logger, admission: given = {} }: AdmissionSettings,
   { catalog, client, authorizer, webhooks: pool }: AdmissionParts,
-): { readonly admission: AdmissionChain; readonly feeds: AdmissionFeeds } {
-  const { functions: asked = [], ...flags }: AdmissionOptions = isList(given) ? { functions: given } : given;
+): OpenAdmission {
+  const {
+    functions: asked = [],
+    configurations: configs = {},
+    ...flags
+  }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
   const shared = { ...admissionMatching(catalog), catalog, authorizer, clock };
   const { configurations, ports: webhooks } = webhookAdmission({ ...shared, pool, functions });
   const { policies, ports: policyPorts } = policyAdmission(shared);
+  const quotas = quotaAdmission({ catalog, clock });
   const admission = new AdmissionChain({
     catalog,
     authorizer,
-    builtIn: kubernetesAdmission,
+    builtIn: kubernetesPlugins({ quotas }),
     webhooks,
     policies: policyPorts,
     clock,
+    configurations: new Map(Object.entries(configs).map(([name, given]) => [name, textOf(given)])),
     ...flags,
   });
   const feedOf = { client, clock, logger };
@@ -91,8 +117,14 @@ export function openAdmission(
       store: policies,
       what: 'admission policies',
     }),
+    new KindFeed({
+      ...feedOf,
+      kinds: [ResourceQuota, DeviceClass],
+      store: quotas.quotas,
+      what: 'quotas or device classes',
+    }),
   ];
-  return { admission, feeds: joined(feeds, policies) };
+  return { admission, feeds: joined(feeds, policies), quotas };
 }
 
 function joined(feeds: readonly KindFeed<never>[], policies: { close(): void }): AdmissionFeeds {
@@ -106,6 +138,10 @@ function joined(feeds: readonly KindFeed<never>[], policies: { close(): void }):
       await Promise.all(feeds.map((feed) => feed.close()));
     },
   };
+}
+
+function textOf(configuration: string | object): string {
+  return typeof configuration === 'string' ? configuration : stringifyJson(configuration);
 }
 
 function isList(given: object): given is readonly AdmissionFunction[] {

@@ -40,6 +40,7 @@ import {
   componentStatuses,
   deploymentRollbacks,
   guardEscalation,
+  type QuotaAdmission,
   type RuntimeConfig,
   serviceResolver,
   virtualResource,
@@ -110,6 +111,8 @@ export interface Resources {
   /** Present where several servers share the store. */
   readonly nodePorts: SharedNodePorts | undefined;
   readonly access: AccessControl;
+  /** How much is used, and what was charged for requests that have not ended. */
+  readonly quotas: QuotaAdmission;
   readonly client: ResourceClient;
   readonly patching: ObjectPatching;
   readonly healthChecks: HealthCheck[];
@@ -181,7 +184,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
   const webhooks = webhookPool(findStore, options);
-  const { admission, feeds } = openAdmission(options, { catalog, client, authorizer: access.authorizer, webhooks });
+  const { authorizer } = access;
+  const { admission, feeds, quotas } = openAdmission(options, { catalog, client, authorizer, webhooks });
   const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
@@ -199,9 +203,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     return stack;
   };
   const nodePorts = nodePortsOf(engines, options);
-  const server = { clock, findStore, ...accessOf(catalog, access), ...(nodePorts && { nodePorts }) };
-  const definitions = await builtinDefinitions(server, options);
-  const stacks = definitions.map(createStack);
+  const server = builtinServer(options, { catalog, access, nodePorts });
+  const stacks = (await builtinDefinitions(server, options)).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
@@ -210,9 +213,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const polls = storePolls(options, engines, open);
   const close = async (): Promise<void> => {
     polls.close();
-    await feeds.close();
-    await customResources.close();
-    await Promise.all([...stacks, nodePorts, largeValidation, webhooks].map((each) => each?.close()));
+    await closeAll([feeds, customResources]);
+    await closeAll([...stacks, nodePorts, largeValidation, webhooks]);
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
@@ -231,6 +233,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     nodePorts,
     served,
     access,
+    quotas,
     client,
     patching,
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
@@ -243,15 +246,28 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   };
 }
 
-/** What built-in kinds know of other kinds and of the rights of users. */
-function accessOf(
-  catalog: ResourceCatalog,
-  { authorizer, serviceAccountTokens: tokens }: AccessControl,
-): Pick<BuiltinServer, 'resourceOfKind' | 'authorizer' | 'tokens'> {
-  const resourceOfKind: BuiltinServer['resourceOfKind'] = (apiVersion, kind) =>
+function builtinServer(
+  { clock }: ResourcesOptions,
+  { catalog, access, nodePorts }: Pick<Resources, 'catalog' | 'access' | 'nodePorts'>,
+): Parameters<typeof builtinDefinitions>[0] {
+  return {
+    clock,
+    findStore: (...id) => catalog.find(...id)?.store,
+    resourceOfKind: kindFinder(catalog),
+    authorizer: access.authorizer,
+    tokens: access.serviceAccountTokens,
+    ...(nodePorts && { nodePorts }),
+  };
+}
+
+async function closeAll(parts: readonly ({ close(): Promise<void> | void } | undefined)[]): Promise<void> {
+  await Promise.all(parts.map((part) => part?.close()));
+}
+
+function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
+  return (apiVersion, kind) =>
     catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
       ?.definition.resource;
-  return { resourceOfKind, authorizer, tokens };
 }
 
 function webhookPool(findStore: BuiltinServer['findStore'], { aggregation, clock }: ResourcesOptions): WebhookPool {
@@ -281,7 +297,7 @@ function customResourcesOf(
   return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
 }
 
-/** Writes are refused until the webhooks and policies that may concern them are known. */
+/** Writes are refused until the webhooks and policies that may concern them are known, and slow until the quotas are. */
 async function startFeeds(feeds: AdmissionFeeds, open: ReadonlySet<ResourceStack>): Promise<void> {
   feeds.start();
   if ([...open].every((stack) => stack.readiness() === undefined)) await feeds.whenSynced();

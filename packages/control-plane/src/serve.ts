@@ -11,6 +11,7 @@ import { printResult, standardErrorLog } from './command/standard-streams.ts';
 import { listenForStop, type StopSignal } from './command/stop-signal.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import { admissionConfigurations } from './flags/admission-files.ts';
 import { aggregatorFlagWarnings, aggregatorOptions } from './flags/aggregator-flags.ts';
 import { auditFlagWarnings, auditSettings } from './flags/audit-flags.ts';
 import { formatFlags } from './flags/flag-set.ts';
@@ -185,7 +186,11 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     allowsPrivileged: flags['allow-privileged'],
     deleteCollectionWorkers: flags['delete-collection-workers'],
     collectsGarbage: flags['enable-garbage-collector'],
-    admission: { enabled: flags['enable-admission-plugins'], disabled: flags['disable-admission-plugins'] },
+    admission: {
+      enabled: flags['enable-admission-plugins'],
+      disabled: flags['disable-admission-plugins'],
+      configurations: await admissionConfigurations(flags['admission-control-config-file']),
+    },
     ...limitOptions(flags),
     allowsUnsafeDeletion: flags['feature-gates'].AllowUnsafeMalformedObjectDeletion,
     serviceClusterIpRange: flags['service-cluster-ip-range'],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
-import { Namespace, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { ConfigMap, Namespace, ResourceQuota, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { generateSigningKey } from '@kapstan/kubernetes';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -69,6 +69,30 @@ describe.skipIf(binary === undefined)('several servers on one etcd', () => {
     expect((await two.client.get(Lease, lease)).spec?.holderIdentity).not.toBe(spec?.holderIdentity);
     await two.client.create(Namespace, { metadata: { name: 'later' } });
     await vi.waitFor(async () => expect(await hasAccount(two, 'later')).toBe(true), 10_000);
+  });
+
+  it('let exactly as much through a quota as it has room for, whoever is asked', { timeout: 60_000 }, async () => {
+    const planes = await servers([{ controlLoops: ['resourcequota'] }, { controlLoops: ['resourcequota'] }]);
+    const [one, two] = planes as [ControlPlane, ControlPlane];
+    const name = 'q';
+    const spec = { hard: { 'count/configmaps': '100' } };
+    await one.client.create(ResourceQuota, { metadata: { namespace: 'default', name }, spec });
+    const used = async (): Promise<unknown> =>
+      (await two.client.get(ResourceQuota, { namespace: 'default', name })).status?.used;
+    await vi.waitFor(async () => expect(await used()).toEqual({ 'count/configmaps': '0' }), 10_000);
+    const create = (plane: ControlPlane, at: number): Promise<unknown> =>
+      plane.client.create(ConfigMap, { metadata: { namespace: 'default', name: `m${at}` } });
+    // Each server knows the quota once it charges for it.
+    await vi.waitFor(async () => {
+      for (const plane of planes) await create(plane, planes.indexOf(plane)).catch(() => undefined);
+      expect(await used()).toEqual({ 'count/configmaps': '2' });
+    }, 10_000);
+    const results = await Promise.allSettled(
+      Array.from({ length: 200 }, (_, at) => create(at % 2 === 0 ? one : two, at + 2)),
+    );
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(98);
+    expect((await two.client.listPage(ConfigMap, { namespace: 'default' })).items).toHaveLength(100);
+    expect(await used()).toEqual({ 'count/configmaps': '100' });
   });
 
   it('elect nobody where they are told not to, or have no loops', { timeout: 60_000 }, async () => {

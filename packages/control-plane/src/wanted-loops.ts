@@ -23,11 +23,11 @@ export function wantedLoops(
   parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'> & { readonly caCert: string | undefined },
 ): RunningLoops {
   const { resources, ...ports } = parts;
-  const { client, catalog, access } = resources;
+  const { client, catalog, access, quotas } = resources;
   const secretTokens = access.serviceAccountTokens;
   const names = selectControlLoops(list, { collectsGarbage });
   const graceMs = etcd === undefined ? namespaceGraceMs.ownStore : namespaceGraceMs.sharedStore;
-  const loops = { names, client, catalog, secretTokens, namespaceGraceMs: graceMs, ...ports };
+  const loops = { names, client, catalog, secretTokens, quotas, namespaceGraceMs: graceMs, ...ports };
   const isAlone = etcd === undefined || leaderElection === 'off' || names.length === 0;
   if (isAlone) return new ControlLoops(loops);
   try {

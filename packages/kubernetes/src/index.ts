@@ -1,9 +1,17 @@
 export { type AdmissionMatching, admissionMatching } from './admission/admission-matching.ts';
-export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
+export {
+  admissionPluginNames,
+  type KubernetesPlugins,
+  kubernetesAdmission,
+  kubernetesPlugins,
+} from './admission/built-in-plugins.ts';
 export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
 export { AdmissionPolicies, type AdmissionPolicyKind } from './admission/policies/admission-policies.ts';
 export { type PolicyAdmission, policyAdmission } from './admission/policies/policy-admission.ts';
 export { policyTypeWarnings } from './admission/policies/policy-types.ts';
+export type { PendingCharges } from './admission/resource-quota/pending-charges.ts';
+export { type QuotaAdmission, quotaAdmission } from './admission/resource-quota/quota-admission.ts';
+export type { QuotaFeedKind, QuotaStore } from './admission/resource-quota/quota-store.ts';
 export {
   type WebhookAdmission,
   type WebhookAdmissionOptions,
@@ -45,6 +53,10 @@ export {
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';
+export { formatUsage, isSameUsage } from './quota/amounts.ts';
+export { type CalculatedUsage, type CountedObjects, calculateUsage } from './quota/quota-calculation.ts';
+export type { QuotaEvaluator } from './quota/quota-evaluator.ts';
+export type { QuotaEvaluators } from './quota/quota-evaluators.ts';
 export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';
 export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './rbac/rbac-policy.ts';

@@ -31,6 +31,8 @@ export interface AdmissionChainOptions {
   readonly enabled?: readonly string[] | undefined;
   /** `--disable-admission-plugins`. */
   readonly disabled?: readonly string[] | undefined;
+  /** Configurations of plug-ins by name, as YAML or JSON. Default none. */
+  readonly configurations?: ReadonlyMap<string, string> | undefined;
   /** The server's own plug-ins, some on by default. Default none. */
   readonly builtIn?: PluginSet;
   /** What the plug-ins that call webhooks work with. Absent = there are no such plug-ins. */
@@ -62,10 +64,14 @@ export class AdmissionChain implements AdmissionControl {
   readonly #webhooks: WebhookPorts | undefined;
   readonly #conditions: ConditionMetrics | undefined;
 
-  /** Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled. */
+  /**
+   * Throws TypeError that names the flag, for names that are unknown, not built, or both enabled and disabled, and for
+   * configurations that cannot be used.
+   */
   constructor(options: AdmissionChainOptions) {
     const { enabled = [], disabled = [], builtIn = noPlugins, plugins = [] } = options;
     const ports = { clock: systemClock, random: Math.random, ...options };
+    refuseConfigurations(options, builtIn);
     const built = builtIn.make(ports);
     const names = [...built.map(({ plugin }) => plugin.name), ...plugins.map((plugin) => plugin.name)];
     const error = namesError(options, builtIn, new Set(names));
@@ -160,6 +166,15 @@ export class AdmissionChain implements AdmissionControl {
       note(outcome);
       this.#whole[step].observe(operation, outcome, sinceMs - beganMs);
     }
+  }
+}
+
+/** kube-apiserver ignores what it cannot use; a policy that silently does not hold helps nobody. */
+function refuseConfigurations({ configurations }: AdmissionChainOptions, { configurable, names }: PluginSet): void {
+  for (const name of configurations?.keys() ?? []) {
+    if (configurable.has(name)) continue;
+    const why = names.includes(name) ? 'cannot be configured in this version' : 'is unknown';
+    throw new TypeError(`admission control configuration: plugin ${JSON.stringify(name)} ${why}`);
   }
 }
 

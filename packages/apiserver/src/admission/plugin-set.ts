@@ -15,6 +15,10 @@ export interface PluginPorts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly webhooks?: WebhookPorts;
+  /** Configurations of plug-ins by name, as YAML or JSON. Absent = none. */
+  readonly configurations?: ReadonlyMap<string, string> | undefined;
+  /** Plug-ins that flags turn on. Absent = none. */
+  readonly enabled?: readonly string[] | undefined;
   /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
   readonly policies?: PolicyPorts;
 }
@@ -32,9 +36,27 @@ export interface PluginSet {
   readonly names: readonly string[];
   /** Names of the plug-ins that are built. */
   readonly built: ReadonlySet<string>;
+  /** Names of the plug-ins that have a configuration. */
+  readonly configurable: ReadonlySet<string>;
   make(ports: PluginPorts): readonly BuiltInPlugin[];
+}
+
+/**
+ * Returns what `parse` makes of the configuration of a plug-in; undefined = it has none. Throws TypeError with
+ * kube-apiserver's text when it cannot be used.
+ */
+export function configured<T>(
+  { configurations }: Pick<PluginPorts, 'configurations'>,
+  name: string,
+  parse: (text: string | undefined) => T,
+): T {
+  try {
+    return parse(configurations?.get(name));
+  } catch (error) {
+    throw new TypeError(`couldn't init admission plugin "${name}": ${(error as Error).message}`, { cause: error });
+  }
 }
 
 export const allOperations: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
 
-export const noPlugins: PluginSet = { names: [], built: new Set(), make: () => [] };
+export const noPlugins: PluginSet = { names: [], built: new Set(), configurable: new Set(), make: () => [] };

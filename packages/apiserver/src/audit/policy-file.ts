@@ -10,6 +10,7 @@ import {
   requiredField,
 } from '@kapstan/api/errors';
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
+import { listSchema, structSchema, textSchema, textsSchema } from '../schema/configuration-file.ts';
 import { interpretKind, kindRegistry, readDocument } from '../schema/decode-object.ts';
 import { StrictErrors, strictDecodingText } from '../schema/field-validation.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -134,32 +135,26 @@ function resourceErrors(
   ];
 }
 
-const text: SchemaNode = { type: 'string' };
-const texts: SchemaNode = { type: 'array', items: text };
 const flag: SchemaNode = { type: 'boolean' };
-const listOf = (items: SchemaNode): SchemaNode => ({ type: 'array', items });
-const struct = (goType: string, properties: Readonly<Record<string, SchemaNode>>): SchemaNode => ({
-  type: 'object',
-  goType,
-  properties: new Map(Object.entries(properties)),
-});
 
-const policySchema = struct('v1.Policy', {
-  apiVersion: text,
-  kind: text,
+const policySchema = structSchema('v1.Policy', {
+  apiVersion: textSchema,
+  kind: textSchema,
   metadata: { preserveUnknownFields: true },
-  omitStages: texts,
+  omitStages: textsSchema,
   omitManagedFields: flag,
-  rules: listOf(
-    struct('v1.PolicyRule', {
+  rules: listSchema(
+    structSchema('v1.PolicyRule', {
       level: { type: 'string', goType: 'v1.Level' },
-      users: texts,
-      userGroups: texts,
-      verbs: texts,
-      resources: listOf(struct('v1.GroupResources', { group: text, resources: texts, resourceNames: texts })),
-      namespaces: texts,
-      nonResourceURLs: texts,
-      omitStages: texts,
+      users: textsSchema,
+      userGroups: textsSchema,
+      verbs: textsSchema,
+      resources: listSchema(
+        structSchema('v1.GroupResources', { group: textSchema, resources: textsSchema, resourceNames: textsSchema }),
+      ),
+      namespaces: textsSchema,
+      nonResourceURLs: textsSchema,
+      omitStages: textsSchema,
       omitManagedFields: flag,
     }),
   ),

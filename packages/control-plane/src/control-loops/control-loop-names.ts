@@ -11,6 +11,7 @@ export const controlLoopNames = [
   'persistentvolumeclaim-protection-controller',
   'persistentvolume-protection-controller',
   'volumeattributesclass-protection-controller',
+  'resourcequota-controller',
   'validatingadmissionpolicy-status-controller',
 ] as const;
 

@@ -5,7 +5,7 @@ import type { ResourceCatalog } from '@kapstan/apiserver';
 import { ReconcileLoop, type ReconcileOutcome, type SyncHandler } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
-import type { SecretTokenIssuer } from '@kapstan/kubernetes';
+import type { QuotaAdmission, SecretTokenIssuer } from '@kapstan/kubernetes';
 import type { ServedKinds } from './served-kinds.ts';
 
 export interface ControlLoopContext {
@@ -20,6 +20,8 @@ export interface ControlLoopContext {
   readonly caCert: string;
   /** Issues the tokens that service accounts keep in Secrets. */
   readonly secretTokens: SecretTokenIssuer;
+  /** How much objects use, and what requests were charged for that have not ended. */
+  readonly quotas: Pick<QuotaAdmission, 'evaluators' | 'pending'>;
   /** How long content may still arrive in a namespace after its deletion, in milliseconds. */
   readonly namespaceGraceMs: number;
   readonly clock: Clock;

@@ -5,6 +5,7 @@ import { type KubernetesObject, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { SharedInformer } from '@kapstan/informers';
 import { Namespace } from '@kapstan/kinds/core/v1';
+import { quotaAdmission } from '@kapstan/kubernetes';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openResources } from '../resources.ts';
@@ -36,8 +37,8 @@ async function start(names: readonly ControlLoopName[], replaced: TestLoops = {}
   closers.push(() => engine.close());
   const resources = await openResources(singleEngine(engine), { clock, logger: silentLogger });
   closers.push(() => resources.close());
-  const { client, catalog, access } = resources;
-  const ports = { client, catalog, secretTokens: access.serviceAccountTokens, clock, logger: silentLogger };
+  const { client, catalog, access, quotas } = resources;
+  const ports = { client, catalog, secretTokens: access.serviceAccountTokens, quotas, clock, logger: silentLogger };
   const loops = new ControlLoops({ ...ports, names, loops: replaced, caCert: 'PEM', namespaceGraceMs: 500 });
   closers.push(() => loops.close());
   loops.start();
@@ -78,6 +79,7 @@ describe('control loops', () => {
       logger: silentLogger,
       names: controlLoopNames,
       secretTokens,
+      quotas: quotaAdmission({ catalog, clock }),
       caCert: undefined,
       namespaceGraceMs: 0,
     });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isNotFound, type Logger, type ResourceClient, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, settle, VirtualClock } from '@kapstan/api/testing';
 import { Namespace, Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { quotaAdmission } from '@kapstan/kubernetes';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
 import { ControlLoops, type ControlLoopsOptions } from './control-loops.ts';
@@ -70,7 +71,8 @@ it('writes to the log that a kind cannot be listed or watched', async () => {
   const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
   const secretTokens = { issueForSecret: async () => '' };
   const catalog = {} as ControlLoopsOptions['catalog'];
-  const ports = { client, catalog, secretTokens, clock: new VirtualClock(), logger };
+  const clock = new VirtualClock();
+  const ports = { client, catalog, secretTokens, quotas: quotaAdmission({ catalog, clock }), clock, logger };
   const loops = new ControlLoops({ ...ports, names: ['serviceaccount-controller'], caCert: '', namespaceGraceMs: 0 });
   loops.start();
   await settle();

@@ -1,5 +1,6 @@
 // ControlLoops starts and stops all loops of a control plane together. Between control-plane.ts and the loops.
 
+import { setMaxListeners } from 'node:events';
 import {
   type Clock,
   delay,
@@ -13,7 +14,7 @@ import type { MetricsText } from '@kapstan/api/internal';
 import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
-import type { SecretTokenIssuer } from '@kapstan/kubernetes';
+import type { QuotaAdmission, SecretTokenIssuer } from '@kapstan/kubernetes';
 import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
 import type { ControlLoop } from './control-loop.ts';
 import { controlLoopMetrics } from './control-loop-metrics.ts';
@@ -22,6 +23,7 @@ import { garbageCollectorController } from './garbage-collector-controller.ts';
 import { namespaceController } from './namespace-controller.ts';
 import { persistentVolumeProtectionController } from './persistentvolume-protection-controller.ts';
 import { persistentVolumeClaimProtectionController } from './persistentvolumeclaim-protection-controller.ts';
+import { resourceQuotaController } from './resourcequota-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
@@ -40,6 +42,8 @@ export interface ControlLoopsOptions {
    */
   readonly caCert: string | undefined;
   readonly secretTokens: SecretTokenIssuer;
+  /** The quotas of this server, as its admission sees them. */
+  readonly quotas: QuotaAdmission;
   /**
    * How long content may still arrive in a namespace after its deletion, in milliseconds, from writes admitted earlier. Kubernetes waits
    * 5000 ms because other API servers may write to the same store.
@@ -70,6 +74,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'persistentvolumeclaim-protection-controller': persistentVolumeClaimProtectionController,
   'persistentvolume-protection-controller': persistentVolumeProtectionController,
   'volumeattributesclass-protection-controller': volumeAttributesClassProtectionController,
+  'resourcequota-controller': resourceQuotaController,
   'validatingadmissionpolicy-status-controller': validatingAdmissionPolicyStatusController,
 };
 
@@ -94,6 +99,8 @@ export class ControlLoops implements RunningLoops {
   constructor(options: ControlLoopsOptions) {
     const { client, catalog, clock, logger, names, caCert } = options;
     this.#options = options;
+    // Each loop listens to the signal several times, which is no leak.
+    setMaxListeners(0, this.#stop.signal);
     const onHandlerError: SharedInformerFactoryOptions['onHandlerError'] = (error, change, informer) =>
       logger.error('a handler of a control loop failed', { informer, key: change?.key, error });
     this.#informers = new SharedInformerFactory(client, { clock, logger, onHandlerError });
@@ -185,10 +192,11 @@ export class ControlLoops implements RunningLoops {
   }
 
   #supervise(name: ControlLoopName): SupervisedLoop {
-    const { client, catalog, caCert = '', secretTokens, namespaceGraceMs, clock } = this.#options;
+    const { client, catalog, caCert = '', secretTokens, quotas, namespaceGraceMs, clock } = this.#options;
     const logger = loggerOf(name, this.#options.logger);
     const shared = { informers: this.#informers, kinds: this.#kinds };
-    const context = { client, catalog, ...shared, caCert, secretTokens, namespaceGraceMs, clock, logger };
+    const ports = { client, catalog, caCert, secretTokens, quotas, namespaceGraceMs };
+    const context = { ...ports, ...shared, clock, logger };
     return new SupervisedLoop({ name, loop: this.#options.loops?.[name] ?? loops[name], context });
   }
 }

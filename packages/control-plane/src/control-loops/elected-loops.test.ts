@@ -48,7 +48,7 @@ interface Run {
 async function server(options: Partial<ElectedLoopsOptions> = {}) {
   const resources = await settled(openResources(singleEngine(engine), { clock, logger: silentLogger }));
   closers.push(() => resources.close());
-  const { client, catalog, access } = resources;
+  const { client, catalog, access, quotas } = resources;
   for (const name of ['default', 'kube-system']) {
     await client.create(Namespace, { metadata: { name } }).catch(() => undefined);
   }
@@ -59,7 +59,8 @@ async function server(options: Partial<ElectedLoopsOptions> = {}) {
     await new Promise<void>((end) => signal.addEventListener('abort', () => end(), { once: true }));
   };
   const secretTokens = access.serviceAccountTokens;
-  const ports = { client, catalog, secretTokens, clock, logger: silentLogger, caCert: 'PEM', namespaceGraceMs: 500 };
+  const settings = { caCert: 'PEM', namespaceGraceMs: 500, logger: silentLogger };
+  const ports = { client, catalog, secretTokens, quotas, clock, ...settings };
   const loops = new ElectedLoops({
     ...ports,
     names: ['namespace-controller'],

@@ -59,6 +59,7 @@ export interface ServeFlags
   readonly 'warn-without-effect': boolean;
   readonly 'enable-admission-plugins': readonly string[];
   readonly 'disable-admission-plugins': readonly string[];
+  readonly 'admission-control-config-file': string;
   readonly 'max-requests-inflight': number;
   readonly 'max-mutating-requests-inflight': number;
   readonly 'http2-max-streams-per-connection': number;
@@ -141,11 +142,14 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'anonymous-auth': booleanFlag('Accept requests without credentials and treat them as user system:anonymous.', true),
   'warn-without-effect': booleanFlag(
-    'Return a warning to clients that create or change admission policies or quotas, because these are stored but not enforced.',
+    'Return a warning to clients that create or change admission policies, because these are stored but not enforced.',
     true,
   ),
   'enable-admission-plugins': listFlag('Admission plug-ins to enable in addition to the default ones.'),
   'disable-admission-plugins': listFlag('Admission plug-ins to disable, including ones enabled by default.'),
+  'admission-control-config-file': stringFlag(
+    'Path to a file with the configurations of admission plug-ins: PodSecurity, ResourceQuota, EventRateLimit.',
+  ),
   'max-requests-inflight': intFlag('Maximum number of non-mutating requests in flight. 0 means no limit.', {
     default: 400,
     min: 0,

@@ -4,7 +4,6 @@ import { booleanFlag, type Flag, onlyDefault, stringFlag } from './flag-set.ts';
 
 export const unsupportedFlags: ReadonlySet<string> = new Set([
   'admission-control',
-  'admission-control-config-file',
   'allow-metric-labels',
   'allow-metric-labels-manifest',
   'apiserver-count',

@@ -28,10 +28,10 @@ const linesOf = (chain: AdmissionChain): string[] =>
 
 it('the time of each plug-in is told by name, operation and outcome, and that of all together', async () => {
   const chain = chainOf(
-    { name: 'NodeRestriction', admit: () => took(20), validate: () => took(0) },
-    { name: 'EventRateLimit', validate: () => undefined, validatedResources: ['pods'] },
+    { name: 'ImagePolicyWebhook', admit: () => took(20), validate: () => took(0) },
+    { name: 'PodTolerationRestriction', validate: () => undefined, validatedResources: ['pods'] },
     {
-      name: 'ResourceQuota',
+      name: 'PodNodeSelector',
       admit: async ({ resource, operation }) => {
         await took(300);
         if (operation === 'DELETE') throw forbidden(resource, 'x', 'no');
@@ -55,11 +55,11 @@ it('the time of each plug-in is told by name, operation and outcome, and that of
     `type="${type}",operation="${operation}",rejected="false"`;
   const rejected = 'type="admit",operation="DELETE",rejected="true"';
   expect(linesOf(chain)).toEqual([
-    ...histogram(controller, `name="NodeRestriction",${passed('admit')}`, [1, 1, 0.02]),
-    ...histogram(controller, `name="NodeRestriction",${passed('admit', 'DELETE')}`, [1, 1, 0.02]),
-    ...histogram(controller, `name="NodeRestriction",${passed('validate')}`, [1, 1, 0]),
-    ...histogram(controller, `name="ResourceQuota",${passed('admit')}`, [0, 0, 0.3]),
-    ...histogram(controller, `name="ResourceQuota",${rejected}`, [0, 0, 0.3]),
+    ...histogram(controller, `name="ImagePolicyWebhook",${passed('admit')}`, [1, 1, 0.02]),
+    ...histogram(controller, `name="ImagePolicyWebhook",${passed('admit', 'DELETE')}`, [1, 1, 0.02]),
+    ...histogram(controller, `name="ImagePolicyWebhook",${passed('validate')}`, [1, 1, 0]),
+    ...histogram(controller, `name="PodNodeSelector",${passed('admit')}`, [0, 0, 0.3]),
+    ...histogram(controller, `name="PodNodeSelector",${rejected}`, [0, 0, 0.3]),
     ...histogram(step, passed('admit'), [0, 0, 0.32]),
     ...histogram(step, rejected, [0, 0, 0.32]),
     ...histogram(step, passed('validate'), [1, 1, 0]),
@@ -78,13 +78,23 @@ it.each<[AdmissionOperation, readonly string[]]>([
       'LimitRanger admit',
       'PodTopologyLabels admit',
       'Priority admit',
+      'ResourceQuota validate',
       'RuntimeClass admit',
       'ServiceAccount admit',
       'StorageObjectInUseProtection admit',
       'TaintNodesByCondition admit',
     ],
   ],
-  ['UPDATE', ['DefaultTolerationSeconds admit', 'LimitRanger admit', 'Priority admit', 'ServiceAccount admit']],
+  [
+    'UPDATE',
+    [
+      'DefaultTolerationSeconds admit',
+      'LimitRanger admit',
+      'Priority admit',
+      'ResourceQuota validate',
+      'ServiceAccount admit',
+    ],
+  ],
   ['DELETE', ['Priority admit']],
   ['CONNECT', []],
 ])('a plug-in is asked about the operations that it is asked about in Kubernetes: %s', async (operation, names) => {

@@ -42,6 +42,10 @@ export const operations: ReadonlyMap<string, Operations> = new Map([
   ['MutatingAdmissionWebhook', allOperations],
   ['ValidatingAdmissionPolicy', allOperations],
   ['ValidatingAdmissionWebhook', allOperations],
+  ['ResourceQuota', writes],
+  ['EventRateLimit', writes],
+  ['PodResizeValidator', updates],
+  ['NodeRestriction', changes],
 ]);
 
 /** Throws TypeError for a plug-in that is not listed, because it would never be called. */

@@ -1,4 +1,4 @@
-// Cases of admission plug-ins that read objects of the namespace: pod security and limit ranges.
+// Cases of admission plug-ins that read objects of the namespace: pod security, limit ranges and quotas.
 import { type GrowthCase, type GrowthRequest, members, pod, times } from '../growth-case.ts';
 
 /** Creates or changes a namespace of its own for a case, with the service account that pods need. */
@@ -16,6 +16,14 @@ function limitRange(namespaceName: string, limits: readonly object[]): GrowthReq
   return apply(`/api/v1/namespaces/${namespaceName}/limitranges/growth`, body);
 }
 
+/** Returns a quota that is counted: nothing is used. */
+function quota(namespaceName: string, hard: Readonly<Record<string, string>>, name = 'growth'): GrowthRequest[] {
+  const path = `/api/v1/namespaces/${namespaceName}/resourcequotas/${name}`;
+  const body = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name } };
+  const used = Object.fromEntries(Object.keys(hard).map((resource) => [resource, '0']));
+  return [apply(path, { ...body, spec: { hard } }), apply(`${path}/status`, { ...body, status: { hard, used } })];
+}
+
 function apply(path: string, body: object): GrowthRequest {
   const query = '?fieldManager=growth&force=true';
   return { method: 'PATCH', path: path + query, contentType: 'application/apply-patch+yaml', body };
@@ -25,18 +33,24 @@ const bad = { privileged: true, runAsUser: 0, capabilities: { add: ['SYS_ADMIN']
 const containers = (n: number, more: object): object[] =>
   times(n, (index) => ({ name: `c${index}`, image: 'i', ...more }));
 
-function createsIn(
-  name: string,
-  space: string,
-  given: Pick<GrowthCase, 'full' | 'prepare'> & { body: (n: number) => object },
-): GrowthCase {
+type Creation = Pick<GrowthCase, 'full' | 'prepare'> & {
+  readonly body: (n: number) => object;
+  /** Number of quotas in the largest preparation. Absent = one. */
+  readonly quotas?: number;
+};
+
+function quotasOf(space: string, { quotas = 1 }: Creation): string[] {
+  return ['', ...times(quotas, String)].map((suffix) => `/api/v1/namespaces/${space}/resourcequotas/growth${suffix}`);
+}
+
+function createsIn(name: string, space: string, given: Creation): GrowthCase {
   const path = `/api/v1/namespaces/${space}/pods`;
   return {
     name,
     full: given.full,
     ...(given.prepare && { prepare: given.prepare }),
     request: (n) => ({ method: 'POST', path, body: given.body(n) }),
-    made: [`${path}/growth`, `/api/v1/namespaces/${space}/limitranges/growth`],
+    made: [`${path}/growth`, `/api/v1/namespaces/${space}/limitranges/growth`, ...quotasOf(space, given)],
     codes: [201, 403, 422],
   };
 }
@@ -73,5 +87,43 @@ export const admissionCases: readonly GrowthCase[] = [
       limitRange('growth-limits', [{ type: 'Pod', max: members(n, () => '1', 'example.com/r') }]),
     ],
     body: () => pod({ containers: containers(50, {}) }),
+  }),
+  createsIn('containers whose amounts a quota counts', 'growth-quotas', {
+    full: 30_000,
+    prepare: () => [
+      ...namespace('growth-quotas'),
+      ...quota('growth-quotas', { 'requests.cpu': '1k', 'limits.cpu': '1k' }),
+    ],
+    body: (n) => pod({ containers: containers(n, { resources: { limits: { cpu: '1m' } } }) }),
+  }),
+  createsIn('containers that do not name what a quota limits', 'growth-quotas', {
+    full: 40_000,
+    prepare: () => [...namespace('growth-quotas'), ...quota('growth-quotas', { 'requests.cpu': '1', memory: '1Gi' })],
+    body: (n) => pod({ containers: containers(n, {}) }),
+  }),
+  createsIn('amounts of one container that a quota counts', 'growth-quotas', {
+    full: 50_000,
+    prepare: () => [...namespace('growth-quotas'), ...quota('growth-quotas', { pods: '1k' })],
+    body: (n) => pod({ containers: containers(1, { resources: { limits: members(n, () => '1', 'example.com/r') } }) }),
+  }),
+  createsIn('a quota of many names', 'growth-quotas', {
+    full: 40_000,
+    prepare: (n) => [
+      ...namespace('growth-quotas'),
+      ...quota(
+        'growth-quotas',
+        members(n, () => '1k', 'requests.example.com/r'),
+      ),
+    ],
+    body: () => pod({ containers: containers(1, { resources: { limits: { 'example.com/r0': '1' } } }) }),
+  }),
+  createsIn('many quotas in a namespace', 'growth-many-quotas', {
+    full: 400,
+    quotas: 400,
+    prepare: (n) => [
+      ...namespace('growth-many-quotas'),
+      ...times(n, (index) => quota('growth-many-quotas', { pods: '1k' }, `growth${index}`)).flat(),
+    ],
+    body: () => pod({}),
   }),
 ];

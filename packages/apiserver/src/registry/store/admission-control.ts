@@ -4,6 +4,7 @@
 import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';
 import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
 import type { RequestContext } from '../definition/request-context.ts';
+import type { FinishReservation } from '../definition/resource-definition.ts';
 import type { DeleteRequest } from '../definition/resource-store.ts';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -27,6 +28,11 @@ export interface AdmissionAttributes {
   readonly context: RequestContext;
   /** The options of a deletion. Absent = none were given, or it is no deletion. */
   readonly deletion?: DeleteRequest | undefined;
+  /**
+   * Where `validate` puts functions that are called when the write that follows has ended. Absent = nobody tells how
+   * the request ends.
+   */
+  readonly finishers?: FinishReservation[] | undefined;
   /** State of the plug-ins that ask again after others changed the object. Made when it is first needed. */
   reinvocation?: Reinvocation;
 }

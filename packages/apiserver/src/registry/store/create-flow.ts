@@ -54,6 +54,8 @@ export class CreateFlow<T extends KubernetesObject> {
   /** The name that was asked for, whatever admission makes of it; "" when it is to be generated. */
   readonly #name: string;
   readonly #managedFields: 'tracked' | 'given';
+  /** What validating admission wants to be told when the write has ended. */
+  #finishers: FinishReservation[] = [];
 
   constructor(parts: StoreParts<T>, context: RequestContext, request: CreateRequest<T>) {
     this.#parts = parts;
@@ -127,7 +129,15 @@ export class CreateFlow<T extends KubernetesObject> {
       return stored;
     } finally {
       await finish?.(committed);
+      for (const tell of this.takeFinishers()) await tell(committed);
     }
+  }
+
+  /** Returns each function once. */
+  takeFinishers(): readonly FinishReservation[] {
+    const finishers = this.#finishers;
+    this.#finishers = [];
+    return finishers;
   }
 
   /** Reserves values for the named object, before anything else happens to it. Source: registry.Store BeginCreate. */
@@ -176,7 +186,8 @@ export class CreateFlow<T extends KubernetesObject> {
 
   #attributes(object: T): AdmissionAttributes {
     const name = this.#name || (object.metadata?.name ?? '');
-    const call = { context: this.#context, operation: 'CREATE', subresource: this.#subresource, name, object } as const;
+    const [context, subresource, finishers] = [this.#context, this.#subresource, this.#finishers];
+    const call = { context, operation: 'CREATE', subresource, name, object, finishers } as const;
     return admissionAttributes(this.#parts, call);
   }
 

@@ -162,6 +162,7 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly object?: T;
   readonly oldObject?: DeepReadonly<T> | undefined;
   readonly deletion?: DeleteRequest | undefined;
+  readonly finishers?: AdmissionAttributes['finishers'];
 }
 
 export function admissionAttributes<T extends KubernetesObject>(
@@ -180,6 +181,7 @@ export function admissionAttributes<T extends KubernetesObject>(
     oldObject: call.oldObject,
     context: call.context,
     deletion: call.deletion,
+    finishers: call.finishers,
   };
 }
 

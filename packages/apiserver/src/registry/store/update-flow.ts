@@ -77,6 +77,8 @@ export class UpdateFlow<T extends KubernetesObject> {
   readonly #key: string;
   #created = false;
   #finish: FinishReservation | undefined;
+  /** What validating admission wants to be told when the write of this attempt has ended. */
+  #finishers: FinishReservation[] = [];
 
   constructor(parts: StoreParts<T>, context: RequestContext, request: UpdateRequest<T>) {
     this.#parts = parts;
@@ -109,8 +111,16 @@ export class UpdateFlow<T extends KubernetesObject> {
       }
       throw statusOf(this.#parts, error, { verb: this.#created ? 'create' : 'update', name: this.#request.name });
     } finally {
-      await this.#finish?.(committed);
+      await this.#finishAttempt(committed);
     }
+  }
+
+  async #finishAttempt(committed: boolean): Promise<void> {
+    const [finish, finishers] = [this.#finish, this.#finishers];
+    this.#finish = undefined;
+    this.#finishers = [];
+    await finish?.(committed);
+    for (const tell of finishers) await tell(committed);
   }
 
   get #mayCreate(): boolean {
@@ -118,8 +128,7 @@ export class UpdateFlow<T extends KubernetesObject> {
   }
 
   async #attempt(existing: T | undefined, response: ResponseMeta): Promise<UpdateResult<T>> {
-    await this.#finish?.(false);
-    this.#finish = undefined;
+    await this.#finishAttempt(false);
     this.#created = false;
     if (existing === undefined) {
       if (!this.#mayCreate) throw notFound(this.#parts.resource, this.#request.name);
@@ -205,7 +214,7 @@ export class UpdateFlow<T extends KubernetesObject> {
   #attributes(object: T, oldObject: DeepReadonly<T>): ReturnType<typeof admissionAttributes> {
     const { name } = this.#request;
     const call = { context: this.#context, operation: 'UPDATE', subresource: this.#subresource, name } as const;
-    return admissionAttributes(this.#parts, { ...call, object, oldObject });
+    return admissionAttributes(this.#parts, { ...call, object, oldObject, finishers: this.#finishers });
   }
 
   /**
@@ -290,7 +299,11 @@ export class UpdateFlow<T extends KubernetesObject> {
     wipeSystemMetadata(metaOf(object));
     delete metaOf(object).resourceVersion;
     this.#finish = await create.reserve(object);
-    await create.prepare(object);
+    try {
+      await create.prepare(object);
+    } finally {
+      this.#finishers.push(...create.takeFinishers());
+    }
     const isLarge = this.#context.nextTurn !== undefined;
     return {
       object,

@@ -15,7 +15,7 @@ import { ownText } from './pod-check.ts';
 
 export const labelPrefix = 'pod-security.kubernetes.io/';
 
-const modes = ['enforce', 'audit', 'warn'] as const;
+export const modes = ['enforce', 'audit', 'warn'] as const;
 
 /** enforce: pods are refused; audit: the audit log tells; warn: the client is warned. */
 export type Mode = (typeof modes)[number];

@@ -1,0 +1,47 @@
+// QuotaEvaluator: how much the objects of one resource use. quota-evaluators.ts finds the one for a resource; admission and the control
+// loop ask it. Source: apiserver pkg/quota/v1/interfaces.go.
+import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';
+import { membersPerSlice, type SlicedWork } from '@kapstan/api/internal';
+import type { AdmissionAttributes } from '@kapstan/apiserver';
+import type { Amounts } from './amounts.ts';
+import type { ScopeTerm } from './quota-scope.ts';
+
+export type MeasuredObject = DeepReadonly<KubernetesObject>;
+export type MeasuredRequest = Pick<AdmissionAttributes, 'operation' | 'subresource' | 'object' | 'oldObject'>;
+
+export interface QuotaEvaluator {
+  readonly resource: GroupResource;
+  /** True when each object uses 1 of everything that is measured, whatever it is. Absent = false. */
+  readonly isCount?: boolean;
+  /** Returns true for a request that may change what is used. */
+  handles(request: MeasuredRequest): boolean;
+  /** Returns true for names of resources of which its objects use some. */
+  measures(name: string): boolean;
+  /** Returns whether an object is in a scope. Absent = quotas with scopes measure none of its objects. */
+  matchesScope?(term: ScopeTerm, object: MeasuredObject): boolean;
+  /** Returns which amounts of those names the object must name and does not: "must specify …". Absent = none. */
+  missingAmounts?(names: readonly string[], object: MeasuredObject): SlicedWork<string | undefined>;
+  usage(object: MeasuredObject): SlicedWork<Amounts>;
+  /** Returns true for a change after which less may be used. Absent = only a deletion gives something back. */
+  mayRelease?(old: MeasuredObject, next: MeasuredObject): boolean;
+}
+
+/** Returns those of the names that a measure concerns. */
+export function* measuredNames(
+  evaluator: QuotaEvaluator,
+  names: Readonly<Record<string, unknown>>,
+): SlicedWork<string[]> {
+  const measured: string[] = [];
+  let at = 0;
+  for (const name in names) {
+    if (Object.hasOwn(names, name) && evaluator.measures(name)) measured.push(name);
+    at++;
+    if (at % membersPerSlice === 0) yield;
+  }
+  return measured;
+}
+
+/** Returns "count/deployments.apps", the name under which any quota may count objects. */
+export function objectCountName({ group, resource }: GroupResource): string {
+  return group === '' ? `count/${resource}` : `count/${resource}.${group}`;
+}

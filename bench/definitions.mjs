@@ -75,7 +75,7 @@ async function fill(server, total) {
   };
 }
 
-/** Returns a schema in which each object is checked by so many rules. */
+/** Returns a schema whose objects are checked by `rules` rules each. */
 function withRules(schema, rules) {
   const section = schema.properties.spec.properties.section0;
   section['x-kubernetes-validations'] = Array.from({ length: rules }, (_, index) => ({

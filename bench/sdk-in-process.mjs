@@ -41,8 +41,8 @@ async function watchFrom(client, onEvent) {
 }
 
 /**
- * Returns, for each run in microseconds, the median of the sections between the markers and the collector's time per
- * event.
+ * Returns for each run the median time between the two markers and the garbage collector's time per event, both in
+ * microseconds.
  */
 async function measure(client, informers) {
   let startMs = 0;

@@ -1,6 +1,6 @@
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 
-/** What the sample controller runs with, on each layer. */
+/** Arguments of the sample controller, the same on each layer. */
 export interface RunOptions {
   readonly client: ResourceClient;
   /** The controller runs until it aborts. */

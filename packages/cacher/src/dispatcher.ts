@@ -145,7 +145,7 @@ export class Dispatcher<T extends KubernetesObject> {
     }
     this.#openTurn();
     if (this.#spentMs < turnMs) this.#deliver(turnMs - this.#spentMs);
-    // The next event would push out one that live watchers have not been offered yet (I3).
+    // The next event would push an older event out of the ring that live watchers have not been offered yet (I3).
     else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
   }
 

@@ -18,7 +18,7 @@ export interface Library {
   readonly hasOptionalSyntax?: boolean;
 }
 
-/** What the checks of literals look at besides types. */
+/** Options of the checks of literals, besides types. */
 export interface ValidationOptions {
   /** Whether elements of list and map literals must have one type, outside of `format`. */
   readonly requiresSameTypes: boolean;

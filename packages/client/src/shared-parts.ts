@@ -164,7 +164,7 @@ function putOneBack({ path, mark, value }: SharedPart, object: unknown): boolean
     holder = holder[path[index] as string | number];
   }
   const key = path[last] as string | number;
-  // Compares an own member, whatever its name; no inherited member equals the mark.
+  // Only an own member can equal the mark, so "__proto__" and other inherited members are safe to read here.
   if (!isContainer(holder) || holder[key] !== mark) return false;
   holder[key] = value;
   return true;

@@ -217,7 +217,7 @@ export function controller<T extends KubernetesObject>(
 }
 
 const controllerTable: OptionTable<{ readonly name?: string }> = { name: optional(requireName) };
-/** What `when` must be depends on where it stands. */
+/** The source decides which form `when` must have. */
 const sourceTable: OptionTable<SourceOptions<never>> = { when: checkedElsewhere };
 const settingsTable: OptionTable<ControllerSettings<never>> = {
   workers: optional(requireWorkers),

@@ -29,7 +29,7 @@ export interface CreateOrUpdate<T extends KubernetesObject> extends WriteOptions
   readonly mutate: (object: DeepWritable<T>) => void | Promise<void>;
 }
 
-/** What was done, and the object as it is now. */
+/** The action that was taken, and the object as it is now. */
 export interface CreatedOrUpdated<T extends KubernetesObject> {
   readonly result: 'created' | 'updated' | 'unchanged';
   readonly object: T;

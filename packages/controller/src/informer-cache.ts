@@ -35,7 +35,7 @@ const notGivenOn: Readonly<Record<string, string>> = {
   isServed: 'it waits for kinds that are not served',
 };
 
-/** What a controller reads from a cache: shared, read-only objects, not older than its own writes. */
+/** A controller's view of a cache: shared, read-only objects, not older than its own writes. */
 export interface CacheReader<T extends KubernetesObject> {
   /** Returns undefined when there is no such object. Throws TypeError for a malformed target. */
   get(target: ObjectTarget): DeepReadonly<T> | undefined;

@@ -70,13 +70,13 @@ export interface ApplySettings {
 }
 
 /**
- * What a reconcile function works with besides its object. It belongs to one run, and its signal and client end with
- * that.
+ * The tools of a reconcile function: clients, caches, logger, signal. A context belongs to one run; its signal and client end with that
+ * run.
  */
 export interface ReconcilerContext<T extends KubernetesObject> {
   /**
-   * For all other calls. It refuses writes when this process may no longer write, ends with the signal, and its writes
-   * are in the caches before the object's next reconcile.
+   * Client for all other calls. It refuses writes when this process may no longer write, and ends with the signal. The caches show its
+   * writes before the object's next reconcile.
    */
   readonly client: ResourceClient;
   /** Aborts when the run should end: the grace period after a stop is over, leadership is lost, or the run takes too long. */

@@ -36,7 +36,7 @@ export interface Runnable {
   run(context: RunnableContext): Promise<void>;
 }
 
-/** What a runnable works with. */
+/** The tools of a runnable. */
 export interface RunnableContext {
   /** Aborts at the stop, and when the leadership that the runnable needs is lost. */
   readonly signal: AbortSignal;

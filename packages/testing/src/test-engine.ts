@@ -103,7 +103,7 @@ export class TestEngine implements Engine {
     return this.#engine.close();
   }
 
-  /** From now on no watch sees changes; writes and reads continue. */
+  /** Holds back changes from all watches from now on; writes and reads continue. */
   hold(): void {
     this.#isHeld = true;
     for (const watch of this.#watches) watch.hold();

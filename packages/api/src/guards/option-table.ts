@@ -37,5 +37,5 @@ export function requireBoolean(value: unknown, name: string): void {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${JSON.stringify(value)}`);
 }
 
-/** For an option whose value is checked together with others, or by who uses it. */
+/** Accepts any value. For an option that is checked together with others, or by the code that uses it. */
 export const checkedElsewhere: OptionCheck = () => undefined;

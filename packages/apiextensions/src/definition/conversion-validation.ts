@@ -19,7 +19,7 @@ export function validateConversion(at: Field, conversion: Conversion | undefined
   else refuseWebhook(at, conversion);
 }
 
-/** Whether the certificates of a definition's webhook can be read. Those that are missing can. */
+/** Returns true when the certificates of a definition's webhook can be read, or when there are none. */
 export function hasValidCaBundle({ spec }: Definition): boolean {
   return caBundleFault(caBundleOf(spec.conversion)) === undefined;
 }

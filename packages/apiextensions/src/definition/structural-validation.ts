@@ -21,7 +21,7 @@ export function validateStructure(at: Field, schema: Schema): void {
   validateCompleteness(at, schema);
 }
 
-/** False for items that are neither a schema nor a list with some. */
+/** Returns false when `items` is neither a schema nor a list with schemas. */
 function hasSchemas(items: unknown): boolean {
   return isJsonObject(items) || (Array.isArray(items) && items.length > 0);
 }

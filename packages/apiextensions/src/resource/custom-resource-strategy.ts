@@ -21,7 +21,7 @@ import { type ScalePaths, scaleErrors } from './custom-resource-scale.ts';
 import { embeddedResourceErrors } from './embedded-resources.ts';
 import { type CheckedObject, ruleErrors } from './rule-errors.ts';
 
-/** What the strategies need to know about one version of a kind. */
+/** Facts about one version of a kind that its strategies need. */
 export interface CustomKind {
   readonly resource: GroupResource;
   /** Name of the served version. */

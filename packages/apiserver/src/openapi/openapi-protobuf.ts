@@ -23,7 +23,7 @@ import {
   writeShape,
 } from './gnostic-message.ts';
 
-/** Returns everything but paths and schemas. `hasSchemas` is false for the pages that answer text. */
+/** Returns everything but paths and schemas. */
 export function openApiHead(document: Json, hasSchemas: boolean): Uint8Array {
   return piece((writer) => {
     writeShape(writer, documentShape, document);

@@ -8,7 +8,7 @@ export interface NamedOperation {
   readonly namespaced: boolean;
   /** Verb of the API; "watchlist" for a watch of many, "connect" for what is led elsewhere. */
   readonly verb: string;
-  /** Of HTTP. */
+  /** HTTP method. */
   readonly method: string;
   /** "" = the object itself. */
   readonly subresource: string;

@@ -46,7 +46,7 @@ interface ExecCredential {
 
 /** A credential in use. */
 interface Held extends ExecCredential {
-  /** From this time on the next credential is fetched while this one is still used. */
+  /** The time at which the next credential is fetched, while this one is still used. */
   readonly refreshAtMs: number;
 }
 

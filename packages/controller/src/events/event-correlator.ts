@@ -15,7 +15,7 @@ import {
 import { givenOptions, requirePartOptions } from '../part-options.ts';
 import { LruMap } from './lru-map.ts';
 
-/** What a recorder was asked to record, before it becomes an Event. */
+/** A message as the recorder received it, before it becomes an Event. */
 export interface EventDraft {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
@@ -38,7 +38,7 @@ export interface InvolvedObject {
   readonly fieldPath?: string;
 }
 
-/** What to write for an event. */
+/** The write that an event leads to. */
 export type CorrelatedEvent =
   /** Over the limit: write nothing. */
   | { readonly type: 'skip' }

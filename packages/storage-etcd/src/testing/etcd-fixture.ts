@@ -28,7 +28,10 @@ export async function openEtcdFixture(spare: EtcdSpare): Promise<EngineFixture> 
  */
 type EtcdProgramsMode = 'quick' | 'real';
 
-/** For enginePrograms: one etcd that serves one program after the other. Each finds no keys, but earlier revisions. */
+/**
+ * One etcd for enginePrograms, which serves one program after the other. Each program finds no keys, but earlier
+ * revisions.
+ */
 export class EtcdForPrograms {
   readonly #spare: EtcdSpare;
   readonly #mode: EtcdProgramsMode;

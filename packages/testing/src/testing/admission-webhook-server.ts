@@ -73,7 +73,7 @@ export class AdmissionWebhookServer {
     return { metadata: { name }, webhooks: [this.webhook({ name: `${name}.example.com`, ...changes })] };
   }
 
-  /** What was asked since the last call, as "OPERATION resource/subresource name". */
+  /** Returns the requests since the last call, as "OPERATION resource/subresource name". */
   questions(): readonly string[] {
     return this.asked.splice(0).map(({ operation, resource, subResource = '', name = '', dryRun }) => {
       const what = subResource === '' ? resource.resource : `${resource.resource}/${subResource}`;

@@ -20,7 +20,7 @@ import { copyFor } from '../store/create-flow.ts';
 import { type FieldsCall, partDefinition } from '../store/managed-fields-tracker.ts';
 import { dedupeOwners } from '../store/store-parts.ts';
 
-/** What is written, and by whom. The router has checked the names. */
+/** The target of a write and the context of its request. The router has checked the names. */
 export interface WriteTarget {
   readonly served: ServedResource;
   /** Absent = the object itself. */
@@ -129,7 +129,7 @@ function partOf(
   return { operation, name, subresource: part.name, kind: part.kind, object };
 }
 
-/** Updates with the object, which it takes over and changes. */
+/** Updates the resource to the object, which this function may change; the caller must not use it afterwards. */
 export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
   const { part, context, name } = target;
   checkObjectName(object, { name, namespace: context.namespace });

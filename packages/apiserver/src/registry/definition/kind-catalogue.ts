@@ -6,7 +6,7 @@ import type { ValidationPolicy } from '../meta/field.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
-/** What clients discover about a resource. */
+/** Facts about a resource that discovery shows to clients. */
 interface DiscoveryEntry {
   readonly kind: string;
   readonly singular: string;

@@ -182,7 +182,10 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * with a place.
    */
   readonly discoveryPlace?: DiscoveryPlace | undefined;
-  /** True = the document of its group is a route, which refuses other methods and media types. Default false. */
+  /**
+   * True = its group serves its own discovery document, which refuses other methods and media types. The aggregator serves the documents of
+   * other groups. Default false.
+   */
   readonly hasGroupRoute?: boolean | undefined;
   readonly schema: SchemaNode;
   readonly strategy: ResourceStrategy<T>;

@@ -7,8 +7,9 @@ import type { SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * Which rules for metadata a kind checks again in an update: those for changes, all those of a create ('whole'), both,
- * or none (then not in creates either). An error that the generic code has reported appears again in `causes`.
+ * Selects the metadata rules that a kind checks again in an update: the rules for changes, all rules of a create
+ * ('whole'), both, or none. With none, creates do not check them again either. An error that the generic code has
+ * reported then appears twice in `causes`.
  */
 export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
 
@@ -76,7 +77,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    */
   readonly heldIgnoresPropagation?: boolean | undefined;
   /**
-   * What happens to dependents by default. Absent = 'Background'. 'Unsupported' = the kind has no garbage collection.
+   * Default propagation policy for dependents. Absent = 'Background'. 'Unsupported' = the kind has no garbage
+   * collection.
    */
   readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported' | undefined;
   /** Warning for a deletion that does not say what happens to dependents. For jobs. */

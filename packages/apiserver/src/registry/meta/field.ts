@@ -16,7 +16,7 @@ import {
 } from '@kapstan/api/errors';
 import { maxToldErrors, omittedErrors, runWhole, type SlicedWork } from '@kapstan/api/internal';
 
-/** What a server allows its users. Source: pkg/capabilities. */
+/** Capabilities that a server grants its users. Source: pkg/capabilities. */
 export interface ValidationPolicy {
   /** True = privileged containers and Windows host processes are allowed. */
   readonly allowsPrivileged: boolean;

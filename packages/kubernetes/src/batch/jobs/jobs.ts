@@ -78,7 +78,7 @@ function generateSelector(job: Job): void {
   spec.selector = { ...spec.selector, matchLabels: { [uidLabel]: uid, ...spec.selector?.matchLabels } };
 }
 
-/** Checks a job besides its spec. Source: ValidateJob. */
+/** Checks the generated selector, and that the names of indexed pods will be valid. Updates repeat this check. Source: ValidateJob. */
 function validateMade(root: Field, job: DeepReadonly<Job>): void {
   validateGenerated(root.child('spec'), job);
   const { completions, completionMode } = job.spec ?? {};

@@ -32,7 +32,8 @@ export async function useBudget(
 ): Promise<string | undefined> {
   const store = server.findStore('policy', 'v1', 'poddisruptionbudgets') as unknown as BudgetStore | undefined;
   if (store === undefined) return undefined;
-  // Who may evict need not be allowed to write budgets, so the server does, also before admission.
+  // A user who may evict pods is often not allowed to write budgets. The server therefore writes them itself, also
+  // before admission.
   const { namespace, dryRun, signal, auditId, nextTurn } = context;
   const own = { ...serverContext(namespace), dryRun, signal, auditId, nextTurn };
   const budgets = (await store.list(own, {})).items.map((item) => item.object).filter((budget) => covers(budget, pod));

@@ -28,7 +28,7 @@ function isReady({ metadata, status }: DeepReadonly<ServiceCIDR>): boolean {
   return isStaying && (status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-/** False for the network's own and its broadcast address. */
+/** Returns false for the network's own address and its broadcast address. */
 export function givesOut({ first, size }: Ipv4Network, address: number): boolean {
   return address > first && address < first + size - 1;
 }

@@ -274,7 +274,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   /**
    * Refuses watches from before this revision from now on; running watches continue. Call it when the store below was
-   * compacted: whoever compacts by hand wants the past gone everywhere.
+   * compacted: a manual compaction is meant to remove the past everywhere.
    */
   forgetBefore(revision: Revision): void {
     this.#cache.forgetBefore(revision);

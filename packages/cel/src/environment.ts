@@ -175,7 +175,9 @@ function mergeFunctions(
   return merged;
 }
 
-/** A later library adds its overloads to those of earlier ones; one of the same id is replaced. */
+/**
+ * A later library adds its overloads to the overloads of earlier libraries, and replaces overloads with the same id.
+ */
 function mergeOverloads(before: FunctionDeclaration, added: FunctionDeclaration): FunctionDeclaration {
   const ids = new Set(added.overloads.map(({ id }) => id));
   const kept = before.overloads.filter(({ id }) => !ids.has(id));

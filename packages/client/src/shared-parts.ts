@@ -94,7 +94,7 @@ function sharedPart({ text, valueStart, ...rest }: FoundPart, known: readonly Sh
     text: own,
     head: own.slice(0, headLength),
     standIn: `${own.slice(0, valueStart)}"${rest.mark}"`,
-    // Parsed again, because whoever got the object may have changed its parts.
+    // The value is parsed again, because a caller that received the object may have changed its parts.
     value: same?.value ?? deepFreeze(parseJson(own.slice(valueStart)) as object),
   };
 }

@@ -105,10 +105,9 @@ export interface ReconcilerContext<T extends KubernetesObject> {
    */
   children<C extends KubernetesObject>(resource: Resource<C>): readonly DeepReadonly<C>[];
   /**
-   * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with
-   * `createOrUpdate`), so call it last. Resolves to those that it deleted; `{ dryRun: true }` only lists them. A child
-   * is deleted in its cached version, so one that was changed since gives 409. Throws Error for a kind that is not
-   * cached.
+   * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with `createOrUpdate`), so call
+   * it last. Resolves to the deleted children; `{ dryRun: true }` only lists them. A child is deleted in its cached version, so one that
+   * was changed since gives 409. Throws Error for a kind that is not cached.
    */
   prune<C extends KubernetesObject>(resource: Resource<C>, options?: PruneOptions): Promise<readonly DeepReadonly<C>[]>;
   /** Returns the cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */

@@ -117,7 +117,7 @@ export class TestEngine implements Engine {
 
   /**
    * Compacts everything and breaks all watches: clients behind the current revision get 410, and every watch cache fills anew. The revision
-   * advances, so that even those that were up to date are behind.
+   * advances, so that even a client that was up to date is behind.
    */
   async loseHistory(): Promise<void> {
     const { kv } = await this.get(scratchKey);

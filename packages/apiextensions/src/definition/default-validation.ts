@@ -112,12 +112,15 @@ function hasUnknownFields(schema: Schema): boolean {
   return pruneUnknownFields(holder, node).unknown.length > 0;
 }
 
-/** Words that Kubernetes does not look at in defaults: their rules are not those of OpenAPI. */
+/** Keywords that Kubernetes does not check in defaults, because their rules are not part of OpenAPI. */
 const unlooked: ReadonlySet<string> = new Set(['x-kubernetes-int-or-string', 'x-kubernetes-list-type']);
 /** Words whose values are no schemas. */
 const valueWords: ReadonlySet<string> = new Set(['default', 'enum', 'example']);
 
-/** The schema and those in it without {@link unlooked}. Source: Structural.ToKubeOpenAPI. */
+/**
+ * Returns a copy of the schema, at every depth without the keywords of {@link unlooked}. Source:
+ * Structural.ToKubeOpenAPI.
+ */
 function valueSchema(schema: Schema): JsonSchema {
   return withoutWords(schema, 'schema') as JsonSchema;
 }

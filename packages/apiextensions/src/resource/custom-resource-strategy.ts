@@ -165,7 +165,10 @@ function objectValidator(kind: CustomKind, part: 'whole' | 'status'): ValidateOb
   };
 }
 
-/** The messages name places below the status, the fields those of the object. Source: ValidateCustomResource. */
+/**
+ * Messages give paths below the status; the `field` of each cause gives the path from the object. Source:
+ * ValidateCustomResource.
+ */
 function inStatus(error: FieldError): FieldError {
   const { field } = error;
   return { ...error, field: field === '' || field === '<nil>' ? 'status' : `status.${field}` };

@@ -39,7 +39,7 @@ export interface TokenAuthenticationOptions {
 const invalidBearerToken = 'invalid bearer token';
 
 export interface TokenCall {
-  /** Empty = those of the server. */
+  /** Audiences that the token must be valid for. Empty or absent = the server's audiences. */
   readonly audiences?: readonly string[];
   readonly remarks?: AuthenticationRemarks | undefined;
 }

@@ -1,5 +1,5 @@
-// Updates who owns what after an update or an apply, by their sets. Fields that managers own in other versions are
-// compared and pruned in those (version-views.ts). Source: structured-merge-diff merge.Updater.
+// Updates the managers' sets of owned fields after an update or an apply. Fields that a manager owns in another version
+// are compared and pruned in that version (version-views.ts). Source: structured-merge-diff merge.Updater.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';

@@ -213,8 +213,8 @@ function isSchemaType(definition: string): boolean {
 }
 
 /**
- * Returns the types that a server's documents show: those of the first resource with Go types, else those that every
- * server has.
+ * Returns the types that a server's documents show: the types of the first resource that has Go types, else the types that every server
+ * has.
  */
 export function shownTypes(catalog: ResourceCatalog): ApiTypes {
   return (

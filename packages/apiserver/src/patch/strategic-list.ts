@@ -199,7 +199,7 @@ function* placesOf(list: readonly unknown[], mergeKey: string, pace: SlicePace):
 interface WantedOrder {
   /** Keys of the patch's items, in the order of the patch. */
   readonly first: readonly unknown[];
-  /** Items not in `first` get the order of this list, between the patch's items where it has those too. */
+  /** Items not in `first` get the order of this list, and stand between the patch's items if the list has these too. */
   readonly rest: readonly unknown[];
   readonly mergeKey: string | undefined;
 }

@@ -1,6 +1,6 @@
-// CorrelatedObject: a value beside the one that stood in its place before an update, as far as that can be told. What did not
-// change is not held against an object when its schema has become stricter. Used by value-validation.ts, and by rules.
-// Source: apiserver pkg/cel/common equality.go; KEP 4008, CRD validation ratcheting.
+// CorrelatedObject: a value beside the one that stood in its place before an update, as far as the places can be matched. A value that did
+// not change stays valid when its schema has become stricter. Used by value-validation.ts, and by rules. Source: apiserver pkg/cel/common
+// equality.go; KEP 4008, CRD validation ratcheting.
 import { isDeepStrictEqual } from 'node:util';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { KeyedItems } from './keyed-items.ts';

@@ -279,8 +279,8 @@ function* decodeCustom(
 }
 
 /**
- * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns what is
- * wrong with those. Throws DecodeError for its own metadata. Source: apiextensions schemaCoercingConverter.
+ * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns the errors of the embedded
+ * objects. Throws DecodeError for faults of the resource's own metadata. Source: apiextensions schemaCoercingConverter.
  */
 export function* coerceCustom(
   object: Record<string, unknown>,

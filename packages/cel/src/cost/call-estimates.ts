@@ -1,4 +1,4 @@
-// Estimates of calls: first those of Kubernetes' libraries, by function name, then those of the language, by overload.
+// Cost estimates of calls: first the functions of Kubernetes' libraries, by name, then the language's, by overload.
 import { isExactType, structType } from '../types/cel-type.ts';
 import {
   type CallEstimate,

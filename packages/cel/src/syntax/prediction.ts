@@ -150,8 +150,8 @@ function placeOf({ state, stack }: Configuration): string {
 }
 
 /**
- * Returns the only alternative left, or the lowest of several that can hardly be told apart: some are at the same place, and no state
- * belongs to one alone.
+ * Returns the only alternative left, or the lowest of several that more input would hardly separate: some are at the same place, and no
+ * state belongs to one alone.
  */
 function chosenOf(configurations: readonly Configuration[]): number | undefined {
   if (configurations.length === 0) return undefined;

@@ -1,5 +1,5 @@
 // TypeMapping holds the types found for the type parameters of a check, and the unification that finds them. The rules
-// are those of cel-go's checker, with its few exceptions (null for structs, `dyn` for everything).
+// follow cel-go's checker, with its few exceptions (null for structs, `dyn` for everything).
 import {
   CelType,
   dynType,

@@ -77,8 +77,8 @@ export interface EventCorrelatorOptions {
   /** Further events per second beyond the burst. Above 0. Default 1/300. */
   readonly spamPerSecond?: number;
   /**
-   * Returns a key; events with the same one share a burst. Default: those of one source, object and type, whatever
-   * their reasons.
+   * Returns a key; events with the same one share a burst. By default, events of one source, object and type share a
+   * burst, whatever their reasons.
    */
   readonly spamKey?: (draft: EventDraft) => string;
 }

@@ -30,7 +30,7 @@ export class KeyRing<K> {
   /** Hash and number of each key alternately. A key's slot is that of its hash, or the first free one after it. */
   #slots: Int32Array = emptySlots(leastSlots);
   #slotMask: number = leastSlots - 1;
-  /** Number of slots that are not empty, including those of keys that have left. */
+  /** Number of slots that are not empty, including slots of keys that have left. */
   #taken = 0;
   /** Keys by the last bits of their number. */
   #keys: (K | undefined)[] = new Array(leastSlots);

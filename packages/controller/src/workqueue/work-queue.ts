@@ -111,7 +111,7 @@ export class WorkQueue<K> {
         : new PriorityOrder(options.priority, options.clock ?? systemClock);
   }
 
-  /** Number of waiting keys, without those in work. */
+  /** Number of waiting keys, without the keys that are being processed. */
   get length(): number {
     return this.#order.length;
   }

@@ -1,5 +1,5 @@
-// The roles and bindings that every server keeps in its store: those of Kubernetes 1.36, updated at each start. Source:
-// pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
+// The bootstrap roles and bindings of Kubernetes 1.36, which every server keeps in its store and updates at each start.
+// Source: pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
 import {
   deepCopy,
   isAlreadyExists,

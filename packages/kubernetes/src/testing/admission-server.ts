@@ -48,7 +48,7 @@ const resources: readonly DefinitionChanges[] = [
   { group: 'scheduling.k8s.io', resource: 'priorityclasses', kind: 'PriorityClass', namespaced: false },
 ];
 
-/** A server of only those resources, with admission. */
+/** A server with admission that serves only the resources of one test. */
 export class AdmissionServer {
   readonly fixture: StoreFixture;
   readonly catalog = new ResourceCatalog();

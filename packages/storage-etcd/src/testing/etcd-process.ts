@@ -1,5 +1,5 @@
 // Real etcd servers for tests: finds or installs etcd, and runs it on free loopback ports in a temporary folder. Used
-// by the tests of this package and of those above it.
+// by the tests of this package and of the packages above it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -50,7 +50,7 @@ export interface KindData {
   };
   storage(): { readonly resources: Readonly<Record<string, StorageEntry>>; readonly notStored: readonly string[] };
   /**
-   * Selectable keys by resource, "default" for those of all resources, and by resource the text that refuses other
+   * Selectable keys by resource, with "default" for keys of all resources; and by resource the text that refuses other
    * keys.
    */
   selection(): {

@@ -59,7 +59,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   /** Brings a valid object into its one stored form. */
   canonicalize?(object: T): void;
   /**
-   * Returns the seconds of grace of a deletion, given those asked for (undefined = none); undefined = deleted at once.
+   * Returns the grace period of a deletion in seconds; undefined = deleted at once. The argument is the requested
+   * period; undefined = none requested.
    */
   gracePeriodSeconds?(object: DeepReadonly<T>, asked: number | undefined): number | undefined;
   /**

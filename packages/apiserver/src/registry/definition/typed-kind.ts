@@ -66,7 +66,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   /** True = changes do not raise the generation, though creates set it. For priority classes. */
   readonly keepsGeneration?: boolean | undefined;
   readonly status?: StatusRules<T> | undefined;
-  /** Subresources besides /status; those of the facts that are missing here answer 501. */
+  /** Subresources besides /status. A subresource that the facts have and this list has not answers 501. */
   readonly subresources?: readonly Subresource<T>[] | undefined;
   /** Further parts of the strategy: the stored form, graceful deletion, garbage collection, time to live. */
   readonly strategy?:

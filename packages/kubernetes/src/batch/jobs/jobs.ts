@@ -58,7 +58,7 @@ export const jobs: BuiltinKind<Job> = {
   fields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
 };
 
-/** A job without labels gets those of its pods. Kubernetes sets them when it reads the job back, after validation. */
+/** A job without labels gets the labels of its pod template. Kubernetes sets them when it reads the job back, after validation. */
 function takePodLabels(job: Job): void {
   const labels = job.spec?.template.metadata?.labels;
   if (labels === undefined || Object.keys(job.metadata?.labels ?? {}).length > 0) return;

@@ -1,5 +1,6 @@
-// Compares the recorded node ports with those of the services: computes the right bitmap, and remarks about services. A
-// server that shares its store runs it every few minutes. Source: pkg/registry/core/service/portallocator/controller.
+// Compares the recorded node ports with the ports of the services. Computes the right bitmap, and remarks about
+// services. A server that shares its store runs it every few minutes. Source:
+// pkg/registry/core/service/portallocator/controller.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Service } from '@kapstan/kinds/core/v1';
 import type { RangeAllocation } from '../../builtin/node-port-registry.ts';

@@ -48,7 +48,10 @@ export class NumberPool {
     return true;
   }
 
-  /** Takes a free number, those at the start of the range last; undefined when there is none. Atomic. */
+  /**
+   * Takes a free number, from the start of the range only when no other is free. Returns undefined when there is none.
+   * Atomic.
+   */
   takeAny(random: () => number): number | undefined {
     const { first, size, reserved } = this.#range;
     return (

@@ -7,6 +7,6 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** Default: the system's. */
   readonly clock?: Clock;
-  /** Told what fails. Default: nobody. */
+  /** Receives failures. Default: none are logged. */
   readonly logger?: Logger;
 }

@@ -38,7 +38,7 @@ const execTable: OptionTable<ExecConfig> = {
   installHint: optional(requireText),
   provideClusterInfo: optional(requireBoolean),
   interactiveMode: optional(requireText),
-  // It goes to the plug-in as it is.
+  // The value goes to the plug-in unchanged.
   clusterConfig: () => undefined,
 };
 const oidcTable: OptionTable<OidcConfig> = {

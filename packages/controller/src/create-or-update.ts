@@ -1,5 +1,5 @@
 // createOrUpdate brings an object into a wanted form by reading and writing. It is for programs without server-side
-// apply, which does both (ctx.apply). Beside finalizer.ts; over any ResourceClient. Source: controller-runtime
+// apply, which does both (ctx.apply). It works with any ResourceClient. Source: controller-runtime
 // controllerutil.CreateOrUpdate.
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {

@@ -25,7 +25,7 @@ import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
 
 /** Informers wait for a kind that is gone, so that its controllers continue when it is back. */
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
-  /** Namespaces to watch. Default and empty: all. Of cluster-scoped kinds all objects are visible. */
+  /** Namespaces to watch. Default and empty: all. Objects of cluster-scoped kinds are always visible. */
   readonly namespaces?: readonly string[];
 }
 
@@ -192,7 +192,7 @@ export class InformerCache {
     }
   }
 
-  /** Reports the error by which a client said that it was closed, even if it has said so already. */
+  /** Calls `tell` with the error of an informer whose client was closed, also when that happened earlier. */
   followClosing(tell: (error: unknown) => void): void {
     for (const { informers } of this.#cached.values())
       for (const informer of informers)

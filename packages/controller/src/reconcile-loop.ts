@@ -1,5 +1,5 @@
 // ReconcileLoop: N workers on one queue. Each passes a key to the user's reconcile function and puts it back if that
-// fails. Over workqueue/; users of the builder do not see it.
+// fails. It uses workqueue/; users of the builder do not see it.
 import { inspect } from 'node:util';
 import {
   type CancelTimer,

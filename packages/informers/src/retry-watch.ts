@@ -1,6 +1,6 @@
-// A watch that outlives its connections: it resumes from its last version until that is gone. For callers that have a version already
-// and need no cache; an informer does more. It never lists, so the list/watch machine is not for it.
-// Source: client-go tools/watch/retrywatcher.go.
+// A watch that outlives its connections: it resumes from its last version until that is gone. It is for callers that have a version already
+// and need no cache; an informer does more. It never lists, so the list/watch machine is not for it. Source: client-go
+// tools/watch/retrywatcher.go.
 import {
   type CancelTimer,
   type Clock,

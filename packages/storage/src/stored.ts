@@ -78,7 +78,7 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * Calls `look` with the object and drops the object afterwards if it was released before. For passes over many
+   * Calls `look` with the object and drops the object afterwards if it was released before. Used in passes over many
    * objects.
    */
   view<R>(look: (object: DeepReadonly<T>) => R): R {

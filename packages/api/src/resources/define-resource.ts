@@ -1,5 +1,5 @@
-// defineResource makes a custom resource from its schema: its names, the static type of its objects, and the definition
-// that a server needs. Beside resource.ts, which makes resources of kinds that are defined elsewhere.
+// defineResource makes a custom resource from its schema: its names, the static type of its objects, and the definition that a server
+// needs. resource.ts makes resources of kinds that are defined elsewhere.
 
 import { dnsLabelErrors, dnsSubdomainErrors } from '../formats/qualified-name.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';

@@ -23,7 +23,7 @@ type Schema = DeepReadonly<JSONSchemaProps>;
 interface Place {
   /** The schema of that object. */
   readonly object: Schema;
-  /** The schema is of its type or metadata. */
+  /** True inside the type or the metadata of that object. */
   readonly isInsideMetadata: boolean;
   /** Makes such an object that has this value at the place. */
   surround(value: unknown): Record<string, unknown>;

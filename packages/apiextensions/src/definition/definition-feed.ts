@@ -193,7 +193,7 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   #deleted(definition: Definition): void {
     const name = nameOf(definition);
     const last = this.#known.get(name);
-    // It may have been created again, which may be known before its deletion is reported.
+    // The definition may have been created again, and that may be known before its deletion is reported.
     if (last !== undefined && last.metadata?.uid === definition.metadata?.uid) this.#gone(name, last);
   }
 

@@ -16,7 +16,7 @@ import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts
 /** Finalizer of a definition that is being deleted. It is removed when all objects of the definition are gone. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** Its name in the facts of the built-in kinds. */
+/** Id of the resource "customresourcedefinitions" in the facts of the built-in kinds. */
 export const definitionsId = 'apiextensions.k8s.io/v1/customresourcedefinitions';
 
 export interface DefinitionResourceOptions {

@@ -234,7 +234,7 @@ export function versionSchemas({
   };
 }
 
-/** Prunes, fills and cleans an object by the schema of its own version, in place. True: it was not as it should be. */
+/** Prunes the object, adds defaults and drops nulls by the schema of its own version, in place. Returns true when that changed it. */
 function* followOwnSchema(object: UnstructuredObject, schema: SchemaNode): SlicedWork<boolean> {
   const isPruned = (yield* pruneInSlices(object, schema)).unknown.length > 0;
   const isFilled = yield* schemaDefaultsInSlices(schema, object);

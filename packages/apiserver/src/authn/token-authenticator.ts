@@ -30,7 +30,7 @@ export interface TokenAuthenticator {
 }
 
 export interface TokenAuthenticationOptions {
-  /** Asked in this order; the first that accepts the token counts. */
+  /** Authenticators in the order in which they are asked; the first that accepts the token counts. */
   readonly authenticators: readonly TokenAuthenticator[];
   /** Audiences of this server. Empty = the audience of a token is not checked. */
   readonly apiAudiences: readonly string[];

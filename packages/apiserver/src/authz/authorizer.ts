@@ -38,7 +38,7 @@ export interface SelectorTerms<T> {
 /** The answer of an authorizer. "noOpinion" lets the next one decide; from the last one it is a refusal. */
 export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny' | 'noOpinion';
-  /** Shown to the client in a refusal. "" = no reason. */
+  /** Reason for the decision, shown to the client in a refusal. "" = no reason. */
   readonly reason: string;
 }
 

@@ -1,5 +1,5 @@
 // Encodes objects from their JSON form to protobuf messages, as kube-apiserver does: fields in rising order, scalars
-// that are no pointers even when zero, maps sorted by key. Beside protobuf-decoder.ts.
+// that are no pointers even when zero, maps sorted by key. protobuf-decoder.ts does the inverse.
 
 import { ExactNumber, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';

@@ -168,7 +168,8 @@ function* disown(managers: Managers, changes: Changes, self: string): SlicedWork
   }
 }
 
-// Nobody owns what identifies an object or belongs to the server. Source: managedfields stripMetaManager.
+// Managers never own these fields, which identify the object or belong to the server. Source: managedfields
+// stripMetaManager.
 const metadataNames = [
   'name',
   'namespace',

@@ -101,7 +101,7 @@ function bodyText(body: Uint8Array, { value }: JsonDocument, { mediaType }: Deco
   return mediaType === 'application/json' ? decodeText(body) : stringifyJson(isJsonObject(value) ? value : {});
 }
 
-/** A custom resource without a version is of none; built-in kinds are taken to be of the expected one. */
+/** Returns `said`, but without group and version for a custom resource that names none. */
 function asSaid(value: unknown, said: GroupVersionKind, { schema }: DecodeObjectOptions): GroupVersionKind {
   if (schema.goType !== undefined) return said;
   const root = isJsonObject(value) ? value : {};

@@ -1,6 +1,6 @@
 // Decodes a JSON value into the Go types of a built-in kind: wrong types get Go's texts, unknown and repeated fields
-// are recorded and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and
-// decode-object.ts.
+// are recorded and dropped, null counts as absent. Its input comes from the readers (json-reader.ts, yaml-reader.ts);
+// decode-object.ts calls it.
 
 import type { ExactNumber } from '@kapstan/api';
 import {

@@ -1,5 +1,5 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
-// workqueue.Type). Over queue-order.ts; delaying-queue.ts extends it.
+// workqueue.Type). It keeps its keys in queue-order.ts; delaying-queue.ts extends it.
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from '@kapstan/api';
 import {

@@ -106,8 +106,8 @@ const gatheredFrom = [
 ] as const;
 
 /**
- * Before 1.14 one binding was for both; changes of its subjects are taken over into the new one. Source:
- * ClusterRoleBindingsToSplit.
+ * Before 1.14 the binding `from` also gave what `to` gives now. Changes of its subjects are copied to the new binding.
+ * Source: ClusterRoleBindingsToSplit.
  */
 const split = { from: 'system:discovery', to: 'system:public-info-viewer' } as const;
 

@@ -1,5 +1,5 @@
-// AdmissionServer: a server with the few resources that admission plug-ins read, and the admission chain. For their
-// tests.
+// AdmissionServer: a server with the few resources that admission plug-ins read, and the admission chain. Used by the
+// plug-ins' tests.
 import { type DeepReadonly, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import type { AdmissionAttributes, ResourceStore } from '@kapstan/apiserver';
 import {

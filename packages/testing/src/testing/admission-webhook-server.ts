@@ -1,4 +1,4 @@
-// An HTTPS server that plays an admission webhook and remembers what it was asked. For the tests of admission.
+// An HTTPS server that plays an admission webhook and remembers its requests. Used by the tests of admission.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';

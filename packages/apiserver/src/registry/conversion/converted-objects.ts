@@ -1,5 +1,5 @@
-// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between
-// the port ObjectConversion and converted-storage.ts.
+// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. It
+// calls the port ObjectConversion; converted-storage.ts uses it.
 import { parseJson, type UnstructuredObject } from '@kapstan/api';
 import {
   type CallSignal,

@@ -43,7 +43,7 @@ export class ConvertedWatch implements StorageWatch {
   readonly #queue: Event[] = [];
   #watch: StorageWatch | undefined;
   #isConverting = false;
-  /** Set when the storage below has ended the watch; the events before that come first. */
+  /** The end of the watch below, once it has come. Events before it are delivered first. */
   #end: { readonly error: Error | undefined } | undefined;
   #isClosed = false;
   #onRoom: (() => void) | undefined;

@@ -144,7 +144,7 @@ interface DiscoveryPlace {
 }
 
 interface PublishedResource {
-  /** Another text whenever its schema or its selectable fields may be others. Absent: the schema itself is compared. */
+  /** A text that changes whenever the schema or the selectable fields may have changed. Absent: the schema itself is compared. */
   readonly revision?: string;
   /** False: its objects have members that nobody described. Default true. */
   readonly hasSchema?: boolean;
@@ -208,8 +208,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   /** Details that OpenAPI documents show of a custom resource. Absent: they show its schema alone. */
   readonly published?: PublishedResource | undefined;
   /**
-   * Set for definitions that a thread can make too, so that large objects are validated there. Absent = in the turn of
-   * the request. A copy with another strategy must leave it out, because the thread has the original's.
+   * How another thread can make this definition, so that large objects are validated there. Absent = they are validated in the turn of the
+   * request. A copy with another strategy must leave it out, because the thread has the original's.
    */
   readonly origin?: DefinitionOrigin | undefined;
   /** Warning sent with every answer of a deprecated resource or version. */

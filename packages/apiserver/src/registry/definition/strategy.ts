@@ -65,7 +65,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   gracePeriodSeconds?(object: DeepReadonly<T>, asked: number | undefined): number | undefined;
   /**
    * True = a delete does not remove the object yet, whatever its metadata.finalizers are. It gets a deletionTimestamp
-   * but no deletionGracePeriodSeconds. For namespaces, which have spec.finalizers.
+   * but no deletionGracePeriodSeconds. Namespaces set it, because they have spec.finalizers.
    */
   holdsDeletion?(object: DeepReadonly<T>): boolean;
   /**
@@ -82,7 +82,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * collection.
    */
   readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported' | undefined;
-  /** Warning for a deletion that does not say what happens to dependents. For jobs. */
+  /** Warning for a deletion that does not say what happens to dependents. Only jobs have one. */
   readonly deletionWarning?: string | undefined;
   /** Returns the time to live in seconds; undefined = forever. Events: 3600. */
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;

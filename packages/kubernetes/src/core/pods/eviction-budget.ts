@@ -1,4 +1,4 @@
-// Checks the disruption budgets of an eviction and counts the evicted pod in them. For eviction.ts. Source:
+// Checks the disruption budgets of an eviction and counts the evicted pod in them. Used by eviction.ts. Source:
 // pkg/registry/core/pod/storage EvictionREST (checkAndDecrement).
 import { type Clock, type DeepReadonly, formatTime, StatusError } from '@kapstan/api';
 import { forbidden, notFound } from '@kapstan/api/errors';

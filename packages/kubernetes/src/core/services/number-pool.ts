@@ -1,5 +1,5 @@
 // NumberPool hands out numbers of a range once each: node ports. Its text form is the bitmap that servers on one store
-// share. For node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
+// share. Used by node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
 
 /** A range of numbers, and which of them are taken. Plain synchronous state. */
 export class NumberPool {

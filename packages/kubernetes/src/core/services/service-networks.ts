@@ -1,4 +1,4 @@
-// The networks for service addresses from ServiceCIDRs, and the order in which their addresses are tried. For
+// The networks for service addresses from ServiceCIDRs, and the order in which their addresses are tried. Used by
 // cluster-addresses.ts. Source: pkg/registry/core/service/ipallocator (MetaAllocator, Allocator).
 import type { DeepReadonly } from '@kapstan/api';
 import { serverContext } from '@kapstan/apiserver/internal';

@@ -39,9 +39,9 @@ import { watchStart } from './watch-start.ts';
 export interface CacherOptions<T extends KubernetesObject> {
   /** The storage to cache. Closing the cacher does not close it. */
   readonly storage: Storage<T>;
-  /** Must be that of the storage below. Default "/registry". */
+  /** Must be the same prefix as in the storage below. Default "/registry". */
   readonly keyPrefix?: string | undefined;
-  /** Must be that of the storage below: "/pods". */
+  /** Must be the same as in the storage below: "/pods". */
   readonly resourcePrefix: string;
   /**
    * Returns the labels and fields that selectors look at. Called once per object; the predicates' own function is not

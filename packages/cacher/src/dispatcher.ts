@@ -91,8 +91,8 @@ export class Dispatcher<T extends KubernetesObject> {
   }
 
   /**
-   * Returns the revision that a bookmark may tell live watchers: that of the cache, or 0 while they have not been
-   * offered all of it.
+   * Returns the revision for bookmarks to live watchers: the cache's revision, or 0 while they have not been offered
+   * all its events.
    */
   reached(cacheRevision: Revision): Revision {
     return this.backlog > 0 ? (0 as Revision) : cacheRevision;

@@ -150,7 +150,7 @@ function placeOf(
 
 /**
  * Puts the parts that were cut out back into the object. Returns false when a stand-in is not where its part belongs. True means that the
- * object equals that of the whole text: JSON's grammar lets one value stand where another may.
+ * object equals the one in the whole text: JSON's grammar lets one value stand where another may.
  */
 export function putBack(cut: readonly SharedPart[], object: unknown): boolean {
   return cut.every((part) => putOneBack(part, object));

@@ -1,6 +1,6 @@
 // InformerCache: the informers that all controllers of a manager share, and reads from them. Each kind has one list and
-// watch, or one per namespace if only some are watched. Over SharedInformerFactory; used by the manager and its
-// controllers.
+// watch, or one per namespace if only some are watched. It uses SharedInformerFactory, and is used by the manager and
+// its controllers.
 import { inspect } from 'node:util';
 import {
   type DeepReadonly,

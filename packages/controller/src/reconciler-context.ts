@@ -30,7 +30,7 @@ export type ApplyConfiguration<T extends KubernetesObject> = DeepPartial<
 > & {
   readonly metadata: {
     readonly name: string;
-    /** Default: that of the reconciled object. */
+    /** Default: the namespace of the reconciled object. */
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;

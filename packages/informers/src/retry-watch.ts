@@ -20,7 +20,7 @@ import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
 export interface RetryWatchOptions extends SelectionOptions {
-  /** Events after this version, which is that of a list or of an object. Neither "" nor "0". */
+  /** Version after which events are delivered, taken from a list or an object. It must not be "" or "0". */
   readonly resourceVersion: string;
   /** Default: the system's. */
   readonly clock?: Clock;

@@ -80,7 +80,7 @@ export class SharedInformerFactory {
 
   /**
    * Like {@link informer}, but for the objects' metadata alone: a fraction of the data is listed and cached. It has its own watch besides
-   * that of the whole objects, and uses the factory's options.
+   * the watch of whole objects, and uses the factory's options.
    */
   metadataInformer(
     resource: Resource,

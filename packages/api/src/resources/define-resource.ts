@@ -86,7 +86,7 @@ export interface DefinedResource<T extends KubernetesObject = KubernetesObject> 
 }
 
 /**
- * Makes a custom resource; the type of its objects is that of the schemas. Throws TypeError for
+ * Makes a custom resource. The schemas give the type of its objects. Throws TypeError for
  * names that no server takes. Source: apiextensions ValidateCustomResourceDefinitionNames, without the server's own words.
  *
  *     const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo',

@@ -92,7 +92,7 @@ export interface ListWatchMemory {
 export interface ListProgress {
   readonly resourceVersion: string;
   readonly limit: number;
-  /** Version of the first page, which is that of the whole list. */
+  /** Version of the first page, which is the version of the whole list. */
   readonly firstVersion: string | undefined;
   readonly pages: number;
   /** True for the second attempt, at the most recent version. */

@@ -94,7 +94,7 @@ function resourceErrors(value: unknown, schema: Schema): readonly FieldError[] {
   return [...requiredErrors(holder.value, schema), ...embeddedResourceErrors(holder, node).map(below)];
 }
 
-/** An object says what it is. */
+/** An object must have its type members. */
 function requiredErrors(value: unknown, schema: Schema): readonly FieldError[] {
   if (schema[embeddedWord] !== true || !isJsonObject(value)) return [];
   const needed = ['apiVersion', 'kind'].filter((member) => !Object.hasOwn(value, member));

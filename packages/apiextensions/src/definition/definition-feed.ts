@@ -120,7 +120,7 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
     }
   }
 
-  /** Lists all at the newest version, whatever the machine asks for: what was known must not come back. */
+  /** Lists all at the newest version, whatever version the machine asks for, because deleted definitions must not come back. */
   async #list(): Promise<void> {
     const { store, context } = this.#options;
     try {
@@ -212,7 +212,7 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   #stop(): void {
     this.#watch?.close();
     this.#cancelWait?.();
-    // Whoever waits for the start closes what it opened.
+    // A caller that still waits for the start continues, and closes what it opened.
     this.#onFirstList?.();
     this.#onFirstList = undefined;
   }

@@ -163,9 +163,8 @@ interface VersionPair {
 }
 
 /**
- * Converts by the strategy None: versions differ in apiVersion only. An object is pruned and defaulted by the schema of
- * the stored version, whatever version it was written through, and then pruned by that of the requested version.
- * Source: crdConversionRESTOptionsGetter.
+ * Converts by the strategy None: versions differ in apiVersion only. An object is pruned and defaulted by the schema of the stored version,
+ * whatever version it was written through, and then pruned by the schema of the requested version. Source: crdConversionRESTOptionsGetter.
  */
 function convertByName(
   definition: Definition,

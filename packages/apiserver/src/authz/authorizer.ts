@@ -77,7 +77,7 @@ const allRules: UserRules = {
   incomplete: false,
 };
 
-/** Allows everything to everyone. For tests; never a default. */
+/** Allows everything to everyone. Meant for tests; never a default. */
 export const alwaysAllow: Authorizer = {
   authorize: () => ({ decision: 'allow', reason: '' }),
   rulesFor: () => allRules,

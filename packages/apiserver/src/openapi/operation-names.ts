@@ -6,7 +6,7 @@ export interface NamedOperation {
   readonly of: GroupVersion;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Verb of the API; "watchlist" for a watch of many, "connect" for what is led elsewhere. */
+  /** Verb of the API; "watchlist" for a watch of many, "connect" for requests that are passed on to another server. */
   readonly verb: string;
   /** HTTP method. */
   readonly method: string;

@@ -1,5 +1,5 @@
 // Merges lists in a strategic merge: maps by their merge key, scalars as sets, and the result in order. The order of
-// the patch (or of $setElementOrder) goes before that of the present list. Used by strategic-merge.ts.
+// the patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';

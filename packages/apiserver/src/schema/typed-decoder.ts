@@ -22,7 +22,7 @@ import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-
 import { mergeRepeated } from './repeated-member.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/** The document does not fit its kind. The message is that of Go's decoders. */
+/** The document does not fit its kind. The message is the one of Go's decoders. */
 export class DecodeError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);

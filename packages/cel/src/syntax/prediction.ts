@@ -85,7 +85,7 @@ export class Predictor {
     return made;
   }
 
-  /** Equal steps are one, so that what is remembered does not grow with the text. */
+  /** Equal steps are merged, so that the remembered decisions do not grow with the text. */
   #stepOf(configurations: readonly Configuration[]): Step {
     const key = configurations.map((one) => `${one.alternative} ${one.hasLeft} ${placeOf(one)}`).join();
     const known = this.#steps.get(key);

@@ -128,7 +128,7 @@ export class EventCorrelator {
   constructor(options: EventCorrelatorOptions = {}) {
     requirePartOptions(options, optionTable, 'an EventCorrelator');
     this.#options = { ...defaults, ...givenOptions(boundCallbacks(options, ['spamKey'])) };
-    // Throws now what it would throw at the first event of each kind.
+    // Makes a bucket now, so that options it refuses throw here and not at the first event of each kind.
     this.#newBucket();
     this.#similar = new LruMap(this.#options.cacheSize);
     this.#counted = new LruMap(this.#options.cacheSize);
@@ -149,7 +149,8 @@ export class EventCorrelator {
   }
 
   /**
-   * Returns the message to show and the key to count under: its own, or that of all similar ones once there are many.
+   * Returns the message to show and the key to count under: the event's own, or the shared ones of all similar events
+   * once there are many.
    */
   #aggregate(draft: EventDraft): { readonly message: string; readonly key: string } {
     const similarKey = keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type, draft.reason]);

@@ -41,7 +41,7 @@ export class ApiEnablement {
     }
   }
 
-  /** The setting of a resource counts before that of its version. */
+  /** The setting of a resource counts before the setting of its version. */
   isServed({ group, version, resource }: GroupVersionResource): boolean {
     const groupVersion = `${group}/${version}`;
     return this.#resources.get(`${groupVersion}/${resource}`) ?? this.#versions.get(groupVersion) === true;

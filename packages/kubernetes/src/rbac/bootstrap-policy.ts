@@ -22,7 +22,7 @@ const maxAttempts = 4;
 type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
 
 /**
- * Creates missing objects and adds what is missing in present ones. An object whose annotation
+ * Creates missing objects and completes present ones. An object whose annotation
  * `rbac.authorization.kubernetes.io/autoupdate` is "false" stays as it is. The namespaces of the roles must exist. It
  * tries every object before it rejects with the first failure.
  */

@@ -103,7 +103,7 @@ interface Member {
 }
 
 function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member: Member): EtcdProcess {
-  // Data are kept in memory where possible: the disk's fsync is not what is tested.
+  // Data are kept in memory where possible, because these tests do not test the disk.
   const root = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
   const folder = mkdtempSync(join(root, 'kapstan-etcd-'));
   const args = [

@@ -48,7 +48,7 @@ export interface PatchBody {
 interface PatchCall extends FieldsCall {
   /** Name of the object. */
   readonly name: string;
-  /** Kind whose schema the patch follows: the resource's, or that of an object subresource (Scale). */
+  /** Kind whose schema the patch follows: the resource's, or the kind of an object subresource (Scale). */
   readonly kind: GroupVersionKind;
   readonly schema: SchemaNode;
 }
@@ -66,7 +66,7 @@ export interface ObjectPatching {
   ): (present: UnstructuredObject | undefined) => SlicedWork<UnstructuredObject>;
 }
 
-/** Returns the endpoint's kind: the resource's, or that of an object subresource. */
+/** Returns the endpoint's kind: the resource's, or the kind of an object subresource. */
 export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): GroupVersionKind {
   if (part?.type === 'object') return part.kind;
   const { group, version, kind } = served.definition;

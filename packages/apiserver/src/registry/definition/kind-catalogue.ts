@@ -24,7 +24,7 @@ interface DiscoveryEntry {
 
 interface SubresourceEntry {
   readonly kind: string;
-  /** apiVersion of the kind. Absent = that of the resource. */
+  /** apiVersion of the kind. Absent = the resource's. */
   readonly kindGV?: string;
   readonly verbs: readonly string[];
 }

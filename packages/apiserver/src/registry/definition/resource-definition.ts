@@ -21,7 +21,7 @@ export interface StrategySubresource<T extends KubernetesObject> {
   readonly name: string;
   readonly verbs: readonly Verb[];
   readonly strategy: ResourceStrategy<T>;
-  /** True = the endpoint has no Table. Default: /status has that of its kind, others have none. */
+  /** True = the endpoint has no Table. Default: /status has the Table of its kind, others have none. */
   readonly withoutTable?: boolean;
 }
 

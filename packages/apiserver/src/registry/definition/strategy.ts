@@ -95,7 +95,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * 'Qualified' for custom resources, else 'Kubernetes'.
    */
   readonly finalizerNames?: 'Kubernetes' | 'Qualified' | undefined;
-  /** Returns what is wrong with a name, empty when it is valid. Absent = it must be a DNS-1123 subdomain. */
+  /** Returns the faults of a name, none when it is valid. Absent = the name must be a DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): readonly string[];
 }
 

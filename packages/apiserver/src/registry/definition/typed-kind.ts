@@ -62,7 +62,7 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   readonly keepsStatusOnCreate?: boolean | undefined;
   /** True = a change of annotations raises the generation too. Set for deployments. */
   readonly annotationsRaiseGeneration?: boolean | undefined;
-  /** True = changes raise the generation, though creates do not set it. For CSI drivers. */
+  /** True = changes raise the generation, though creates do not set it. Set for CSI drivers. */
   readonly raisesGeneration?: boolean | undefined;
   /** True = changes do not raise the generation, though creates set it. Set for priority classes. */
   readonly keepsGeneration?: boolean | undefined;

@@ -23,7 +23,10 @@ export class NodePortCheck {
   /** Ports without a service at the last check, and for how many more checks they are kept. */
   #leaks: ReadonlyMap<number, number> = new Map();
 
-  /** Returns what should be recorded, from what is recorded and all services, which must be read after it. */
+  /**
+   * Returns the right allocation, given the recorded one and all services. The services must be read after the recorded
+   * one.
+   */
   look(
     present: RangeAllocation,
     services: readonly DeepReadonly<Service>[],

@@ -86,7 +86,7 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
     }
   }
 
-  /** Tells an observer of the present objects, then of each change. Returns a function that ends that. */
+  /** Reports the present objects to an observer, then each change. Returns a function that ends that. */
   observe({ next, end }: InformerObserver<T>): () => void {
     if (this.#isStopped) {
       end();

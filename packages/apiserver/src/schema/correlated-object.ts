@@ -53,7 +53,7 @@ export class CorrelatedObject {
   }
 
   /**
-   * Whether the value is what it was. Members that the schema does not name cannot be compared: an object that has some always counts
+   * Returns whether the value is unchanged. Members that the schema does not name cannot be compared: an object that has some always counts
    * as changed. Items of a list with keys may have changed places.
    */
   get isUnchanged(): boolean {

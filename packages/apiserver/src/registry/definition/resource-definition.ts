@@ -146,7 +146,7 @@ interface DiscoveryPlace {
 interface PublishedResource {
   /** A text that changes whenever the schema or the selectable fields may have changed. Absent: the schema itself is compared. */
   readonly revision?: string;
-  /** False: its objects have members that nobody described. Default true. */
+  /** False = objects may have members that no schema describes. Default true. */
   readonly hasSchema?: boolean;
   /** Members that the schema does not know are kept. Default false. */
   readonly keepsUnknownFields?: boolean;

@@ -15,7 +15,7 @@ const numbers = (text) => text.split(',').map(Number);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 3);
 const writers = numbers(process.env.KAPSTAN_BENCH_WRITERS ?? '2,4,8,16');
 const increments = Number(process.env.KAPSTAN_BENCH_INCREMENTS ?? 400);
-/** Pauses after a conflict, in ms: none, and that of client-go's RetryOnConflict. */
+/** Pauses after a conflict, in ms: 0, and 10 as in client-go's RetryOnConflict. */
 const pauses = numbers(process.env.KAPSTAN_BENCH_PAUSES ?? '0,10');
 
 const objects = '/api/v1/namespaces/default/configmaps';

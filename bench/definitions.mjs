@@ -75,7 +75,7 @@ async function fill(server, total) {
   };
 }
 
-/** Returns a schema in which each object is checked by so many rules. */
+/** Returns a schema whose objects are checked by `rules` rules each. */
 function withRules(schema, rules) {
   const section = schema.properties.spec.properties.section0;
   section['x-kubernetes-validations'] = Array.from({ length: rules }, (_, index) => ({
@@ -85,7 +85,7 @@ function withRules(schema, rules) {
   return schema;
 }
 
-/** Returns the CPU per object created, in ms, of a definition with so many rules. */
+/** Returns the CPU per created object, in ms, for a definition with `rules` rules. */
 async function createObjects(server, { index, rules }) {
   const caller = httpCaller(server, 4);
   const definition = definitionBody(index, { bytes: 2_000, change: (schema) => withRules(schema, rules) });

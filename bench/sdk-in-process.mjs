@@ -11,7 +11,8 @@ import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { testCluster } from '@kapstan/testing';
 import { figure, median } from './parts/figures.mjs';
 
-// One; as many as a process of controllers has, and more; so many that they do not fit into the processor's caches.
+// Numbers of informers: one, two sizes of real processes with controllers, and more than fit into the processor's
+// caches.
 const counts = (process.env.KAPSTAN_BENCH_INFORMERS ?? '1,20,100,500').split(',').map(Number);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 7);
 const objects = 50;
@@ -41,8 +42,8 @@ async function watchFrom(client, onEvent) {
 }
 
 /**
- * Returns, for each run in microseconds, the median of the sections between the markers and the collector's time per
- * event.
+ * Returns for each run the median time between the two markers and the garbage collector's time per event, both in
+ * microseconds.
  */
 async function measure(client, informers) {
   let startMs = 0;
@@ -88,7 +89,7 @@ for (const informers of counts) {
   const perEvent = (key) => of(results, key).map((us) => (us - median(of(bare, key))) / informers);
   const what = `time per event, ${informers} informer${informers === 1 ? '' : 's'} in process`;
   figure({ bench: 'sdk-in-process', what, unit: 'us', samples: perEvent('sectionUs'), target: { atMost: 5 } });
-  // With fewer informers the collector's time cannot be told from its time for the writes.
+  // With fewer informers the collector's time for events cannot be separated from its time for the writes.
   if (informers < 100) continue;
   figure({ bench: 'sdk-in-process', what: 'the collector beside it', unit: 'us', samples: perEvent('collectorUs') });
 }

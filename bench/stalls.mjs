@@ -66,8 +66,8 @@ function replay(resourceVersion, changes) {
 }
 
 /**
- * Runs the writers, each with its own key, until the work is done. Resolves to the longest wait of one and the writes
- * per second.
+ * Runs the writers, each with its own key, until the work is done. Resolves to the longest wait of a write, the writes
+ * per second and the stalls.
  */
 async function writersBeside(work) {
   let isDone = false;

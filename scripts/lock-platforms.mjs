@@ -1,4 +1,4 @@
-// Completes package-lock.json with the optional packages of other platforms. npm leaves out those that its registry
+// Completes package-lock.json with the optional packages of other platforms. npm leaves out packages that its registry
 // does not offer, and `npm ci` then refuses the lock file. Run it after adding a dependency.
 import { readFileSync, writeFileSync } from 'node:fs';
 

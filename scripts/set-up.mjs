@@ -28,7 +28,7 @@ export function run(command, args, options = {}) {
       console.error(`${command}: ${error.message}`);
       resolve({ code: 127, signal: null, seconds: 0 });
     });
-    // Not 'exit', because output still in a pipe has to be read first.
+    // We wait for 'close' and not for 'exit', because output still in a pipe has to be read first.
     child.on('close', (code, signal) => resolve({ code, signal, seconds: (performance.now() - begin) / 1000 }));
   });
 }

@@ -26,7 +26,7 @@ function section(index) {
   return { type: 'object', description: `${words}(section ${index})`, required: ['field0'], properties };
 }
 
-/** Returns a structural schema of about so many bytes as JSON. */
+/** Returns a structural schema whose JSON has about the given number of bytes. */
 export function schemaOf(bytes) {
   const properties = {};
   for (let index = 0, size = 0; size < bytes; index++) {

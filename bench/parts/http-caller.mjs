@@ -63,8 +63,8 @@ export function configMapBody(name, generation) {
 export const namespaceBody = JSON.stringify({ kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'bench' } });
 
 /**
- * Returns a pod whose answer has about 2.4 KB with defaults and managed fields: that of the recorded runs, but on one
- * of 100 nodes.
+ * Returns a pod whose answer has about 2.4 KB with defaults and managed fields: the pod of the recorded runs, but on
+ * one of 100 nodes.
  */
 export function podBody(name, generation) {
   const owner = {

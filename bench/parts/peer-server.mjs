@@ -51,7 +51,7 @@ function apiserverFlags(etcdUrl, port) {
 function isReady(url) {
   const headers = { authorization: `Bearer ${token}` };
   return new Promise((resolve) => {
-    // Not verified, because the certificate is created during the start.
+    // The certificate is not verified, because the server creates it during the start.
     const sent = request(`${url}/readyz`, { headers, rejectUnauthorized: false }, (answer) => {
       answer.resume();
       resolve(answer.statusCode === 200);

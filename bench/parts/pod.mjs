@@ -1,4 +1,4 @@
-// A pod of about 2.3 KB, as a kube-apiserver answers it. For benchmarks that need many pods.
+// Makes pods of about 2.3 KB, as a kube-apiserver answers them, for benchmarks that need many.
 const firstVersion = 1_000_000_000;
 const time = '2026-11-20T00:00:00Z';
 

@@ -9,7 +9,7 @@ let stallMs = 0;
 let turnMs = 0;
 let last = { wallMs: performance.now(), cpuMs: threadCpuMs() };
 
-/** Notes stall and turn. The timer fires late by the length of a turn, and fires between any two long turns. */
+/** Records stall and turn. The timer fires late by the length of a turn, and fires between any two long turns. */
 function look() {
   const now = { wallMs: performance.now(), cpuMs: threadCpuMs() };
   stallMs = Math.max(stallMs, now.wallMs - last.wallMs - intervalMs);

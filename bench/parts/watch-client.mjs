@@ -50,7 +50,7 @@ function openHttp2(session, { token }, path, onEvents) {
   });
 }
 
-/** Opens a connection for 100 watches. Its window is that of Go's client: 4 MiB per stream, 1 GiB in all. */
+/** Opens a connection for 100 watches. Its window is the same as in Go's client: 4 MiB per stream, 1 GiB in all. */
 function openSession({ url, ca }) {
   const session = connectHttp2(url, { ca, settings: { enablePush: false, initialWindowSize: 4_194_304 } });
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// What the two lower layers do with one Foo, given the caches: create its Deployment, set the replicas, write the status.
+// Brings one Foo up to date, given the caches: creates its Deployment, sets the replicas, writes the status. Used by the two lower layers.
 import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
 import { controllerReference, type EventRecorder } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';

@@ -1,6 +1,6 @@
-// Several instances may run: one works, the others keep their caches warm and take over, at once when the leader is told to end,
-// and after 15 to 20 s when it vanishes. An instance that loses the lease ends with an error, so something must restart it: kubelet,
-// systemd, docker. The argument is the name of the instance.
+// Several instances may run: one works, the others keep their caches warm and take over, at once when the leader is stopped, and after 15
+// to 20 s when it vanishes. An instance that loses the lease ends with an error, so something must restart it: kubelet, systemd, docker.
+// The argument is the name of the instance.
 import { controller, run } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 

@@ -1,5 +1,5 @@
-// A Bucket stands for something outside the cluster. It gets a finalizer before that is created, so the Bucket cannot go before that
-// is removed, even while this program is down. When removing fails, it is retried, and the Bucket stays.
+// A Bucket stands for a bucket outside the cluster. The object gets a finalizer before the real bucket is created, so it cannot disappear
+// before the real bucket is removed, even while this program is down. A failed removal is retried, and the object stays meanwhile.
 import { defineResource, silentLogger } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 

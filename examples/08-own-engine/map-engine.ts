@@ -90,7 +90,7 @@ export class MapEngine implements port.Engine {
     for (const watcher of this.#watchers) this.#end(watcher, new StorageError({ code: 'Closed' }));
   }
 
-  // Atomic: one revision changes the state and the log together; watchers are told afterwards.
+  // Atomic: one revision changes the state and the log together; watchers are notified afterwards.
   #apply(key: string, change: port.Commit['change']): Revision {
     const revision = (this.#revision + 1) as Revision;
     const previous = this.#state.get(key);

@@ -1,5 +1,5 @@
-// Keeps one ReplicaSet per pod template for a Deployment; that of the current template has all the replicas. A simplified
-// form of kube-controller-manager's loop: it replaces all pods at once instead of rolling them.
+// Keeps one ReplicaSet per pod template for a Deployment; the ReplicaSet of the current template has all the replicas. A simplified form of
+// kube-controller-manager's loop: it replaces all pods at once instead of rolling them.
 import { createHash } from 'node:crypto';
 import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';

@@ -1,4 +1,4 @@
-// What Kapstan's packages share with each other. It changes without notice: programs use @kapstan/api and
+// Exports for the other packages of Kapstan alone. They change without notice; programs use @kapstan/api and
 // @kapstan/api/errors.
 
 export { callChecks } from './client/call-checks.ts';

@@ -1,4 +1,4 @@
-// What @kapstan/apiserver exports for the packages of this repository alone: it changes without notice.
+// Exports of @kapstan/apiserver for the packages of this repository alone. They change without notice.
 export { isAbout, refuse } from './admission/admission-plugin.ts';
 export { ConditionMetrics } from './admission/matching/condition-metrics.ts';
 export { EquivalentResources } from './admission/matching/equivalent-resources.ts';

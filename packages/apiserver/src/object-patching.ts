@@ -1,5 +1,5 @@
-// ObjectPatching: the registry's port over patch/ and fieldmanager/, which it does not know. One serves all resources of a
-// server, over HTTP and in process.
+// Implements ObjectPatching, a port of the registry, with patch/ and fieldmanager/, which the registry does not import. One instance serves
+// all resources of a server, over HTTP and in process.
 import { notFound } from '@kapstan/api/errors';
 import { applyMediaType, createApplier } from './fieldmanager/apply-request.ts';
 import type { FieldManager } from './fieldmanager/field-manager.ts';
@@ -7,7 +7,7 @@ import { createPatcher, patchMediaTypes, patchTypesOf } from './patch/apply-patc
 import type { ObjectPatching } from './registry/client/object-writes.ts';
 import { unknownBodyFormat } from './registry/definition/route-errors.ts';
 
-/** `fieldManager` is the one that the stores track managed fields with. */
+/** Creates the port. The stores of the server must track managed fields with the same `fieldManager`. */
 export function objectPatching(fieldManager: FieldManager): ObjectPatching {
   return {
     prepare: ({ type, body, force, readYaml }, call) => {

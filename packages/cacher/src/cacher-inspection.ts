@@ -10,7 +10,7 @@ import type { ListCounts } from './list-reader.ts';
 export interface CacherCounters {
   readonly eventsReceived: number;
   readonly eventsDispatched: number;
-  /** Objects and past events that watchers examined until they were live. */
+  /** Objects and past events that watchers examined before they went live. */
   readonly initEvents: number;
   /** Lists after which the cache was ready, and lists that failed. */
   readonly initializations: number;

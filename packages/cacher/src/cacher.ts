@@ -39,9 +39,9 @@ import { watchStart } from './watch-start.ts';
 export interface CacherOptions<T extends KubernetesObject> {
   /** The storage to cache. Closing the cacher does not close it. */
   readonly storage: Storage<T>;
-  /** Must be that of the storage below. Default "/registry". */
+  /** Must be the same prefix as in the storage below. Default "/registry". */
   readonly keyPrefix?: string | undefined;
-  /** Must be that of the storage below: "/pods". */
+  /** Must be the same as in the storage below: "/pods". */
   readonly resourcePrefix: string;
   /**
    * Returns the labels and fields that selectors look at. Called once per object; the predicates' own function is not
@@ -274,7 +274,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   /**
    * Refuses watches from before this revision from now on; running watches continue. Call it when the store below was
-   * compacted: whoever compacts by hand wants the past gone everywhere.
+   * compacted: a manual compaction is meant to remove the past everywhere.
    */
   forgetBefore(revision: Revision): void {
     this.#cache.forgetBefore(revision);

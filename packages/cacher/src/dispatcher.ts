@@ -91,8 +91,8 @@ export class Dispatcher<T extends KubernetesObject> {
   }
 
   /**
-   * Returns the revision that a bookmark may tell live watchers: that of the cache, or 0 while they have not been
-   * offered all of it.
+   * Returns the revision for bookmarks to live watchers: the cache's revision, or 0 while they have not been offered
+   * all its events.
    */
   reached(cacheRevision: Revision): Revision {
     return this.backlog > 0 ? (0 as Revision) : cacheRevision;
@@ -145,7 +145,7 @@ export class Dispatcher<T extends KubernetesObject> {
     }
     this.#openTurn();
     if (this.#spentMs < turnMs) this.#deliver(turnMs - this.#spentMs);
-    // The next event would push out one that live watchers have not been offered yet (I3).
+    // The next event would push an older event out of the ring that live watchers have not been offered yet (I3).
     else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
   }
 

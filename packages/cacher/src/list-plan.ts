@@ -17,7 +17,7 @@ export interface ListSupport {
   readonly revision: Revision;
   /** False: past states must not be trusted, whatever `knowsState` says. */
   readonly pastStates: boolean;
-  /** Returns true when the state at a revision up to the cache's is known. */
+  /** Returns true when the cache knows its state at the revision, which is not above its own. */
   knowsState(revision: Revision): boolean;
 }
 

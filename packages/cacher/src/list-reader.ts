@@ -155,7 +155,10 @@ export class ListReader<T extends KubernetesObject> {
   }
 }
 
-/** Returns true for a later page of a client that accepts any version: it gets the whole rest, whoever answers. */
+/**
+ * Returns true for a later page of a client that accepts any version: it gets the whole rest, whether the cache or the
+ * storage answers.
+ */
 function isWholeRest<T extends KubernetesObject>({ resourceVersion, predicate }: StorageListOptions<T>): boolean {
   return resourceVersion === '0' && predicate.continue !== '';
 }

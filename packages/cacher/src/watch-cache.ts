@@ -101,7 +101,7 @@ export class WatchCache<T extends KubernetesObject> {
 
   /**
    * Returns the ring position from which all events after a revision can be read. Throws a 410 when some of them are
-   * gone. The numbers in its text are those of kube-apiserver.
+   * gone. Its text has the same numbers as kube-apiserver's.
    */
   positionAfter(revision: Revision): number {
     const oldest = this.#oldestRevision();

@@ -27,7 +27,7 @@ export interface Declarations {
 
 export interface CompileOptions {
   readonly declarations?: Declarations;
-  /** Default: that of stored expressions in the newest version of Kubernetes. */
+  /** Default: the environment of stored expressions in the newest version of Kubernetes. */
   readonly environment?: Environment;
   /** Whether types are checked. If not, type errors appear when the expression is evaluated. Default true. */
   readonly checksTypes?: boolean;

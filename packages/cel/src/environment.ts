@@ -18,7 +18,7 @@ export interface Library {
   readonly hasOptionalSyntax?: boolean;
 }
 
-/** What the checks of literals look at besides types. */
+/** Options of the checks of literals, besides types. */
 export interface ValidationOptions {
   /** Whether elements of list and map literals must have one type, outside of `format`. */
   readonly requiresSameTypes: boolean;
@@ -175,7 +175,9 @@ function mergeFunctions(
   return merged;
 }
 
-/** A later library adds its overloads to those of earlier ones; one of the same id is replaced. */
+/**
+ * A later library adds its overloads to the overloads of earlier libraries, and replaces overloads with the same id.
+ */
 function mergeOverloads(before: FunctionDeclaration, added: FunctionDeclaration): FunctionDeclaration {
   const ids = new Set(added.overloads.map(({ id }) => id));
   const kept = before.overloads.filter(({ id }) => !ids.has(id));

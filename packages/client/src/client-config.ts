@@ -1,4 +1,4 @@
-// What a client needs to know about one cluster (ClientConfig) and about itself (ClientOptions).
+// Configuration of a client: how to reach one cluster (ClientConfig), and how the client itself behaves (ClientOptions).
 
 import { type Clock, type Logger, systemClock, type WriteObserver } from '@kapstan/api';
 import {

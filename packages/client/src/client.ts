@@ -55,7 +55,7 @@ import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget }
  * when there is no answer, with TypeError for a wrong call, and with the signal's reason when aborted.
  */
 export class Client implements ResourceClient {
-  /** Namespace of the kubeconfig's context, "default" when it has none. For the caller's use: no verb applies it. */
+  /** Namespace of the kubeconfig's context, "default" when it has none. It is there for the caller; no verb applies it. */
   readonly namespace: string;
   readonly discovery: Discovery;
   /** Finds tokens by kind or by a word from the command line: `client.get(await client.mapper.forName('deploy'), …)`. */

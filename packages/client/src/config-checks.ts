@@ -38,7 +38,7 @@ const execTable: OptionTable<ExecConfig> = {
   installHint: optional(requireText),
   provideClusterInfo: optional(requireBoolean),
   interactiveMode: optional(requireText),
-  // It goes to the plug-in as it is.
+  // The value goes to the plug-in unchanged.
   clusterConfig: () => undefined,
 };
 const oidcTable: OptionTable<OidcConfig> = {
@@ -95,7 +95,7 @@ function requireServer(server: unknown): void {
   requireText(server, 'server');
 }
 
-/** Unlike requireString it does not show what it was given, and it allows "", which counts as absent elsewhere. */
+/** Unlike requireString it does not show the given value, and it allows "", which counts as absent elsewhere. */
 function requireText(value: unknown, what: string): void {
   if (typeof value !== 'string')
     throw new TypeError(`${what} must be a string, not one of the type ${value === null ? 'null' : typeof value}`);

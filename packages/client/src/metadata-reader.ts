@@ -1,5 +1,5 @@
-// Reads metadata alone: the server cuts objects down before it sends them. For informers of kinds with large objects, or where
-// only labels and owners matter. Beside client.ts. Source: client-go metadata.
+// Reads metadata alone: the server cuts objects down before it sends them. Useful for informers of kinds with large objects, or where only
+// labels and owners matter. Part of client.ts. Source: client-go metadata.
 import {
   type DeepReadonly,
   type GetOptions,

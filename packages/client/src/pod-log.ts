@@ -30,7 +30,7 @@ export interface PodLogOptions extends CallOptions {
   /** Number of last lines to return. 0 = no old lines. */
   readonly tailLines?: number;
   readonly limitBytes?: number;
-  /** Which output of the container to return; cannot be combined with `tailLines`. Default: both, in the order written. */
+  /** The output stream of the container to return; cannot be combined with `tailLines`. Default: both, in the order written. */
   readonly stream?: 'All' | 'Stdout' | 'Stderr';
   /** Tells the server not to verify the kubelet's certificate, so the log may come from an impostor. Default false. */
   readonly insecureSkipTLSVerifyBackend?: boolean;

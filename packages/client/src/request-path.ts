@@ -6,7 +6,7 @@ import { callChecks, requireObject, resourcePath } from '@kapstan/api/internal';
 /** A list becomes one parameter for each value. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** Which part of an object is requested, and the query. */
+/** Selects the requested part of an object, and adds the query. */
 export interface ObjectPart {
   readonly subresource?: string | undefined;
   readonly query?: Query;

@@ -94,7 +94,7 @@ function sharedPart({ text, valueStart, ...rest }: FoundPart, known: readonly Sh
     text: own,
     head: own.slice(0, headLength),
     standIn: `${own.slice(0, valueStart)}"${rest.mark}"`,
-    // Parsed again, because whoever got the object may have changed its parts.
+    // The value is parsed again, because a caller that received the object may have changed its parts.
     value: same?.value ?? deepFreeze(parseJson(own.slice(valueStart)) as object),
   };
 }
@@ -150,7 +150,7 @@ function placeOf(
 
 /**
  * Puts the parts that were cut out back into the object. Returns false when a stand-in is not where its part belongs. True means that the
- * object equals that of the whole text: JSON's grammar lets one value stand where another may.
+ * object equals the one in the whole text: JSON's grammar lets one value stand where another may.
  */
 export function putBack(cut: readonly SharedPart[], object: unknown): boolean {
   return cut.every((part) => putOneBack(part, object));
@@ -164,7 +164,7 @@ function putOneBack({ path, mark, value }: SharedPart, object: unknown): boolean
     holder = holder[path[index] as string | number];
   }
   const key = path[last] as string | number;
-  // Compares an own member, whatever its name; no inherited member equals the mark.
+  // Only an own member can equal the mark, so "__proto__" and other inherited members are safe to read here.
   if (!isContainer(holder) || holder[key] !== mark) return false;
   holder[key] = value;
   return true;

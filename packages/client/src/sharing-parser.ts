@@ -1,5 +1,5 @@
-// Parses objects that are alike, such as those of one controller. A part whose text was seen before is not parsed again; all objects that
-// contain it share one value. Used by lister-watchers, whose objects nobody may change (I6); see decision 0016.
+// Parses objects that are alike, such as the pods of one controller. A part whose text was seen before is not parsed again; all objects
+// that contain it share one value. Used by lister-watchers, whose objects nobody may change (I6); see decision 0016.
 import { parseJson } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';

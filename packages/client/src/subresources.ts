@@ -143,7 +143,7 @@ function requireCall<O extends object>(
   requireOptions(options, table, who);
 }
 
-/** Returns the options that limit a call, without those about its request. */
+/** Returns the options that limit a call, without the options that describe its request. */
 export function limitsOf({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
   return {
     signal,

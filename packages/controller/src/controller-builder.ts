@@ -162,7 +162,7 @@ export interface ControllerBuilder<T extends KubernetesObject> {
    * order given.
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
-  /** Replaces settings; those not given stay. */
+  /** Replaces the given settings; the others stay. */
   settings(settings: ControllerSettings<T>): ControllerBuilder<T>;
   /**
    * Returns the controller. The function is called with the cached object, once every cache is filled and shows the
@@ -217,7 +217,7 @@ export function controller<T extends KubernetesObject>(
 }
 
 const controllerTable: OptionTable<{ readonly name?: string }> = { name: optional(requireName) };
-/** What `when` must be depends on where it stands. */
+/** The source decides which form `when` must have. */
 const sourceTable: OptionTable<SourceOptions<never>> = { when: checkedElsewhere };
 const settingsTable: OptionTable<ControllerSettings<never>> = {
   workers: optional(requireWorkers),

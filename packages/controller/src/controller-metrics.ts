@@ -39,10 +39,7 @@ const table: OptionTable<ControllerMetricsOptions> = {
   clock: requireClock,
 };
 
-/**
- * A manager has one. For a loop of your own, {@link ControllerMetrics.queueObserver} and the methods beside it fill
- * one.
- */
+/** A manager has one. In a loop of your own, call {@link ControllerMetrics.queueObserver} and the methods beside it. */
 export class ControllerMetrics {
   /** The metrics, to be shown or merged into another registry. */
   readonly registry: Registry;

@@ -24,7 +24,7 @@ import { RunsUnderWay } from './runs-under-way.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
-/** What the manager gives each of its controllers. */
+/** Parts that the manager shares with each of its controllers. */
 export interface ControllerPorts {
   /** Its writes are refused when this process may not write. */
   readonly client: ResourceClient;

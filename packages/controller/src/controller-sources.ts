@@ -15,7 +15,7 @@ import { type ChangeSink, type Source, SourceHandler } from './source-handler.ts
 import type { RateLimitingQueue } from './workqueue/index.ts';
 import { requirePriority } from './workqueue/queue-order.ts';
 
-/** What replaces the answer of a function that throws. */
+/** Result used when a user's function throws. */
 interface Fallback<R> {
   readonly otherwise: R;
   readonly problem: string;

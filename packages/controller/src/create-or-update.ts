@@ -1,5 +1,5 @@
 // createOrUpdate brings an object into a wanted form by reading and writing. It is for programs without server-side
-// apply, which does both (ctx.apply). Beside finalizer.ts; over any ResourceClient. Source: controller-runtime
+// apply, which does both (ctx.apply). It works with any ResourceClient. Source: controller-runtime
 // controllerutil.CreateOrUpdate.
 import { inspect, isDeepStrictEqual } from 'node:util';
 import {
@@ -29,7 +29,7 @@ export interface CreateOrUpdate<T extends KubernetesObject> extends WriteOptions
   readonly mutate: (object: DeepWritable<T>) => void | Promise<void>;
 }
 
-/** What was done, and the object as it is now. */
+/** The action that was taken, and the object as it is now. */
 export interface CreatedOrUpdated<T extends KubernetesObject> {
   readonly result: 'created' | 'updated' | 'unchanged';
   readonly object: T;

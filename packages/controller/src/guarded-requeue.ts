@@ -19,7 +19,7 @@ export interface GuardedRequeueOptions {
 export class GuardedRequeue {
   readonly #queue: RateLimitingQueue<string>;
   readonly #report: GuardedRequeueOptions['report'];
-  /** Has only the keys for which the queue's limiter failed. */
+  /** Limiter for the keys for which the queue's limiter failed. */
   readonly #fallback: RateLimiter<string>;
 
   constructor({ queue, clock, report }: GuardedRequeueOptions) {

@@ -1,6 +1,6 @@
 // InformerCache: the informers that all controllers of a manager share, and reads from them. Each kind has one list and
-// watch, or one per namespace if only some are watched. Over SharedInformerFactory; used by the manager and its
-// controllers.
+// watch, or one per namespace if only some are watched. It uses SharedInformerFactory, and is used by the manager and
+// its controllers.
 import { inspect } from 'node:util';
 import {
   type DeepReadonly,
@@ -25,7 +25,7 @@ import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
 
 /** Informers wait for a kind that is gone, so that its controllers continue when it is back. */
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
-  /** Namespaces to watch. Default and empty: all. Of cluster-scoped kinds all objects are visible. */
+  /** Namespaces to watch. Default and empty: all. Objects of cluster-scoped kinds are always visible. */
   readonly namespaces?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ const notGivenOn: Readonly<Record<string, string>> = {
   isServed: 'it waits for kinds that are not served',
 };
 
-/** What a controller reads from a cache: shared, read-only objects, not older than its own writes. */
+/** A controller's view of a cache: shared, read-only objects, not older than its own writes. */
 export interface CacheReader<T extends KubernetesObject> {
   /** Returns undefined when there is no such object. Throws TypeError for a malformed target. */
   get(target: ObjectTarget): DeepReadonly<T> | undefined;
@@ -192,7 +192,7 @@ export class InformerCache {
     }
   }
 
-  /** Reports the error by which a client said that it was closed, even if it has said so already. */
+  /** Calls `tell` with the error of an informer whose client was closed, also when that happened earlier. */
   followClosing(tell: (error: unknown) => void): void {
     for (const { informers } of this.#cached.values())
       for (const informer of informers)

@@ -32,7 +32,7 @@ export interface InstallDefinitionsOptions {
   /** Field manager of the definitions' fields. */
   readonly fieldManager: string;
   readonly clock?: Clock;
-  /** Told when the definitions cannot be applied, listed or watched, which is retried. Default: process warnings. */
+  /** Receives failures to apply, list or watch the definitions, which are retried. Default: process warnings. */
   readonly logger?: Logger;
   /** Time after which it gives up with the last error, in milliseconds. 0 (default) = never. */
   readonly timeoutMs?: number;

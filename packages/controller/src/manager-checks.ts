@@ -51,7 +51,7 @@ export function requireControllers(controllers: readonly Controller[], runnables
   if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
 }
 
-/** What a manager and `run` take alike; the client of `run` may be absent. */
+/** Options that a manager and `run` share; the client of `run` may be absent. */
 export const managerTable: OptionTable<ManagerOptions> = {
   client: checkedElsewhere,
   gracePeriodMs: optional(requireNotNegative),

@@ -19,7 +19,7 @@ export interface ManagerOptions {
   readonly namespaces?: readonly string[];
   /** Serves /metrics, /healthz and /readyz. Default: no server. */
   readonly metrics?: ProbeServerOptions;
-  /** Registry for the metrics. Default: one of this manager. */
+  /** Registry for the metrics. Default: a new registry for this manager alone. */
   readonly registry?: Registry;
   /**
    * How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. Aborted
@@ -36,7 +36,7 @@ export interface ManagerOptions {
    * Source: controller-runtime CacheSyncTimeout.
    */
   readonly cacheSyncTimeoutMs?: number;
-  /** What runs besides the controllers, see {@link Manager.add}. With a runnable there need not be a controller. */
+  /** Parts of the program that run besides the controllers, see {@link Manager.add}. A manager with a runnable needs no controller. */
   readonly runnables?: readonly Runnable[];
   /** Selectors, resyncs and other options of the shared informers. */
   readonly informers?: Omit<InformerCacheOptions, 'namespaces' | 'clock'>;

@@ -1,5 +1,5 @@
-// Manager runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them
-// in order. Over controller-runner.ts; run.ts finds it a client and listens to the process' signals.
+// Manager runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in order. It uses
+// controller-runner.ts; run.ts finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
 import { type DefinedResource, delay, type Resource, type ResourceClient, systemClock } from '@kapstan/api';
 import { boundCallbacks, isDefinedResource, requireGivenSignal } from '@kapstan/api/internal';

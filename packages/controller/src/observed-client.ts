@@ -1,5 +1,5 @@
 // ObservedClient is the client of a reconcile. It asks before each write whether it may still write, and reports its
-// writes, so that the controller can wait until its caches show them. Over any ResourceClient; used by
+// writes, so that the controller can wait until its caches show them. It wraps any ResourceClient and is used by
 // controller-runner.ts.
 
 import {

@@ -76,8 +76,8 @@ export class OwnWrites {
   }
 
   /**
-   * Resolves to true when the caches show all writes of the writer. False when that took longer than the timeout; those
-   * writes are not waited for again.
+   * Resolves to true when the caches show all writes of the writer. Resolves to false when that took longer than the
+   * timeout; these writes are not waited for again.
    */
   async shown(writer: string): Promise<boolean> {
     const writes = this.#byWriter.get(writer);

@@ -1,5 +1,5 @@
 // ReconcileLoop: N workers on one queue. Each passes a key to the user's reconcile function and puts it back if that
-// fails. Over workqueue/; users of the builder do not see it.
+// fails. It uses workqueue/; users of the builder do not see it.
 import { inspect } from 'node:util';
 import {
   type CancelTimer,
@@ -65,7 +65,7 @@ export class TerminalError extends Error {
   }
 }
 
-/** True for a {@link TerminalError}, including those of another copy of this package. */
+/** Returns true for a {@link TerminalError}, also when another copy of this package created it. */
 export function isTerminalError(error: unknown): boolean {
   return typeof error === 'object' && error !== null && terminalBrand in error;
 }
@@ -115,7 +115,7 @@ const optionTable: OptionTable<ReconcileLoopOptions> = {
 };
 const defaultGracePeriodMs = 30_000;
 
-/** `stop`: begin no more runs; `abort`: end those under way. */
+/** `stop`: begin no more runs; `abort`: end the runs under way. */
 interface Signals {
   readonly stop: AbortSignal;
   readonly abort: AbortSignal;

@@ -30,7 +30,7 @@ export type ApplyConfiguration<T extends KubernetesObject> = DeepPartial<
 > & {
   readonly metadata: {
     readonly name: string;
-    /** Default: that of the reconciled object. */
+    /** Default: the namespace of the reconciled object. */
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
@@ -70,13 +70,13 @@ export interface ApplySettings {
 }
 
 /**
- * What a reconcile function works with besides its object. It belongs to one run, and its signal and client end with
- * that.
+ * The tools of a reconcile function: clients, caches, logger, signal. A context belongs to one run; its signal and client end with that
+ * run.
  */
 export interface ReconcilerContext<T extends KubernetesObject> {
   /**
-   * For all other calls. It refuses writes when this process may no longer write, ends with the signal, and its writes
-   * are in the caches before the object's next reconcile.
+   * Client for all other calls. It refuses writes when this process may no longer write, and ends with the signal. The caches show its
+   * writes before the object's next reconcile.
    */
   readonly client: ResourceClient;
   /** Aborts when the run should end: the grace period after a stop is over, leadership is lost, or the run takes too long. */
@@ -105,10 +105,9 @@ export interface ReconcilerContext<T extends KubernetesObject> {
    */
   children<C extends KubernetesObject>(resource: Resource<C>): readonly DeepReadonly<C>[];
   /**
-   * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with
-   * `createOrUpdate`), so call it last. Resolves to those that it deleted; `{ dryRun: true }` only lists them. A child
-   * is deleted in its cached version, so one that was changed since gives 409. Throws Error for a kind that is not
-   * cached.
+   * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with `createOrUpdate`), so call
+   * it last. Resolves to the deleted children; `{ dryRun: true }` only lists them. A child is deleted in its cached version, so one that
+   * was changed since gives 409. Throws Error for a kind that is not cached.
    */
   prune<C extends KubernetesObject>(resource: Resource<C>, options?: PruneOptions): Promise<readonly DeepReadonly<C>[]>;
   /** Returns the cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */

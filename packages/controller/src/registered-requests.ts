@@ -1,4 +1,5 @@
-// Families of our own (api) among the metrics of prom-client, which asks for them when it shows its registry. For controller-metrics.ts.
+// Families of our own (api) among the metrics of prom-client, which asks for them when it shows its registry. Used by
+// controller-metrics.ts.
 import { type MetricFamily, plainSamples, type RequestMetrics } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
 

@@ -33,8 +33,8 @@ const optionTable: OptionTable<RunOptions> = {
 export type RunArguments = readonly [...Controller[], RunOptions] | readonly Controller[];
 
 /**
- * Runs controllers until the process is told to end, and resolves when their work has ended. Rejects as {@link
- * Manager.run} does: a program should then exit with a status other than 0 and be restarted.
+ * Runs controllers until the process receives SIGINT or SIGTERM, and resolves when their work has ended. Rejects as
+ * {@link Manager.run} does: a program should then exit with a status other than 0 and be restarted.
  */
 export async function run(...controllersAndOptions: RunArguments): Promise<void> {
   const all: readonly (Controller | RunOptions)[] = controllersAndOptions;

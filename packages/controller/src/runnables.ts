@@ -36,7 +36,7 @@ export interface Runnable {
   run(context: RunnableContext): Promise<void>;
 }
 
-/** What a runnable works with. */
+/** The tools of a runnable. */
 export interface RunnableContext {
   /** Aborts at the stop, and when the leadership that the runnable needs is lost. */
   readonly signal: AbortSignal;
@@ -179,7 +179,10 @@ export class Runnables {
     this.#always.start(this.#over.signal);
   }
 
-  /** Runs those that need leadership until either signal aborts, and resolves when they have ended. Never rejects. */
+  /**
+   * Runs the runnables that need leadership until either signal aborts, and resolves when they have ended. Never
+   * rejects.
+   */
   async lead({ stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
     const signal = AbortSignal.any([stop, lost]);
     this.#leading.start(signal);
@@ -191,7 +194,7 @@ export class Runnables {
     return [...this.#leading.underWay, ...this.#always.underWay];
   }
 
-  /** Ends the runnables of every process within a time. Resolves to the names of those that did not end. */
+  /** Ends the runnables of every process within a time. Resolves to the names of the runnables that did not end. */
   async stop(timeoutMs: number): Promise<readonly string[]> {
     this.#isEnding = true;
     this.#over.abort(new Error('the manager was stopped'));

@@ -1,5 +1,5 @@
 // RunsUnderWay tracks what the workers of one controller do: the signal and time limit of each run, warnings about long
-// ones, and the keys of those that do not end. Used by controller-runner.ts.
+// runs, and the keys of runs that do not end. Used by controller-runner.ts.
 
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';

@@ -1,6 +1,6 @@
 // StackOnceLogger logs every failure, but the same stack only once in a while: a thousand objects that fail at one line
-// would fill the log with that line's stack. It wraps the logger for this package's own lines; those of a reconcile
-// (`ctx.log`) are the user's.
+// would fill the log with that line's stack. It wraps the logger for this package's own lines; lines that a reconcile
+// writes (`ctx.log`) pass unchanged.
 import type { Clock, LogFields, Logger } from '@kapstan/api';
 import { LruMap } from './events/lru-map.ts';
 import { commonFrames, userFrames } from './user-frames.ts';
@@ -49,7 +49,10 @@ function chainOf(error: Error): readonly Error[] {
   return [...chain];
 }
 
-/** Returns where an error and its causes come from: frames without messages, those of the program if there are any. */
+/**
+ * Returns where an error and its causes come from: stack frames without messages, and only the program's own frames if
+ * there are any.
+ */
 function placeOf(error: Error): string {
   const stacks = stacksOf(chainOf(error));
   return stacks.map(userFrames).join('') || stacks.map(commonFrames).join('');

@@ -20,7 +20,9 @@ export function userFrames(stack: string): string {
     .join('');
 }
 
-/** Returns a stack's frames without those that differ between workers: "at async Promise.all (index 2)". */
+/**
+ * Returns a stack's frames without the frames that differ between workers, such as "at async Promise.all (index 2)".
+ */
 export function commonFrames(stack: string): string {
   return framesOf(stack)
     .filter((frame) => !frame.includes(' (index '))

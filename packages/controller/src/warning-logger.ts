@@ -1,4 +1,4 @@
-// warningLogger is the default logger of a manager: it turns errors and warnings into warnings of the process. Beside
+// warningLogger is the default logger of a manager: it turns errors and warnings into warnings of the process. Used by
 // manager.ts and run.ts.
 import process from 'node:process';
 import { inspect } from 'node:util';

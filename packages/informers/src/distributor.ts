@@ -86,7 +86,7 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
     }
   }
 
-  /** Tells an observer of the present objects, then of each change. Returns a function that ends that. */
+  /** Reports the present objects to an observer, then each change. Returns a function that ends that. */
   observe({ next, end }: InformerObserver<T>): () => void {
     if (this.#isStopped) {
       end();
@@ -152,8 +152,8 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
       this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
       return;
     }
-    // An unchanged version comes from a relist in which nothing happened to this object. Where a transform drops the version, this cannot
-    // be told.
+    // An unchanged version comes from a relist in which nothing happened to this object. If a transform drops the version, this cannot be
+    // detected.
     const version = object.metadata?.resourceVersion;
     const isSame = version !== undefined && version !== '' && version === oldObject.metadata?.resourceVersion;
     this.#distribute({ type: 'updated', key, object, oldObject }, isResync || isSame ? 'resync' : 'all');

@@ -102,7 +102,7 @@ export class HandlerListener<T extends KubernetesObject> {
     this.#next();
   }
 
-  /** Invariant: no delivery inside a delivery (I4). Waiting changes are delivered before those that these calls cause. */
+  /** Invariant: no delivery inside a delivery (I4). Waiting changes are delivered before the changes that these calls cause. */
   #next(): void {
     const isOutermost = this.#gate.hold();
     try {

@@ -97,7 +97,10 @@ export class HandlerRegistry<T extends KubernetesObject> {
     return isDue;
   }
 
-  /** Removes all listeners. Resolves when all running calls have ended, including those of listeners removed before. */
+  /**
+   * Removes all listeners. Resolves when all running calls have ended, including calls of listeners that were removed
+   * earlier.
+   */
   async close(): Promise<void> {
     for (const listener of this.#listeners) void this.remove(listener);
     await Promise.all(this.#leaving);

@@ -126,7 +126,10 @@ export class Indexer<T extends KubernetesObject> {
     this.bookmark(resourceVersion);
   }
 
-  /** These are all there are, at this version. An index function that throws: see {@link IndexerOptions}. */
+  /**
+   * Replaces the contents by these objects, which are all at this version. {@link IndexerOptions} says what happens when an index function
+   * throws.
+   */
   // Atomic: contents and every index change together.
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void {
     const next = new Map<ObjectKey, DeepReadonly<T>>();

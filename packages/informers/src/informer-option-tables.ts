@@ -1,5 +1,5 @@
-// Tables of the options of informers, their factory and reflectors. A table has one check per option, so it also has all names, and
-// an option in the wrong place is refused. Used by those three; informer-checks.ts checks their other arguments.
+// Tables of the options of informers, their factory and reflectors. A table has one check per option, so an option that is not in it is
+// refused, for example one in the wrong place. informer-checks.ts checks the other arguments of all three.
 import type { KubernetesObject } from '@kapstan/api';
 import {
   checkedElsewhere,

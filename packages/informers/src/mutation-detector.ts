@@ -1,4 +1,4 @@
-// Finds consumers that change cached objects, which are shared (invariant I6). For tests and debugging. Source: client-go
+// Finds consumers that change cached objects, which are shared (invariant I6). Meant for tests and debugging. Source: client-go
 // tools/cache/mutation_detector.go.
 
 import { type CancelTimer, type Clock, type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';

@@ -54,7 +54,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
   #state: ListWatchState;
   #resyncMs: number;
   readonly #staged = new StagedState<T>();
-  // Invariant: inputs and events name their watch; those of an earlier watch are dropped.
+  // Invariant: inputs and events name their watch, and whatever names an earlier watch is dropped.
   #watch: SourceWatch<T> | undefined;
   // Invariant: nothing is delivered inside a delivery (I4); what arrives meanwhile waits here.
   #isBusy = false;

@@ -12,7 +12,7 @@ export interface ReflectorStore<T extends KubernetesObject> {
   update(object: DeepReadonly<T>): void;
   /** Handles DELETED of a watch, with the last state. */
   delete(object: DeepReadonly<T>): void;
-  /** Replaces the whole state with that of a list or an initial stream, at a version. An error it throws counts as a failed list. */
+  /** Replaces the whole state with the state of a list or an initial stream, at a version. An error it throws counts as a failed list. */
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void;
   /** Notes that a watch has delivered everything up to this version. */
   bookmark?(resourceVersion: string): void;

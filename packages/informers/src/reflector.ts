@@ -35,7 +35,7 @@ export class Reflector<T extends KubernetesObject> {
     return this.#driver.lastSyncResourceVersion;
   }
 
-  /** Starts to list and watch. A second call does nothing. `resyncMs` overrides that of the constructor. */
+  /** Starts to list and watch. A second call does nothing. `resyncMs` overrides the constructor's. */
   start(options: { readonly resyncMs?: number } = {}): void {
     this.#driver.start(options.resyncMs);
   }

@@ -1,6 +1,6 @@
-// A watch that outlives its connections: it resumes from its last version until that is gone. For callers that have a version already
-// and need no cache; an informer does more. It never lists, so the list/watch machine is not for it.
-// Source: client-go tools/watch/retrywatcher.go.
+// A watch that outlives its connections: it resumes from its last version until that is gone. It is for callers that have a version already
+// and need no cache; an informer does more. It never lists, so the list/watch machine is not for it. Source: client-go
+// tools/watch/retrywatcher.go.
 import {
   type CancelTimer,
   type Clock,
@@ -20,7 +20,7 @@ import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
 export interface RetryWatchOptions extends SelectionOptions {
-  /** Events after this version, which is that of a list or of an object. Neither "" nor "0". */
+  /** Version after which events are delivered, taken from a list or an object. It must not be "" or "0". */
   readonly resourceVersion: string;
   /** Default: the system's. */
   readonly clock?: Clock;

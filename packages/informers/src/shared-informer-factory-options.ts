@@ -34,7 +34,7 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
  * causes one warning. Indexers of every request are added.
  */
 export interface InformerOptions<T extends KubernetesObject> {
-  /** Added to those that the informer has; a name that exists keeps its function. */
+  /** Indexers to add to the informer's own. An existing name keeps its function. */
   readonly indexers?: Indexers<T>;
   /** Resync period, in milliseconds; 0 = none. Default: `customResyncMs` of the factory, then its `resyncMs`. */
   readonly resyncMs?: number;

@@ -22,7 +22,7 @@ export interface ListerWatcherSource {
 
 /** A share in an informer of a factory. */
 export interface InformerHandle<T extends KubernetesObject> {
-  /** Shared. Close your own handlers and streams before the handle, which cannot tell them from those of others. */
+  /** Shared. Close your own handlers and streams before the handle: it does not know which of the informer's handlers are yours. */
   readonly informer: SharedInformer<T>;
   /**
    * Gives the share back. The last handle closes the informer, and its call resolves when that has ended; other calls resolve at once.
@@ -80,7 +80,7 @@ export class SharedInformerFactory {
 
   /**
    * Like {@link informer}, but for the objects' metadata alone: a fraction of the data is listed and cached. It has its own watch besides
-   * that of the whole objects, and uses the factory's options.
+   * the watch of whole objects, and uses the factory's options.
    */
   metadataInformer(
     resource: Resource,
@@ -113,7 +113,7 @@ export class SharedInformerFactory {
 
   /**
    * Waits until each started informer has synced or is closed, or the signal aborts. Returns whether each has synced, by
-   * "plural.version.group" (with " metadata" appended for those).
+   * "plural.version.group" (with " metadata" appended for informers of metadata).
    */
   async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
     const started = [...this.#entries.values()].filter(({ informer }) => informer.isStarted);
@@ -123,8 +123,8 @@ export class SharedInformerFactory {
   }
 
   /**
-   * Closes the informers of a resource, whoever uses them, and forgets them: the next request creates a new one. Resolves when they have
-   * ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
+   * Closes the informers of a resource, even if others still use them, and forgets them: the next request creates a new one. Resolves when
+   * they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
    */
   async removeInformer(resource: Resource): Promise<void> {
     const entries = [keyOf(resource), metadataKeyOf(resource)].map((key) => this.#entries.get(key));

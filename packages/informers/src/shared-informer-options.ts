@@ -11,7 +11,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   extends Omit<ReflectorOptions, 'name' | 'expected' | 'shouldResync' | 'onWarning' | 'onStoreError'> {
   /**
    * The resource that is listed; it names errors and warnings. With version and kind, events of objects of another kind are reported and
-   * ignored. Default: that of the ListerWatcher, or an unnamed one.
+   * ignored. Default: the ListerWatcher's resource, or an unnamed one.
    */
   readonly resource?: Pick<Resource, 'group' | 'plural'> & Partial<Pick<Resource, 'version' | 'kind'>>;
   /** Name of what is listed, for warnings and `onHandlerError`. Default: the resource's, such as "pods" or "deployments.apps". */
@@ -50,7 +50,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
 export interface EventHandlerOptions {
   /**
    * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. A period that cannot be used causes a warning: below
-   * 1000, shorter than that of an informer that has started, or on an informer without resyncs.
+   * 1000, shorter than the period of an informer that has started, or on an informer without resyncs.
    */
   readonly resyncMs?: number;
 }

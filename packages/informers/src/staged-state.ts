@@ -25,7 +25,7 @@ export class StagedState<T extends KubernetesObject> {
     this.#staged = new Map();
   }
 
-  /** Adds a page to a list, and returns it. Throws TypeError for what is no page. */
+  /** Adds a page to a list, and returns it. Throws TypeError for a value that is not a page. */
   addPage(page: ListResult<T>): ListResult<T> {
     if (!Array.isArray(page?.items)) throw new TypeError('unable to understand list result: it has no items');
     if (Array.isArray(this.#staged)) for (const item of page.items) this.#staged.push(item);

@@ -21,7 +21,7 @@ export interface CallOptions {
   readonly signal?: CallSignal | undefined;
   /** Key that the error names. */
   readonly key?: string;
-  /** Default: that of the caller. */
+  /** Default: the caller's. */
   readonly timeoutMs?: number;
 }
 

@@ -1,4 +1,4 @@
-// Compactor compacts in step with the other servers of the cluster. Its key and value are those of kube-apiserver.
+// Compactor compacts in step with the other servers of the cluster. It uses the same key and value as kube-apiserver.
 // Started and closed by etcd-engine.ts. Source: apiserver storage/etcd3/compact.go.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { type Engine, type EngineWatch, isStorageError, type KeyValue, rangeOfOne } from '@kapstan/storage';

@@ -3,7 +3,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api
 import type { EtcdUser } from './auth-token.ts';
 
 export interface EtcdTls {
-  /** Certificate authorities used to verify the members, PEM. Default: those of Node. */
+  /** Certificate authorities used to verify the members, PEM. Default: Node's authorities. */
   readonly ca?: Buffer;
   /** This client's certificate and key, PEM; both or neither. */
   readonly cert?: Buffer;

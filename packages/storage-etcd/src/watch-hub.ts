@@ -1,4 +1,4 @@
-// WatchHub carries all watches of an engine over one stream. Watches are told apart by id; when the stream breaks, they
+// WatchHub carries all watches of an engine over one stream. Each watch has an id; when the stream breaks, they
 // continue on a new one where they were. Part of etcd-engine.ts; watch-stream.ts is the stream, etcd-watch.ts one
 // watch.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';

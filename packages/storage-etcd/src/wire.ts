@@ -133,7 +133,7 @@ function load(): Wire {
     const definition = services[`etcdserverpb.${service}`] as ServiceDefinition | undefined;
     const found = definition?.[name];
     if (found === undefined) throw new TypeError(`etcd.proto lacks ${service}.${name}`);
-    // The decoder's shapes are those declared above; the conformance suite reads every field.
+    // The decoder returns the shapes declared above; the conformance suite reads every field.
     return found as never;
   };
   return {

@@ -1,4 +1,4 @@
-// Reads a backup in place: neither the copy nor its directory is changed. Beside store-restore.ts.
+// Reads a backup in place: neither the copy nor its directory is changed. See also store-restore.ts.
 import { mkdtempSync, realpathSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

@@ -40,7 +40,7 @@ export class LeaseBook {
     return this.#leases.has(id);
   }
 
-  /** Loads the leases of a former process, and expires those that ran out meanwhile. */
+  /** Loads the leases of a former process, and expires leases that ran out meanwhile. */
   start(committer: Committer): void {
     const { env } = this.#options;
     this.#committer = committer;

@@ -266,7 +266,7 @@ export class LmdbEngine implements Engine {
 
   /**
    * Reads the whole store and compares its tables, while commits wait. The engine knows values only as bytes:
-   * `readValue` throws for those that make no sense. Default: values are not checked.
+   * `readValue` throws for a value that cannot be decoded. Default: values are not checked.
    */
   async check(readValue?: ReadValue): Promise<CheckReport> {
     this.#refuseIfClosed();

@@ -86,7 +86,7 @@ export class RangeReader {
    * The snapshot may be newer than the announced revision, never older, so it suffices that it still has this revision.
    */
   isNewest(key: string, revision: Revision): boolean {
-    // Not copied, because it is read before anything else is.
+    // The shared buffer is not copied, because it is decoded before anything else is read.
     const bytes = this.#env.current.getBinaryFast(encodeKey(key));
     return bytes !== undefined && decodeCurrent(bytes).modRevision === revision;
   }

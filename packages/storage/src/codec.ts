@@ -75,7 +75,7 @@ function versioned<T extends KubernetesObject>(value: unknown, revision: Revisio
   return object;
 }
 
-/** For each byte value, how many more of it one side has than the other. All counts are 0 between two calls. */
+/** Counts, for each byte value, how many more of it one side has than the other. All counts are 0 between two calls. */
 const surplus = new Int32Array(256);
 
 /**

@@ -1,5 +1,5 @@
-// Continue tokens of paged lists, byte for byte those of kube-apiserver. continue-fields.ts reads what a token holds.
-// Source: apiserver storage/continue.go.
+// Continue tokens of paged lists, byte for byte the same as kube-apiserver's. continue-fields.ts reads what a token
+// holds. Source: apiserver storage/continue.go.
 
 import type { Revision, StatusError } from '@kapstan/api';
 import { badRequest, expired } from '@kapstan/api/errors';

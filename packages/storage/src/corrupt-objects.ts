@@ -16,7 +16,7 @@ export class CorruptObjects {
   #firstMessage = '';
   #count = 0;
 
-  /** With `isNamed` false, the first error ends the list and is thrown unchanged. */
+  /** When `isNamed` is false, the first error ends the list and is thrown unchanged. */
   constructor({ resource, isNamed }: { readonly resource: GroupResource; readonly isNamed: boolean }) {
     this.#resource = resource;
     this.#isNamed = isNamed;

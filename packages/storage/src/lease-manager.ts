@@ -34,7 +34,10 @@ export class LeaseManager {
     this.#options = options;
   }
 
-  /** Returns a lease of at least this lifetime. Callers are served in turn, so that those who wait find the first one's lease. */
+  /**
+   * Returns a lease of at least this lifetime. Callers are served in turn, so that a waiting caller finds the lease of the caller before
+   * it.
+   */
   leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
     const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds));
     this.#granting = granted.catch(() => undefined);

@@ -1,4 +1,4 @@
-// Series of several stores that have one resource become one. Used by whoever serves /metrics.
+// Merges the series of stores that hold the same resource. Used by the code that serves /metrics.
 import { type MetricFamily, type MetricSample, seriesText } from '@kapstan/api/internal';
 
 /** A gauge that every store adds to; kube-apiserver has a single gauge for them all. */

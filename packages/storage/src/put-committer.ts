@@ -1,4 +1,4 @@
-// PutCommitter commits every put of an ObjectStore, and binds those with a lifetime to a lease. object-store.ts and
+// PutCommitter commits every put of an ObjectStore, and binds puts with a lifetime to a lease. object-store.ts and
 // object-update.ts are above it, lease-manager.ts and the engine below.
 import type { Revision } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';

@@ -151,7 +151,7 @@ export interface StorageWatchSink<T extends KubernetesObject> {
    * the watch normally.
    */
   onEnd(error?: Error): void;
-  /** True while a slow reader has so much unread that initial events should be held back. Absent: never. */
+  /** True while a slow reader has too much unread, and initial events should be held back. Absent: never. */
   readonly isFull?: boolean;
   /** Set by a storage that holds initial events back. The sink calls it once, when it is no longer full. */
   onRoom?: (() => void) | undefined;

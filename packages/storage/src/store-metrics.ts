@@ -1,4 +1,4 @@
-// The counters of stores under kube-apiserver's metric names, for whoever serves /metrics. Source: apiserver
+// The counters of stores under kube-apiserver's metric names, for the code that serves /metrics. Source: apiserver
 // storage/etcd3/metrics/metrics.go.
 
 import type { HistogramCounts, MetricFamily, MetricSample } from '@kapstan/api/internal';
@@ -124,9 +124,7 @@ export function storeSizeMetric(bytes: number): MetricFamily {
   };
 }
 
-/**
- * Adds up the leases of all stores. kube-apiserver does not separate them by resource: nearly all are those of events.
- */
+/** Adds up the leases of all stores. kube-apiserver does not separate them by resource: nearly all belong to events. */
 function leaseObjects(stores: readonly InspectedStore[]): MetricFamily {
   const all = stores.map(({ inspection }) => inspection.leaseObjects);
   const [first] = all;

@@ -27,7 +27,8 @@ export class Stored<T extends KubernetesObject> {
   #object: DeepReadonly<T> | undefined;
   #parse: (() => DeepReadonly<T>) | undefined;
   #parseInTurns: (() => Promise<DeepReadonly<T>>) | undefined;
-  // Not in the Map: nearly every value has the JSON and no other encoding, and a Map is larger than a field.
+  // The JSON has a field of its own instead of a place in the Map. Nearly every value has JSON and no other encoding,
+  // and a Map takes more memory than a field.
   #json: Uint8Array | undefined;
   #encodings: Map<string, Uint8Array> | undefined;
   /**
@@ -77,7 +78,7 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * Calls `look` with the object and drops the object afterwards if it was released before. For passes over many
+   * Calls `look` with the object and drops the object afterwards if it was released before. Used in passes over many
    * objects.
    */
   view<R>(look: (object: DeepReadonly<T>) => R): R {

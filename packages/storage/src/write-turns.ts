@@ -63,7 +63,7 @@ export class WriteTurns {
     const turns = this.#of(key);
     if (!turns.isCommitting) {
       turns.isCommitting = true;
-      // A commit uses up the turn of whichever reader had it.
+      // A commit uses up the turn of the reader whose turn it was.
       this.#cancel(turns);
       if (turns.readers.size > 0) this.#limitCommit(key, turns);
     }

@@ -1,6 +1,6 @@
 // Connection: the target of faults, the same over HTTP (a pair of sockets in byte-proxy.ts) and in process (test-client.ts).
 
-/** What a connection carries; 'unknown' until its first request is seen. */
+/** Kind of traffic on a connection; 'unknown' until its first request is seen. */
 export type ConnectionKind = 'watch' | 'call' | 'unknown';
 
 export interface Connection {

@@ -1,5 +1,5 @@
-// The entry point of @kapstan/testing: index.ts from its bundle if that is current, otherwise as compiled. Its types
-// are those of index.ts.
+// The entry point of @kapstan/testing: index.ts from its bundle if the bundle is current, otherwise as compiled. It has
+// the types of index.ts.
 import { createRequire } from 'node:module';
 import * as api from '@kapstan/api';
 import * as apiErrors from '@kapstan/api/errors';

@@ -6,7 +6,7 @@ import { internalError, serviceUnavailable, tooManyRequests } from '@kapstan/api
 import { requireNotNegative, requireObject } from '@kapstan/api/internal';
 import type { Connection, ConnectionKind } from './connection.ts';
 
-/** Which connections or requests a fault affects: those of watches, or all others. */
+/** Selects the connections or requests that a fault affects: watches, or all others. */
 export type FaultTarget = 'watch' | 'call';
 
 /**

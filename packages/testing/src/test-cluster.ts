@@ -83,7 +83,7 @@ function flagsOf(admission: Admission): Omit<AdmissionOptions, 'functions'> {
   return flags;
 }
 
-/** Functions from the options join those of {@link TestCluster.admit}. */
+/** Functions from the options run together with the functions of {@link TestCluster.admit}. */
 function functionsOf({ controlPlane: { admission } = {} }: TestClusterOptions, clock: Clock): AdmissionFunctions {
   const functions = isList(admission) ? admission : (admission?.functions ?? []);
   return functions instanceof AdmissionFunctions ? functions : new AdmissionFunctions(functions, clock);

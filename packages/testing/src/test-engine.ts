@@ -103,7 +103,7 @@ export class TestEngine implements Engine {
     return this.#engine.close();
   }
 
-  /** From now on no watch sees changes; writes and reads continue. */
+  /** Holds back changes from all watches from now on; writes and reads continue. */
   hold(): void {
     this.#isHeld = true;
     for (const watch of this.#watches) watch.hold();
@@ -117,7 +117,7 @@ export class TestEngine implements Engine {
 
   /**
    * Compacts everything and breaks all watches: clients behind the current revision get 410, and every watch cache fills anew. The revision
-   * advances, so that even those that were up to date are behind.
+   * advances, so that even a client that was up to date is behind.
    */
   async loseHistory(): Promise<void> {
     const { kv } = await this.get(scratchKey);

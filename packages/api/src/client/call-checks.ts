@@ -1,5 +1,5 @@
 // Checks a call on a ResourceClient before anything is sent or read. Every client uses it, so a wrong call is the same
-// TypeError over HTTP, in process and in a test cluster. Beside resource-client.ts, the port.
+// TypeError over HTTP, in process and in a test cluster. resource-client.ts has the port.
 
 import { type OptionNames, requireKnownOptions } from '../guards/known-options.ts';
 import type { OptionCheck, OptionTable } from '../guards/option-table.ts';

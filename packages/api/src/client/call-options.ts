@@ -18,7 +18,7 @@ export interface GetOptions extends CallOptions {
   readonly resourceVersion?: string | undefined;
 }
 
-/** Which objects a list or watch selects. */
+/** Selects the objects of a list or watch. */
 export interface SelectionOptions {
   /** Namespace to search. Absent or "" = all. */
   readonly namespace?: string | undefined;
@@ -68,7 +68,7 @@ export interface WriteOptions extends CallOptions {
   readonly dryRun?: boolean | undefined;
   /** Name of the owner of the written fields. Default: the client's user agent up to the first slash. */
   readonly fieldManager?: string | undefined;
-  /** What the server does with unknown and duplicate fields. Default: the server's, 'Warn'. */
+  /** How the server treats unknown and duplicate fields. Default: the server's default, 'Warn'. */
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict' | undefined;
 }
 

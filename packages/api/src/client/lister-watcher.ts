@@ -34,8 +34,8 @@ export interface ListerWatcher<T extends KubernetesObject> {
   watch(options: WatchOptions): Observable<WatchEvent<T>>;
   /**
    * Calls the listener once, at the next answer that the source gives to anyone; the returned function ends the wait.
-   * For callers that got no answer, so that one success ends the pauses of all. Absent = a pause always lasts its full
-   * time.
+   * Callers that got no answer use it, so that one success ends the pauses of all. Absent = a pause always lasts its
+   * full time.
    */
   whenReachable?(listener: () => void): () => void;
 }

@@ -21,7 +21,7 @@ export interface RequestMeasure {
   readonly status?: number;
   /** 0 for the first attempt. */
   readonly attempt: number;
-  /** From the request to the answer's headers, in milliseconds. */
+  /** Time from the request to the answer's headers, in milliseconds. */
   readonly durationMs: number;
   /** How long the client's own rate limit delayed the attempt before that, in milliseconds. */
   readonly rateLimitedMs: number;

@@ -34,7 +34,7 @@ export interface SubresourceOptions {
   readonly subresource?: string | undefined;
 }
 
-/** Which objects of a resource are listed and watched. */
+/** Selects the objects of a resource that are listed and watched. */
 export interface ListerWatcherScope {
   /** Absent or "" = all namespaces. */
   readonly namespace?: string;

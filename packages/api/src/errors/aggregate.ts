@@ -2,8 +2,8 @@
 import { maxToldErrors } from './field-error.ts';
 
 /**
- * Returns one text as it is, several in brackets, equal texts once: "[a, b]". Beyond the first 100 they are counted.
- * "" for none. Source: utilerrors.Aggregate.Error.
+ * Joins the different texts in brackets, "[a, b]". A single text stays as it is; no text gives "". Only the first 100
+ * are shown, then a count of the others. Source: utilerrors.Aggregate.Error.
  */
 export function aggregateTexts(texts: Iterable<string>): string {
   const different = [...new Set(texts)];

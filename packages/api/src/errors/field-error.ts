@@ -84,7 +84,10 @@ export function formatFieldError(error: FieldError): string {
   return `${shownText(error.field)}: ${fieldErrorBody(error)}`;
 }
 
-/** Returns one error as it is, several in brackets with equal texts once. Source: utilerrors.Aggregate.Error. */
+/**
+ * Joins the different texts of the errors in brackets. A single text stays as it is. Source:
+ * utilerrors.Aggregate.Error.
+ */
 export function formatFieldErrors(errors: readonly FieldError[]): string {
   return tellFieldErrors(errors).message;
 }

@@ -172,7 +172,7 @@ export function badRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: 'BadRequest', message });
 }
 
-/** Returns 422 with one cause per field error, and one more that counts those beyond the first hundred. */
+/** Returns 422 with one cause per field error, and one more that counts the errors beyond the first hundred. */
 export function invalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
   return invalidTold(kind, name, tellFieldErrors(errors));
 }

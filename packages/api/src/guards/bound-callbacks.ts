@@ -1,10 +1,10 @@
-// Binds callbacks in options, for code that copies the options or keeps a callback apart from them. Beside
+// Binds callbacks in options, for code that copies the options or keeps a callback apart from them. See also
 // guarded-call.ts.
 import { setOwn } from '../json/json.ts';
 
 /**
- * Returns a copy whose functions of these names are called as methods of the original, however they are called. It has
- * what the original has, inherits or computes, because options may be an instance of a class.
+ * Returns a copy of the options in which the functions with these names are bound to the original. Inherited and
+ * computed members are copied too, because options may be an instance of a class.
  */
 export function boundCallbacks<O extends object>(options: O, names: readonly (keyof O & string)[]): O {
   const copy: Record<string, unknown> = {};

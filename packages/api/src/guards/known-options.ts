@@ -1,5 +1,5 @@
 // Refuses options of unknown names: a misspelt `labelselector` would list everything, a misspelt `dryrun` would write.
-// For calls, clients, controllers and managers; beside required.ts, which checks values. Informers accept options with
+// Used for calls, clients, controllers and managers; required.ts checks the values. Informers accept options with
 // further members, which their callbacks read, and refuse only near misses: see informer-option-tables.ts there.
 
 /** The names of options. Declared as `OptionNames<ListOptions>`, it lets the compiler find missing and extra names. */
@@ -22,7 +22,7 @@ function hint(name: string, known: readonly string[]): string {
   return nearest === undefined ? `it takes ${known.join(', ') || 'none'}` : `did you mean ${JSON.stringify(nearest)}?`;
 }
 
-/** Most letters by which a misspelt name may differ. */
+/** Largest distance, in letters, at which an unknown name counts as a misspelling. */
 const maxDistance = 2;
 
 /**

@@ -1,5 +1,5 @@
-// OptionTable: all that is checked of an options object, one line an option. The compiler finds an option that is missing or too many.
-// For the parts of the SDK, whose options come from JavaScript too; known-options.ts finds misspelt names, required.ts has the checks.
+// OptionTable lists the check of every option of an options object. The compiler finds options that the table misses or has too many. The
+// parts of the SDK need it because JavaScript callers have no compiler; known-options.ts finds misspelt names, required.ts has the checks.
 import { requireKnownOptions } from './known-options.ts';
 import { requireFunctions } from './required.ts';
 
@@ -37,5 +37,5 @@ export function requireBoolean(value: unknown, name: string): void {
   if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${JSON.stringify(value)}`);
 }
 
-/** For an option whose value is checked together with others, or by who uses it. */
+/** Accepts any value, for an option that is checked together with others or by the code that uses it. */
 export const checkedElsewhere: OptionCheck = () => undefined;

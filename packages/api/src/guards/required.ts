@@ -1,5 +1,5 @@
 // Checks required arguments for callers without the compiler (JavaScript, `any`): a TypeError that names the argument
-// at once, instead of a later failure that does not. Beside object-target.ts, for every package of the SDK.
+// at once, instead of a later failure that does not. Used by every package of the SDK; see also object-target.ts.
 import { shown } from '../objects/object-target.ts';
 
 /** Throws TypeError unless given a number of at least 0. Infinity is allowed; timers cut it to their longest delay. */

@@ -7,7 +7,7 @@ import { ExactNumber, isExactAsDouble, setOwn } from './json.ts';
 /** Deepest nesting that is read. Go allows 10,000, but here every later walk of the value recurses. */
 export const maxJsonDepth = 1000;
 
-/** The text is no JSON. The message is that of Go's encoding/json. */
+/** The text is not JSON. The message is the one of Go's encoding/json. */
 export class JsonSyntaxError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);

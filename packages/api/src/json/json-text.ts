@@ -7,7 +7,10 @@
 // A new secret in each process, so that no user can choose a name that looks like a mark.
 const secret = `\uE001${Math.random().toString(36).slice(2)}`;
 
-/** True when the engine guesses wrong. The secret is a name that it has not seen. */
+/**
+ * True when the engine has the fault: it guesses a member's name from an earlier text and guesses wrong. The secret is
+ * a name that it has not seen.
+ */
 const guessesWrong = ((): boolean => {
   JSON.parse(`{"${secret}":0,"\\\\":1}`);
   return Object.hasOwn(JSON.parse(`{"${secret}":0,"\\n":1}`) as object, '\\');

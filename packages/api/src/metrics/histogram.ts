@@ -1,4 +1,4 @@
-// Histogram counts values in buckets as Prometheus wants them, for what is too busy for a metrics library. metric-family.ts prints it.
+// Histogram counts values in buckets as Prometheus wants them, for code too busy for a metrics library. metric-family.ts prints it.
 
 /** A histogram's counts so far. They never go down. */
 export interface HistogramCounts {

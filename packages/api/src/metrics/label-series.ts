@@ -13,8 +13,7 @@ export class LabelSeries<V> {
   }
 
   /**
-   * Returns the value of the labels. `key` stands for them: equal keys mean equal labels, so `labels` is called once
-   * per key.
+   * Returns the value of the labels. Equal keys must mean equal labels, because `labels` is called only once per key.
    */
   of(key: string, labels: () => Labels): V {
     const known = this.#series.get(key);

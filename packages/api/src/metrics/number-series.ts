@@ -1,4 +1,4 @@
-// NumberSeries: numbers by labels, for counters and gauges of what is rare. It writes out the labels at each call; what counts every
+// NumberSeries: numbers by labels, for counters and gauges of rare events. It writes out the labels at each call; code that counts every
 // request keeps a LabelSeries, whose keys are short.
 import { type Labels, type MetricSample, seriesText } from './metric-family.ts';
 

@@ -37,9 +37,9 @@ export function getCondition<C extends AnyCondition>(
 }
 
 /**
- * Returns a new list with this condition, in place of the one of its type or at the end. `lastTransitionTime` changes
- * only with the status: to the given time, or else to now. All other fields become those given, so an omitted one is
- * dropped.
+ * Returns a new list with this condition, which replaces the present condition of its type or is added at the end.
+ * `lastTransitionTime` changes only with the status: to the given time, or else to now. All other fields are taken from
+ * the given condition, so a field that it omits is dropped.
  */
 export function setCondition<C extends AnyCondition>(
   conditions: readonly C[] | null | undefined,

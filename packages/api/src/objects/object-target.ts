@@ -1,5 +1,6 @@
 // Checks the target of a call on one object before anything is sent. Without a name a DELETE would delete the whole
-// collection and a GET would list it; the compiler lets that through from `any` and JavaScript. For resource-client.ts.
+// collection and a GET would list it; the compiler lets that through from `any` and JavaScript. Used with
+// resource-client.ts.
 
 /** Throws TypeError unless given an object: not null, a string or a list. `what` names it, such as "a target". */
 export function requireObject(value: unknown, what: string): void {

@@ -1,5 +1,5 @@
-// defineResource makes a custom resource from its schema: its names, the static type of its objects, and the definition
-// that a server needs. Beside resource.ts, which makes resources of kinds that are defined elsewhere.
+// defineResource makes a custom resource from its schema: its names, the static type of its objects, and the definition that a server
+// needs. resource.ts makes resources of kinds that are defined elsewhere.
 
 import { dnsLabelErrors, dnsSubdomainErrors } from '../formats/qualified-name.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
@@ -86,7 +86,7 @@ export interface DefinedResource<T extends KubernetesObject = KubernetesObject> 
 }
 
 /**
- * Makes a custom resource; the type of its objects is that of the schemas. Throws TypeError for
+ * Makes a custom resource. The schemas give the type of its objects. Throws TypeError for
  * names that no server takes. Source: apiextensions ValidateCustomResourceDefinitionNames, without the server's own words.
  *
  *     const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo',

@@ -1,4 +1,4 @@
-// Builders of small objects for tests, which fill in what is not given.
+// Builders of small objects for tests. They fill in members that are not given.
 import type { KubernetesObject, ObjectMeta } from '../objects/kubernetes-object.ts';
 import { type Resource, resource } from '../resources/resource.ts';
 

@@ -1,5 +1,5 @@
 // A test suite of wrong calls: every ResourceClient refuses each of them with the same TypeError before it does
-// anything. Beside list-watch-conformance.ts, for calls that JavaScript and `any` let through.
+// anything. Such calls come from JavaScript and from `any`. See also list-watch-conformance.ts.
 
 import type { ResourceClient } from '../client/resource-client.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';

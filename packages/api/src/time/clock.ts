@@ -8,9 +8,9 @@ export type CancelTimer = () => void;
 
 /** Source of time and of timers. Every component accepts one in its options. */
 export interface Clock {
-  /** Wall clock, milliseconds since 1970. May jump. For timestamps in objects only. */
+  /** Returns the wall clock, in milliseconds since 1970. It may jump, so use it only for timestamps in objects. */
   now(): number;
-  /** Milliseconds on a clock that never goes back. For durations and deadlines. */
+  /** Returns milliseconds on a clock that never goes back. Use it for durations and deadlines. */
   monotonicNow(): number;
   /** Runs `callback` once after `delayMs`. Delays beyond 2^31 - 1 are cut to it. */
   setTimer(callback: () => void, delayMs: number): CancelTimer;

@@ -61,7 +61,10 @@ const nodesPerSlice = 512;
  */
 const largeMaps = new WeakMap<object, number>();
 
-/** Tells {@link fitsOneSlice} the number of members, so that it need not count. For code that has just made the map. */
+/**
+ * Tells {@link fitsOneSlice} the number of members, so that it need not count. Code that has just made the map calls
+ * it.
+ */
 export function rememberSize(map: object, members: number): void {
   if (members > nodesPerSlice) largeMaps.set(map, members);
 }

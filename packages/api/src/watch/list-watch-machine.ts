@@ -201,7 +201,8 @@ function openStream(state: ListWatchState, phase: 'streaming' | 'watching', mome
     isOpen: false,
     isSynthetic: resourceVersion === '' || resourceVersion === '0',
   };
-  // Whole seconds between the shortest time and its double, because many watchers must not come back at once.
+  // The timeout is random, between the shortest time and its double, so that many watchers do not come back at once. It
+  // is in whole seconds.
   const timeoutMs = Math.floor((minWatchTimeoutMs * (1 + moment.random)) / 1000) * 1000;
   const watch: ListWatchEffect = {
     type: 'watch',

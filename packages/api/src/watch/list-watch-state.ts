@@ -10,7 +10,10 @@ import type { ResolvedListWatchOptions } from './list-watch-options.ts';
  */
 export type ListWatchPhase = 'syncing' | 'live' | 'stale' | 'retrying' | 'failed';
 
-/** An event for the machine. One that does not fit the state (an answer that crossed a close) changes nothing. */
+/**
+ * An input of the machine. An input that does not fit the state, such as an answer that arrives after a close, changes
+ * nothing.
+ */
 export type ListWatchInput =
   | { readonly type: 'start' }
   /** A page of a list arrived. The driver has staged its items. */
@@ -38,7 +41,7 @@ export type ListWatchInput =
   | { readonly type: 'watchdog' }
   | { readonly type: 'close' };
 
-/** What the driver must do, in this order. */
+/** Commands for the driver, which carries them out in this order. */
 export type ListWatchEffect =
   /** Request a page. Without `continue` it is the first page: drop what was staged. `limit` 0 = everything at once. */
   | { readonly type: 'list'; readonly resourceVersion: string; readonly limit: number; readonly continue?: string }
@@ -89,7 +92,7 @@ export interface ListWatchMemory {
 export interface ListProgress {
   readonly resourceVersion: string;
   readonly limit: number;
-  /** Version of the first page, which is that of the whole list. */
+  /** Version of the first page, which is the version of the whole list. */
   readonly firstVersion: string | undefined;
   readonly pages: number;
   /** True for the second attempt, at the most recent version. */

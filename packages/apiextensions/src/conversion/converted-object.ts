@@ -12,7 +12,10 @@ type Original = DeepReadonly<UnstructuredObject>;
 export class ConvertedFault extends Error {
   override readonly name = 'ConvertedFault';
   readonly what: 'object' | 'metadata';
-  /** True for a wrong version or kind, whose error has the index even for a single object. */
+  /**
+   * True when the value is no object or has a wrong version or kind. Kubernetes' error then shows the index even for a
+   * single object.
+   */
   readonly hasIndex: boolean;
 
   constructor(message: string, { what, hasIndex = false }: { what: 'object' | 'metadata'; hasIndex?: boolean }) {

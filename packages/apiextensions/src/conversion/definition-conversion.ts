@@ -150,7 +150,7 @@ interface Answered {
 }
 
 /**
- * Checks an answered object and prunes it by its schema. Errors about a single object have other texts than those about
+ * Checks an answered object and prunes it by its schema. The error texts for a single object differ from the texts for
  * several.
  */
 function* accept(

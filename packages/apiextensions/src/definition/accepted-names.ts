@@ -14,7 +14,7 @@ export interface NamesDecision {
   readonly established: DefinitionCondition;
 }
 
-/** Decides for one definition; `others` are those of its group and may include it. */
+/** Decides for one definition; `others` are the definitions of its group and may include it. */
 export function decideNames(definition: Definition, others: Iterable<Definition>): NamesDecision {
   const used = usedNames(definition, others);
   const asked = definition.spec.names;

@@ -19,7 +19,7 @@ export function validateConversion(at: Field, conversion: Conversion | undefined
   else refuseWebhook(at, conversion);
 }
 
-/** Whether the certificates of a definition's webhook can be read. Those that are missing can. */
+/** Returns true when the certificates of a definition's webhook can be read, or when there are none. */
 export function hasValidCaBundle({ spec }: Definition): boolean {
   return caBundleFault(caBundleOf(spec.conversion)) === undefined;
 }
@@ -59,7 +59,10 @@ function validateReviewVersions(at: Field, versions: readonly string[], old: Def
   at.invalid(versions, `must include at least one of ${knownReviewVersions.join(', ')}`);
 }
 
-/** One that had none before needs none now. Source: requireRecognizedConversionReviewVersion. */
+/**
+ * Returns false when the old definition has versions but none of them is known: then the new one needs no known version
+ * either. Source: requireRecognizedConversionReviewVersion.
+ */
 function needsKnownVersion(old: Definition | undefined): boolean {
   const before = old?.spec.conversion?.webhook?.conversionReviewVersions ?? [];
   return before.length === 0 || before.some((version) => knownReviewVersions.includes(version));

@@ -23,7 +23,7 @@ type Schema = DeepReadonly<JSONSchemaProps>;
 interface Place {
   /** The schema of that object. */
   readonly object: Schema;
-  /** The schema is of its type or metadata. */
+  /** True inside the type or the metadata of that object. */
   readonly isInsideMetadata: boolean;
   /** Makes such an object that has this value at the place. */
   surround(value: unknown): Record<string, unknown>;
@@ -94,7 +94,7 @@ function resourceErrors(value: unknown, schema: Schema): readonly FieldError[] {
   return [...requiredErrors(holder.value, schema), ...embeddedResourceErrors(holder, node).map(below)];
 }
 
-/** An object says what it is. */
+/** An object must have its type members. */
 function requiredErrors(value: unknown, schema: Schema): readonly FieldError[] {
   if (schema[embeddedWord] !== true || !isJsonObject(value)) return [];
   const needed = ['apiVersion', 'kind'].filter((member) => !Object.hasOwn(value, member));
@@ -112,12 +112,15 @@ function hasUnknownFields(schema: Schema): boolean {
   return pruneUnknownFields(holder, node).unknown.length > 0;
 }
 
-/** Words that Kubernetes does not look at in defaults: their rules are not those of OpenAPI. */
+/** Keywords that Kubernetes does not check in defaults, because their rules are not part of OpenAPI. */
 const unlooked: ReadonlySet<string> = new Set(['x-kubernetes-int-or-string', 'x-kubernetes-list-type']);
 /** Words whose values are no schemas. */
 const valueWords: ReadonlySet<string> = new Set(['default', 'enum', 'example']);
 
-/** The schema and those in it without {@link unlooked}. Source: Structural.ToKubeOpenAPI. */
+/**
+ * Returns a copy of the schema, at every depth without the keywords of {@link unlooked}. Source:
+ * Structural.ToKubeOpenAPI.
+ */
 function valueSchema(schema: Schema): JsonSchema {
   return withoutWords(schema, 'schema') as JsonSchema;
 }

@@ -16,7 +16,7 @@ export function setDefinitionDefaults(definition: CustomResourceDefinition): voi
 }
 
 /**
- * Adds the storage version to those in which objects may be stored. Source: strategy.PrepareForCreate,
+ * Adds the storage version to the versions in which objects may be stored. Source: strategy.PrepareForCreate,
  * PrepareForUpdate.
  */
 export function addStoredVersion(definition: CustomResourceDefinition, when: 'always' | 'whenNone'): void {

@@ -120,7 +120,7 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
     }
   }
 
-  /** Lists all at the newest version, whatever the machine asks for: what was known must not come back. */
+  /** Lists all at the newest version, whatever version the machine asks for, because deleted definitions must not come back. */
   async #list(): Promise<void> {
     const { store, context } = this.#options;
     try {
@@ -193,7 +193,7 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   #deleted(definition: Definition): void {
     const name = nameOf(definition);
     const last = this.#known.get(name);
-    // It may have been created again, which may be known before its deletion is reported.
+    // The definition may have been created again, and that may be known before its deletion is reported.
     if (last !== undefined && last.metadata?.uid === definition.metadata?.uid) this.#gone(name, last);
   }
 
@@ -212,7 +212,7 @@ export class DefinitionFeed implements StorageWatchSink<UnstructuredObject> {
   #stop(): void {
     this.#watch?.close();
     this.#cancelWait?.();
-    // Whoever waits for the start closes what it opened.
+    // A caller that still waits for the start continues, and closes what it opened.
     this.#onFirstList?.();
     this.#onFirstList = undefined;
   }

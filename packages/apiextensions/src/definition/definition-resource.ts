@@ -13,10 +13,10 @@ import { validateDefinition, validateDefinitionStatus } from './definition-valid
 import { formatWarnings } from './format-warnings.ts';
 import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts';
 
-/** On a definition that is being deleted, until all its objects are gone. */
+/** Finalizer of a definition that is being deleted. It is removed when all objects of the definition are gone. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** Its name in the facts of the built-in kinds. */
+/** Id of the resource "customresourcedefinitions" in the facts of the built-in kinds. */
 export const definitionsId = 'apiextensions.k8s.io/v1/customresourcedefinitions';
 
 export interface DefinitionResourceOptions {

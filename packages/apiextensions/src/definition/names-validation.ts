@@ -1,4 +1,4 @@
-// Rules for the names of a definition, those requested in its spec and those accepted in its status.
+// Rules for the names of a definition: the requested names in its spec and the accepted names in its status.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { dns1035LabelErrors } from '@kapstan/apiserver/internal';

@@ -12,7 +12,7 @@ export interface SchemaStep {
   /** Name of the property; "" for keywords without names. */
   readonly key: string;
   readonly schema: Schema;
-  /** Returns the place of the schema from that of its parent. */
+  /** Returns the place of the schema, given the place of its parent. */
   at(parent: Field): Field;
 }
 

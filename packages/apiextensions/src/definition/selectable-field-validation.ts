@@ -17,7 +17,7 @@ export function validateSelectableFields(
 ): void {
   if (fields === undefined || fields.length === 0) return;
   if (schema === undefined) {
-    // Kubernetes says the opposite of what it means; we keep its mistake.
+    // Kubernetes' text says the opposite of what it means; we keep its mistake.
     return at.invalid('', 'may only be set when `version.schema.openAPIV3Schema` is not included');
   }
   const seen = new Set<string>();

@@ -100,7 +100,10 @@ export class ServedDefinition {
     if (present !== undefined && present.stack !== stack) await this.#release(present.stack);
   }
 
-  /** One that stays as it is keeps its watches. With a conversion, all versions are served from one stack. */
+  /**
+   * Returns the present stack when nothing changes, so that its watches go on. With a conversion, all versions are
+   * served from one stack.
+   */
   async #stackFor(definition: Definition, wanted: WantedStack): Promise<ResourceStack> {
     const { present, resource, sharedKey } = wanted;
     if (sharedKey !== undefined) {

@@ -1,5 +1,6 @@
-// Rules for the spec of a CustomResourceDefinition. Fields have the names of Kubernetes' internal form, in which what
-// all versions share is above them ("spec.validation.openAPIV3Schema"). Source: validateCustomResourceDefinitionSpec.
+// Rules for the spec of a CustomResourceDefinition. Errors name fields as Kubernetes' internal form does, which keeps
+// what all versions share in the spec itself ("spec.validation.openAPIV3Schema"). Source:
+// validateCustomResourceDefinitionSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -44,7 +45,7 @@ export function validateSpec(at: Field, spec: Spec, old?: DeepReadonly<CustomRes
   validateConversion(at.child('conversion'), spec.conversion, old);
 }
 
-/** What a definition cannot have that keeps all unknown fields. */
+/** Refuses the fields that a definition cannot have when it keeps all unknown fields. */
 function refuseWithUnknownFields(at: Field, { versions, conversion }: Spec): void {
   if (versions?.some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) {
     at.child('preserveUnknownFields').invalid(true, 'must be false in order to use defaults in the schema');

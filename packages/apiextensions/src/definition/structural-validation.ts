@@ -21,7 +21,7 @@ export function validateStructure(at: Field, schema: Schema): void {
   validateCompleteness(at, schema);
 }
 
-/** False for items that are neither a schema nor a list with some. */
+/** Returns false when `items` is neither a schema nor a list with schemas. */
 function hasSchemas(items: unknown): boolean {
   return isJsonObject(items) || (Array.isArray(items) && items.length > 0);
 }
@@ -163,7 +163,7 @@ function validateNested(at: Field, nested: Schema, skips: Skips): void {
   }
 }
 
-/** True unless it is Go's zero value. Any default counts, be it empty. */
+/** Returns true unless the value is Go's zero value. An empty default counts as set. */
 function isSet(word: string, value: unknown): boolean {
   if (word === 'default') return value !== undefined && value !== null;
   if (Array.isArray(value)) return value.length > 0;

@@ -21,7 +21,7 @@ import { type ScalePaths, scaleErrors } from './custom-resource-scale.ts';
 import { embeddedResourceErrors } from './embedded-resources.ts';
 import { type CheckedObject, ruleErrors } from './rule-errors.ts';
 
-/** What the strategies need to know about one version of a kind. */
+/** Facts about one version of a kind that its strategies need. */
 export interface CustomKind {
   readonly resource: GroupResource;
   /** Name of the served version. */
@@ -165,7 +165,10 @@ function objectValidator(kind: CustomKind, part: 'whole' | 'status'): ValidateOb
   };
 }
 
-/** The messages name places below the status, the fields those of the object. Source: ValidateCustomResource. */
+/**
+ * Messages give paths below the status; the `field` of each cause gives the path from the object. Source:
+ * ValidateCustomResource.
+ */
 function inStatus(error: FieldError): FieldError {
   const { field } = error;
   return { ...error, field: field === '' || field === '<nil>' ? 'status' : `status.${field}` };

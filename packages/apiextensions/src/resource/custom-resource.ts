@@ -163,9 +163,8 @@ interface VersionPair {
 }
 
 /**
- * Converts by the strategy None: versions differ in apiVersion only. An object is pruned and defaulted by the schema of
- * the stored version, whatever version it was written through, and then pruned by that of the requested version.
- * Source: crdConversionRESTOptionsGetter.
+ * Converts by the strategy None: versions differ in apiVersion only. An object is pruned and defaulted by the schema of the stored version,
+ * whatever version it was written through, and then pruned by the schema of the requested version. Source: crdConversionRESTOptionsGetter.
  */
 function convertByName(
   definition: Definition,
@@ -234,7 +233,7 @@ export function versionSchemas({
   };
 }
 
-/** Prunes, fills and cleans an object by the schema of its own version, in place. True: it was not as it should be. */
+/** Prunes the object, adds defaults and drops nulls by the schema of its own version, in place. Returns true when that changed it. */
 function* followOwnSchema(object: UnstructuredObject, schema: SchemaNode): SlicedWork<boolean> {
   const isPruned = (yield* pruneInSlices(object, schema)).unknown.length > 0;
   const isFilled = yield* schemaDefaultsInSlices(schema, object);

@@ -3,7 +3,7 @@
 import type { CorrelatedObject } from '@kapstan/apiserver/internal';
 
 export class Correlation {
-  /** For a create, and for places whose old value cannot be matched. */
+  /** Stands for the old value in a create, and in places whose old value cannot be matched. */
   static readonly none: Correlation = new Correlation(undefined, undefined);
 
   readonly #here: CorrelatedObject | undefined;

@@ -31,7 +31,7 @@ export interface AuditLogOptions {
   readonly mode?: AuditLogMode;
   /** Most events that may wait; further ones are lost. Default 10 000. */
   readonly maxWaiting?: number;
-  /** Most bytes of waiting events and those being written. Default 64 MiB. */
+  /** Most bytes of all events that wait or are being written. Default 64 MiB. */
   readonly maxWaitingBytes?: number;
   /** How long {@link AuditLog.close} waits for the remaining events. Default 10 s. */
   readonly closeTimeoutMs?: number;
@@ -69,7 +69,7 @@ export class AuditLog {
   readonly #levels = new NumberSeries();
   #rejections = 0;
   readonly #waiting: WaitingLine[] = [];
-  /** Bytes of the waiting lines and of those being written. */
+  /** Bytes of all lines that wait or are being written. */
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
   #isFailing = false;
@@ -121,7 +121,9 @@ export class AuditLog {
     return isWritten || mode === 'blocking';
   }
 
-  /** Resolves when all waiting events are written or lost; those that a hanging disk does not take in time are lost. */
+  /**
+   * Resolves when all waiting events are written or lost. Events that a hanging disk does not take in time are lost.
+   */
   async close(): Promise<void> {
     const written = (this.#writing ?? Promise.resolve()).then(() => this.#options.target.close?.());
     const { clock, closeTimeoutMs } = this.#options;

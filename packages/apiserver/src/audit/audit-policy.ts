@@ -42,7 +42,7 @@ export interface AuditedResources {
   readonly resourceNames?: readonly string[];
 }
 
-/** What is recorded of one request. */
+/** How much is recorded of one request. */
 export interface AuditDecision {
   readonly level: AuditLevel;
   readonly omitStages: ReadonlySet<AuditStage>;

@@ -151,7 +151,7 @@ export class AuditTrail {
     }
     this.#addLatencies();
     this.#phase = 'over';
-    // A request without a known user has one event, that of its refusal.
+    // A request without a known user has one event, which records its refusal.
     if (this.#options.start.user !== undefined) this.#write('ResponseComplete');
   }
 

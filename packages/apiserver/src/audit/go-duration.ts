@@ -1,4 +1,4 @@
-// Formats durations as Go does. For audit-trail.ts. Source: time.Duration.String.
+// Formats durations as Go does. Used by audit-trail.ts. Source: time.Duration.String.
 
 /** Returns, for example, "250ns", "1.5µs", "501.25ms", "1.5s", "2m30s". */
 export function formatGoDuration(ms: number): string {

@@ -47,7 +47,7 @@ export const unauthenticatedGroup = 'system:unauthenticated';
 export const anonymousUser = 'system:anonymous';
 
 export interface AuthenticationOptions {
-  /** Asked in this order; the first user counts. */
+  /** Authenticators in the order in which they are asked; the first user counts. */
   readonly authenticators: readonly Authenticator[];
   /**
    * Front proxies that may say in headers who asks, such as a main API server before this one. They are asked before

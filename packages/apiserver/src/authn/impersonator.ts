@@ -19,7 +19,7 @@ import { accountNamed, type ImpersonationMode, impersonationModes, nodeNamed } f
 
 /** Number of users whose last successful mode is remembered; that mode is tried first. */
 const rememberedUsers = 10_000;
-/** From this many groups or extras on, all are first asked for at once, by the name "*". */
+/** With this many groups or extras, the impersonator first asks for all at once, under the name "*". */
 const many = 4;
 
 const authentication = { group: 'authentication.k8s.io', version: 'v1' } as const;

@@ -30,7 +30,7 @@ export interface TokenAuthenticator {
 }
 
 export interface TokenAuthenticationOptions {
-  /** Asked in this order; the first that accepts the token counts. */
+  /** Authenticators in the order in which they are asked; the first that accepts the token counts. */
   readonly authenticators: readonly TokenAuthenticator[];
   /** Audiences of this server. Empty = the audience of a token is not checked. */
   readonly apiAudiences: readonly string[];
@@ -39,7 +39,7 @@ export interface TokenAuthenticationOptions {
 const invalidBearerToken = 'invalid bearer token';
 
 export interface TokenCall {
-  /** Empty = those of the server. */
+  /** Audiences that the token must be valid for. Empty or absent = the server's audiences. */
   readonly audiences?: readonly string[];
   readonly remarks?: AuthenticationRemarks | undefined;
 }

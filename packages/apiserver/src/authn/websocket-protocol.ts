@@ -1,4 +1,4 @@
-// Reads tokens from WebSocket subprotocols, because browsers cannot set Authorization on a WebSocket. Beside
+// Reads tokens from WebSocket subprotocols, because browsers cannot set Authorization on a WebSocket. See also
 // token-authenticator.ts. Source: apiserver pkg/authentication/request/websocket.
 import type { Authenticator } from './authenticator.ts';
 import { authenticateToken, type TokenAuthenticationOptions } from './token-authenticator.ts';

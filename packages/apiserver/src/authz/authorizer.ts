@@ -38,7 +38,7 @@ export interface SelectorTerms<T> {
 /** The answer of an authorizer. "noOpinion" lets the next one decide; from the last one it is a refusal. */
 export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny' | 'noOpinion';
-  /** Shown to the client in a refusal. "" = no reason. */
+  /** Reason for the decision, shown to the client in a refusal. "" = no reason. */
   readonly reason: string;
 }
 
@@ -77,7 +77,7 @@ const allRules: UserRules = {
   incomplete: false,
 };
 
-/** Allows everything to everyone. For tests; never a default. */
+/** Allows everything to everyone. Meant for tests; never a default. */
 export const alwaysAllow: Authorizer = {
   authorize: () => ({ decision: 'allow', reason: '' }),
   rulesFor: () => allRules,

@@ -6,7 +6,7 @@ import type { Rule } from './rule-matching.ts';
 
 /** Rules, and the users and groups that have them. */
 export interface GrantedRules {
-  /** Given as the reason for what they allow. */
+  /** Name of these rules, given as the reason when they allow a request. */
   readonly name: string;
   /** Names of users. Default none. */
   readonly users?: readonly string[];

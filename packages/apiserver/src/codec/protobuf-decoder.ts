@@ -1,5 +1,5 @@
-// Decodes protobuf messages to the JSON form of objects, as Go would print the decoded object. Beside
-// protobuf-encoder.ts.
+// Decodes protobuf messages to the JSON form of objects, as Go would print the decoded object. protobuf-encoder.ts does
+// the inverse.
 
 import { ExactNumber, formatTime, parseJson } from '@kapstan/api';
 import { isJsonObject, setOwn } from '@kapstan/api/internal';

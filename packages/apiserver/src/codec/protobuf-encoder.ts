@@ -1,5 +1,5 @@
 // Encodes objects from their JSON form to protobuf messages, as kube-apiserver does: fields in rising order, scalars
-// that are no pointers even when zero, maps sorted by key. Beside protobuf-decoder.ts.
+// that are no pointers even when zero, maps sorted by key. protobuf-decoder.ts does the inverse.
 
 import { ExactNumber, parseTime } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
@@ -41,7 +41,8 @@ export function encodeFramed(message: Message, value: unknown, { head, tail }: M
 type FormWriter = (buffer: MessageBuffer, value: unknown, message: Message) => void;
 
 /**
- * Messages whose JSON is not an object of their fields. All are written from their end. Source: the facts' jsonForms.
+ * Messages whose JSON is not an object of their fields. These functions write backwards, last byte first, as the whole
+ * encoder does. Source: the facts' jsonForms.
  */
 const forms: ReadonlyMap<string, FormWriter> = new Map<string, FormWriter>([
   ['machinery/api.resource.Quantity', (buffer, value) => writeText(buffer, 0x0a, value ?? '0')],

@@ -63,7 +63,7 @@ export function watchFrame(type: string, enveloped: Uint8Array): Uint8Array {
   return Buffer.concat([length, bytes]);
 }
 
-/** What an envelope may contain. */
+/** Parts that an envelope may contain. */
 export interface EnvelopeContent {
   readonly types: ApiTypes;
   /** The kind of an envelope that names none. */

@@ -36,7 +36,7 @@ export function isStorageMediaType(text: string): text is StorageMediaType {
 type ObjectCodec = Codec<UnstructuredObject>;
 
 export interface StoredKind {
-  /** Has the messages of the kind in all its versions. Default: none, as for custom resources. */
+  /** Types with the messages of the kind in all its versions. Default: none, as for custom resources. */
   readonly types?: ApiTypes | undefined;
   readonly upgrades?: ResourceDefinition['upgrades'] | undefined;
 }

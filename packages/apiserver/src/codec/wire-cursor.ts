@@ -47,7 +47,7 @@ export class WireCursor {
     return this.bytes.readDoubleLE(start);
   }
 
-  /** Returns where the value of wire type 2 that starts here ends. */
+  /** Returns the end of the length-delimited value (wire type 2) that starts here. */
   end(): number {
     const length = this.varint();
     const end = this.at + length;

@@ -29,7 +29,7 @@ const encoder = new TextEncoder();
 interface ValueStyle {
   /** True = JSON on several lines. Default false. */
   readonly isPretty?: boolean | undefined;
-  /** Has the value's kind for protobuf. Default: the types that every server has. */
+  /** Types with the value's kind, for protobuf. Default: the types that every server has. */
   readonly types?: ApiTypes | undefined;
 }
 

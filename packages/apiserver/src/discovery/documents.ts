@@ -73,13 +73,15 @@ function subresourceFields(definition: ResourceDefinition, subresource: Subresou
 
 type SubresourceLike = ResourceDefinition['subresources'][number];
 
-/** Sorted by name, except for those of custom resources, which keep their order. */
+/** The resources are sorted by name, except custom resources, which keep their order. */
 export function sortedSubresources(definition: ResourceDefinition): readonly SubresourceLike[] {
   if (definition.isCustom === true) return definition.subresources;
   return [...definition.subresources].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Sorted, except for those of custom resources, which have a fixed order. Source: crdHandler's discovery. */
+/**
+ * The verbs are sorted, except the verbs of custom resources, which have a fixed order. Source: crdHandler's discovery.
+ */
 export function verbsShown(definition: ResourceDefinition, verbs: readonly Verb[]): readonly Verb[] {
   return definition.isCustom === true ? verbs : [...verbs].sort();
 }

@@ -1,5 +1,6 @@
-// Writes what the creator of an object owns directly as FieldsV1. The result is that of updater.ts for an object that
-// did not exist before, without the sets needed only to compare with other managers. Used by field-manager.ts.
+// Writes what the creator of an object owns directly as FieldsV1. The result is the same as from updater.ts for an
+// object that did not exist before, without the sets needed only to compare with other managers. Used by
+// field-manager.ts.
 import {
   getOwn,
   isJsonObject,

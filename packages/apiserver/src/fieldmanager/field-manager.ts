@@ -46,7 +46,7 @@ import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall, unownedFields }
 import { ConversionError, versionView } from './version-views.ts';
 
 export interface FieldManagerOptions {
-  /** Gives the time of changes. Default: the system's clock. */
+  /** Clock for the times of changes. Default: the system's clock. */
   readonly clock?: Clock;
   /** Returns another version of the same objects. Default: none, so nobody owns fields in one. */
   findVersion?(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
@@ -58,7 +58,7 @@ export interface ApplyCall extends FieldsCall {
   readonly force: boolean;
 }
 
-/** Has no state but its clock, so one serves all resources. */
+/** Tracks managed fields. It has no state but its clock, so one instance serves all resources. */
 export class FieldManager implements ManagedFieldsTracker {
   readonly #clock: Clock;
   readonly #findVersion: NonNullable<FieldManagerOptions['findVersion']>;

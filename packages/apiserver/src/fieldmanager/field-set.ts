@@ -162,7 +162,7 @@ export class FieldSet {
   }
 
   /**
-   * Returns the first paths in order: at each step those that end there, then those that go on. Source:
+   * Returns the first paths in order: at each step first the paths that end there, then the longer ones. Source:
    * fieldpath.Set.Iterate.
    * @param most Most paths to return. Default all.
    */
@@ -185,7 +185,7 @@ interface Common {
   readonly both: LateSet;
 }
 
-/** A set that a walk may have to change: before the first change it and those above it are copied. */
+/** A set that a walk may have to change. Before the first change, the set and all sets above it are copied. */
 class Draft {
   /** The set itself, or its copy. */
   set: FieldSet;
@@ -233,7 +233,7 @@ class Draft {
   }
 }
 
-/** A set that is made, with those above it, when it gets its first path. */
+/** A set that is created when it gets its first path, together with the sets above it. */
 class LateSet {
   readonly #above: LateSet | undefined;
   readonly #element: PathElement;

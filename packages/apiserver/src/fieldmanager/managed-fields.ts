@@ -145,7 +145,7 @@ export function* capUpdateManagers(managers: Managers): SlicedWork<void> {
   for (const bucket of buckets.values()) yield* bucket.fill(managers);
 }
 
-/** The updaters of one version that become one. Their fields are united once at the end. */
+/** Entries of updaters in one version, which are merged into one entry. Their fields are united once at the end. */
 class Bucket {
   readonly #id: string;
   readonly #name: ManagerName;

@@ -49,7 +49,7 @@ function* mergeMaps(live: unknown, applied: unknown, { node, pace }: Walk): Slic
   return merged;
 }
 
-/** Yields the names of the first map, then those that only the second has. */
+/** Yields the names of the first map, then the names that only the second map has. */
 function* namesOf(before: object, after: object, pace: SlicePace): SlicedWork<string[]> {
   const names = yield* namesInSlices(before);
   for (const name of yield* namesInSlices(after)) {

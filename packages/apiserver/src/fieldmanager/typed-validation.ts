@@ -54,7 +54,7 @@ class Faults {
   #count = 0;
   #length = 0;
 
-  /** Calls `describe` only for faults that are named. */
+  /** Counts a fault. Calls `describe` only while there is room for more texts. */
   add(describe: () => string): void {
     this.#count++;
     if (this.#texts.length >= maxNamed || this.#length >= maxTextLength) return;

@@ -1,5 +1,5 @@
-// Updates who owns what after an update or an apply, by their sets. Fields that managers own in other versions are
-// compared and pruned in those (version-views.ts). Source: structured-merge-diff merge.Updater.
+// Updates the managers' sets of owned fields after an update or an apply. Fields that a manager owns in another version
+// are compared and pruned in that version (version-views.ts). Source: structured-merge-diff merge.Updater.
 import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -168,7 +168,8 @@ function* disown(managers: Managers, changes: Changes, self: string): SlicedWork
   }
 }
 
-// Nobody owns what identifies an object or belongs to the server. Source: managedfields stripMetaManager.
+// Managers never own these fields, which identify the object or belong to the server. Source: managedfields
+// stripMetaManager.
 const metadataNames = [
   'name',
   'namespace',

@@ -1,6 +1,6 @@
 // Makes the paths of an OpenAPI v3 document: the operations of each resource with their query parameters, which
-// openapi-operations.ts describes. From these kubectl learns whether the server validates fields and knows dry runs.
-// Source: apiserver endpoints/installer.go; apiextensions controller/openapi/builder.
+// openapi-operations.ts describes. kubectl learns from these parameters whether the server validates fields and knows
+// dry runs. Source: apiserver endpoints/installer.go; apiextensions controller/openapi/builder.
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import type { QueryOptionTypes, ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { namespacesSegment } from '../registry/meta/names.ts';

@@ -1,7 +1,6 @@
 // Encodes an OpenAPI v3 document as a protobuf message. It is made of pieces that the caller can make one at a time:
-// fields 4 (paths) and 5 (components) may repeat and are merged. Beside swagger-protobuf.ts, which does v2; used by
-// openapi-documents.ts. Source: google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (which JSON becomes which
-// message).
+// fields 4 (paths) and 5 (components) may repeat and are merged. Used by openapi-documents.ts; swagger-protobuf.ts
+// encodes v2. Source: google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (which JSON becomes which message).
 import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import type { ProtobufWriter } from '../codec/protobuf-wire.ts';
 import {
@@ -23,7 +22,7 @@ import {
   writeShape,
 } from './gnostic-message.ts';
 
-/** Returns everything but paths and schemas. `hasSchemas` is false for the pages that answer text. */
+/** Returns everything but paths and schemas. */
 export function openApiHead(document: Json, hasSchemas: boolean): Uint8Array {
   return piece((writer) => {
     writeShape(writer, documentShape, document);

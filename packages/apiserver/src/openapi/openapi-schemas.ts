@@ -43,7 +43,7 @@ export class ComponentSchemas {
     if (Object.hasOwn(this.#schemas, published)) return published;
     const raw = this.types.rawSchema(name);
     if (raw === undefined) throw new TypeError(`no definition ${name}`);
-    // Set before its members are added, because definitions refer to themselves.
+    // The entry is set before its members are added, because definitions refer to themselves.
     this.#schemas[published] = {};
     const texts = this.types.describe(name);
     const schema = this.#expand(raw, { definition: name, texts });
@@ -213,8 +213,8 @@ function isSchemaType(definition: string): boolean {
 }
 
 /**
- * Returns the types that a server's documents show: those of the first resource with Go types, else those that every
- * server has.
+ * Returns the types that a server's documents show: the types of the first resource that has Go types, else the types that every server
+ * has.
  */
 export function shownTypes(catalog: ResourceCatalog): ApiTypes {
   return (

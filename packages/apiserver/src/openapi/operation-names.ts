@@ -6,9 +6,9 @@ export interface NamedOperation {
   readonly of: GroupVersion;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Verb of the API; "watchlist" for a watch of many, "connect" for what is led elsewhere. */
+  /** Verb of the API; "watchlist" for a watch of many, "connect" for requests that are passed on to another server. */
   readonly verb: string;
-  /** Of HTTP. */
+  /** HTTP method. */
   readonly method: string;
   /** "" = the object itself. */
   readonly subresource: string;

@@ -1,6 +1,6 @@
 // SwaggerDocuments makes one OpenAPI v2 document of all resources, as JSON or protobuf. It is made on demand, in
-// slices, and kept until the resources change. Beside openapi-documents.ts for v3. kubectl reads v2 for files of kind
-// List, and clients before 1.27 read nothing else. Source: kube-openapi handler.
+// slices, and kept until the resources change. openapi-documents.ts makes v3. kubectl reads v2 for files of kind List,
+// and clients before 1.27 read nothing else. Source: kube-openapi handler.
 import { createHash } from 'node:crypto';
 import { type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';

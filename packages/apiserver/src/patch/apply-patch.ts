@@ -126,7 +126,7 @@ function* patchDocument(
   return object;
 }
 
-/** Kubernetes converts a patched custom resource between versions, which needs its own. */
+/** Throws when the patch removed the apiVersion. Kubernetes converts a patched custom resource from that version. */
 function requireVersion(patched: unknown): void {
   if (!isJsonObject(patched) || (patched.apiVersion !== undefined && patched.apiVersion !== '')) return;
   throw internalError(new Error("Object 'apiVersion' is missing in 'object has no apiVersion field'"));

@@ -1,5 +1,5 @@
 // Merges lists in a strategic merge: maps by their merge key, scalars as sets, and the result in order. The order of
-// the patch (or of $setElementOrder) goes before that of the present list. Used by strategic-merge.ts.
+// the patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -199,7 +199,7 @@ function* placesOf(list: readonly unknown[], mergeKey: string, pace: SlicePace):
 interface WantedOrder {
   /** Keys of the patch's items, in the order of the patch. */
   readonly first: readonly unknown[];
-  /** Items not in `first` get the order of this list, between the patch's items where it has those too. */
+  /** Items not in `first` get the order of this list, and stand between the patch's items if the list has these too. */
   readonly rest: readonly unknown[];
   readonly mergeKey: string | undefined;
 }

@@ -1,6 +1,6 @@
-// CorrelatedObject: a value beside the one that stood in its place before an update, as far as that can be told. What did not
-// change is not held against an object when its schema has become stricter. Used by value-validation.ts, and by rules.
-// Source: apiserver pkg/cel/common equality.go; KEP 4008, CRD validation ratcheting.
+// CorrelatedObject: a value beside the one that stood in its place before an update, as far as the places can be matched. A value that did
+// not change stays valid when its schema has become stricter. Used by value-validation.ts, and by rules. Source: apiserver pkg/cel/common
+// equality.go; KEP 4008, CRD validation ratcheting.
 import { isDeepStrictEqual } from 'node:util';
 import { getOwn, isJsonObject } from '@kapstan/api/internal';
 import { KeyedItems } from './keyed-items.ts';
@@ -53,7 +53,7 @@ export class CorrelatedObject {
   }
 
   /**
-   * Whether the value is what it was. Members that the schema does not name cannot be compared: an object that has some always counts
+   * Returns whether the value is unchanged. Members that the schema does not name cannot be compared: an object that has some always counts
    * as changed. Items of a list with keys may have changed places.
    */
   get isUnchanged(): boolean {

@@ -101,7 +101,7 @@ function bodyText(body: Uint8Array, { value }: JsonDocument, { mediaType }: Deco
   return mediaType === 'application/json' ? decodeText(body) : stringifyJson(isJsonObject(value) ? value : {});
 }
 
-/** A custom resource without a version is of none; built-in kinds are taken to be of the expected one. */
+/** Returns `said`, but without group and version for a custom resource that names none. */
 function asSaid(value: unknown, said: GroupVersionKind, { schema }: DecodeObjectOptions): GroupVersionKind {
   if (schema.goType !== undefined) return said;
   const root = isJsonObject(value) ? value : {};
@@ -279,8 +279,8 @@ function* decodeCustom(
 }
 
 /**
- * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns what is
- * wrong with those. Throws DecodeError for its own metadata. Source: apiextensions schemaCoercingConverter.
+ * Brings a custom resource into form: metadata typed, unknown fields pruned, embedded objects as well. Returns the errors of the embedded
+ * objects. Throws DecodeError for faults of the resource's own metadata. Source: apiextensions schemaCoercingConverter.
  */
 export function* coerceCustom(
   object: Record<string, unknown>,

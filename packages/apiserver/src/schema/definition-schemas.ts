@@ -164,7 +164,7 @@ function typeOf(raw: RawSchema): SchemaNode['type'] {
 
 /**
  * Returns the node of a schema. Keywords beside a reference (list and patch strategies of the field) override the
- * definition's. `name` is that of the value's Go type, or of the type of its elements.
+ * definition's. `name` is the name of the value's Go type, or of the type of its elements.
  */
 function nodeOf(raw: RawSchema, name: GoTypeName | undefined, schemas: DefinitionSchemas): SchemaNode {
   if (typeof raw.$ref !== 'string') return new LazySchemaNode(raw, goNamesOf(raw, name), schemas);

@@ -20,7 +20,7 @@ interface FormField {
   readonly keepsEmpty?: boolean;
 }
 
-/** A struct: its fields, and those of them that are written even if not set. */
+/** A struct: all its fields, and the fields that are written even if not set. */
 export interface GoForm {
   readonly fields: ReadonlyMap<string, FormField>;
   readonly always: readonly (readonly [name: string, field: FormField])[];
@@ -71,7 +71,7 @@ export function* normalizeGoFormInSlices(form: GoForm, object: Record<string, un
   normalizeMembers(form, object);
 }
 
-/** Brings the members into form. The fields of those that are structs were done before. */
+/** Brings the members into form. Members of structs inside were done before. */
 function normalizeMembers({ fields, always }: GoForm, object: Record<string, unknown>): void {
   for (const key in object) {
     const field = fields.get(key);

@@ -38,7 +38,7 @@ export function jsonKind(value: unknown): string {
   return typeof value;
 }
 
-/** A type cannot read the value. The message is that of the type's UnmarshalJSON. */
+/** A type cannot read the value. The message is the one of the type's UnmarshalJSON. */
 export class GoValueError extends Error {}
 
 type CustomReader = (value: unknown) => unknown;

@@ -159,7 +159,7 @@ export class JobThread<Job, Answer> {
     return worker;
   }
 
-  /** Ends the thread, which cannot be told to stop a job; another one does the rest. */
+  /** Ends the thread, because a running job cannot be stopped otherwise. Another thread does the remaining jobs. */
   #replace(failure?: Error): void {
     this.#end();
     if (failure === undefined) this.#post();

@@ -12,7 +12,7 @@ export interface MessageField {
   readonly type: ValueType;
   /** Name of the message if the type is "message". */
   readonly message: string;
-  /** That message. Throws TypeError for other types. */
+  /** The message named by `message`. Throws TypeError for a field of another type. */
   readonly inner: Message;
   readonly shape: 'single' | 'repeated' | 'map';
   /** Number and wire type of a single value, as encoded. */

@@ -1,4 +1,4 @@
-// Removes nulls that the schema of a custom resource does not allow. Beside pruning.ts, which removes unknown names.
+// Removes nulls that the schema of a custom resource does not allow. pruning.ts removes unknown names.
 import { isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 

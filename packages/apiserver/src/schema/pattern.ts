@@ -2,8 +2,8 @@
 import { RE2JS } from 're2js';
 
 /**
- * Compiled patterns. Definitions repeat a few patterns thousands of times, above all that of quantities. Emptied when
- * full.
+ * Compiled patterns. Definitions repeat a few patterns thousands of times, above all the pattern of quantities. Emptied
+ * when full.
  */
 const known = new Map<string, (text: string) => boolean>();
 const maxKnown = 1000;

@@ -1,4 +1,4 @@
-// Merges a member that a text has twice, as Go decodes it. Used by typed-decoder.ts.
+// Merges the values of a member that a JSON text repeats, as Go's decoder does. Used by typed-decoder.ts.
 import { getOwn, isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from './schema-node.ts';
 

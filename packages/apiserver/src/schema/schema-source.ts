@@ -47,7 +47,7 @@ export interface SchemaSource {
   goTypes(): GoTypeData;
   /** "core.v1.LocalObjectReference.name" → a default that documents tell of, though nothing fills it in. Default none. */
   readonly markedDefaults?: ReadonlyMap<string, unknown>;
-  /** Definition → what is said of it. Called each time; default none. */
+  /** Returns the descriptions by definition. The result is not kept. Default: no descriptions. */
   descriptions?(): Readonly<Record<string, TypeDescription>>;
   /** Kinds that have a message but no schema, with that message, for example "v1/RangeAllocation". Default none. */
   readonly messageKinds?: ReadonlyMap<string, string>;

@@ -3,7 +3,7 @@
 import { ExactNumber } from '@kapstan/api';
 import { formatGoValue } from './go-types.ts';
 
-/** Most members of a map that are sorted. A larger map does not fit in any text. */
+/** Largest map whose members are sorted. The text of a larger one is cut off before the order matters. */
 const maxSorted = 10_000;
 
 interface GoStyle {

@@ -1,6 +1,6 @@
 // Decodes a JSON value into the Go types of a built-in kind: wrong types get Go's texts, unknown and repeated fields
-// are recorded and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and
-// decode-object.ts.
+// are recorded and dropped, null counts as absent. Its input comes from the readers (json-reader.ts, yaml-reader.ts);
+// decode-object.ts calls it.
 
 import type { ExactNumber } from '@kapstan/api';
 import {
@@ -22,7 +22,7 @@ import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-
 import { mergeRepeated } from './repeated-member.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/** The document does not fit its kind. The message is that of Go's decoders. */
+/** The document does not fit its kind. The message is the one of Go's decoders. */
 export class DecodeError extends Error {
   constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
@@ -36,8 +36,8 @@ export interface TypedDecodeOptions {
   /** Objects in which names repeat. Absent = none. */
   readonly repeats?: ReadonlyMap<object, MemberList>;
   /**
-   * Whose texts are used for a wrong type: 'json' = Go's JSON decoder, 'unstructured' = apimachinery's converter of
-   * maps.
+   * Selects the error texts for a wrong type: those of Go's JSON decoder ('json') or of apimachinery's converter of
+   * maps ('unstructured').
    */
   readonly words: 'json' | 'unstructured';
   /** Path of the value in its document, for complaints, for example "metadata". Absent = it is the document. */
@@ -69,11 +69,11 @@ const byteNode: SchemaNode = { type: 'integer', format: 'uint8' };
 
 class TypedDecoder {
   readonly #options: TypedDecodeOptions;
-  /** Names of the fields down to here as Go's errors have them, without map keys and indexes. */
+  /** Names of the fields from the root to the current value, as in Go's errors: without map keys and indexes. */
   readonly #fields: string[] = [];
   /** The structs of these fields, and the one that is being read. */
   readonly #structs: SchemaNode[] = [];
-  /** Path down to here, as complaints have it. */
+  /** Path from the root to the current value, for error texts. */
   readonly #path: string[] = [];
   #saved: DecodeError | undefined;
 

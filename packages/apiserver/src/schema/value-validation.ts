@@ -268,7 +268,8 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
   const checkMembers = (object: Record<string, unknown>, path: string, old: unknown): readonly FieldError[] => {
     const found = new ErrorCollector();
     for (const key of Object.keys(object)) {
-      // Old and new object are of one kind and version whatever was stored. Source: isTypeMetaField.
+      // Kind and version are not compared: old and new object have the same ones, whatever was stored. Source:
+      // isTypeMetaField.
       const isKind = path === '' && (key === 'apiVersion' || key === 'kind');
       const before = isJsonObject(old) && !isKind ? getOwn(old, key) : undefined;
       found.addAll(members(key)?.(object[key], child(path, key), before) ?? []);

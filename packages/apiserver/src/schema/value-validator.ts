@@ -2,7 +2,7 @@
 import type { FieldError } from '@kapstan/api/errors';
 
 /**
- * Returns all errors of a value; empty = valid. `path` is that of the value: "spec.ports[0]". `old` is the value before
- * an update if that can be identified; unchanged values pass (undefined = there was none).
+ * Returns all errors of a value; empty = valid. `path` is the path of the value: "spec.ports[0]". `old` is the value
+ * before an update, if it can be found; undefined = there was none. Unchanged values pass.
  */
 export type ValueValidator = (value: unknown, path: string, old?: unknown) => readonly FieldError[];

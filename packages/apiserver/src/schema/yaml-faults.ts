@@ -1,4 +1,4 @@
-// Describes the fault of a text that is no YAML in the words of Go's reader, with its line numbers. Beside
+// Describes the fault of a text that is no YAML in the words of Go's reader, with its line numbers. Used by
 // yaml-reader.ts. Source: go.yaml.in/yaml/v2 scannerc.go, parserc.go and decode.go (parser.fail), recorded texts.
 
 import { ExactNumber } from '@kapstan/api';

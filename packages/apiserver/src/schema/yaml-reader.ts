@@ -1,5 +1,5 @@
-// Reads YAML as a JSON value: YAML 1.1 words for booleans, no types beyond JSON's, limits on aliases and depth. Beside
-// json-reader.ts; bodies of clients come through yaml-body.ts, long ones through yaml-thread.ts.
+// Reads YAML as a JSON value: YAML 1.1 words for booleans, no types beyond JSON's, limits on aliases and depth.
+// json-reader.ts reads JSON. Bodies of clients come through yaml-body.ts, long ones through yaml-thread.ts.
 
 import { ExactNumber } from '@kapstan/api';
 import { maxJsonDepth, setOwn } from '@kapstan/api/internal';

@@ -1,5 +1,5 @@
 // The cells of a row with their ages as text: as values, and as JSON of which everything but the ages is made once and
-// kept. Between a kind's TableConvertor and http/answer/table-response.ts.
+// kept. Made from a kind's TableConvertor, used by http/answer/table-response.ts.
 import { stringifyJson } from '@kapstan/api';
 import { Age } from './age.ts';
 

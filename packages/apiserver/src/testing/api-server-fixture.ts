@@ -59,7 +59,7 @@ export interface TestStream {
 
 export const adminToken = 'admin-token';
 
-/** `openEngine` is that of storage-lmdb, which only tests may import here. */
+/** `openEngine` comes from storage-lmdb, which only tests may import here. */
 export async function startTestServer(
   openEngine: (options: { readonly dataDir: string }) => Promise<Engine>,
   options: TestServerOptions = {},

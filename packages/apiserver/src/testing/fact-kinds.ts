@@ -1,4 +1,4 @@
-// Resources for the tests of this package: those of Kubernetes from the facts, with few rules of their kinds.
+// Resources for the tests of this package: Kubernetes' own resources from the facts, with few of their rules.
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import {
   behaviourFacts,

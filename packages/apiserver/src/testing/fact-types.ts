@@ -1,4 +1,4 @@
-// Types for the tests of this package: those of Kubernetes, directly from the facts.
+// Types for the tests of this package: Kubernetes' own types, directly from the facts.
 import { goTypeFacts, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
 import { TypeRegistry } from '../schema/type-registry.ts';
 

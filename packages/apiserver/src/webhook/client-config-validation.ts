@@ -1,5 +1,5 @@
-// Checks where a webhook is called (a URL or a service) and whom it has to be certified by. The rules are those of admission
-// webhooks and of conversion webhooks. Source: apiserver util/webhook/validation.go.
+// Checks how a webhook is called (by URL or service) and which authorities may certify it. Admission webhooks and conversion webhooks share
+// these rules. Source: apiserver util/webhook/validation.go.
 import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '../registry/meta/field.ts';

@@ -27,7 +27,7 @@ export interface WebhookCall {
   readonly timeoutSeconds: number;
   /** Most bytes of an answer; longer ones fail. */
   readonly maxAnswerBytes: number;
-  /** What the error of a call says that takes too long. Default: the text of Go's client with a limit of its own. */
+  /** Error text for a call that takes too long. Default: the text of a Go client with a timeout of its own. */
   readonly timeoutText?: string;
   readonly signal?: CallSignal | undefined;
 }

@@ -13,7 +13,7 @@ export interface WebhookTarget {
   /** https URL without query and fragment. */
   readonly url?: string;
   readonly service?: WebhookService;
-  /** PEM certificates of the authorities to trust. Absent or blank = those of the system. */
+  /** PEM certificates of the authorities to trust. Absent or blank = the system's authorities. */
   readonly caBundle?: string;
 }
 

@@ -56,7 +56,7 @@ class Checker implements CheckContext {
     this.#issues = issues;
   }
 
-  /** Replaces the type parameters by the types found; those without one become `dyn`. */
+  /** Replaces the type parameters by the types found for them. A parameter without a type becomes `dyn`. */
   finish(): void {
     for (const expr of this.#typed) expr.type = this.mapping.substitute(expr.type ?? dynType, true);
   }

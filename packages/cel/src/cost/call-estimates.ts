@@ -1,4 +1,4 @@
-// Estimates of calls: first those of Kubernetes' libraries, by function name, then those of the language, by overload.
+// Cost estimates of calls: first the functions of Kubernetes' libraries, by name, then the language's, by overload.
 import { isExactType, structType } from '../types/cel-type.ts';
 import {
   type CallEstimate,
@@ -13,7 +13,7 @@ import { add, exactly, multiply, one, type Range, scale, smaller, unknownSize } 
 import { joinEstimate, replaceEstimate, splitEstimate } from './text-estimates.ts';
 
 /**
- * Returns the cost of a call without that of its operands; undefined for calls that cost 1, or that the caller itself
+ * Returns the cost of a call without its operands' costs; undefined for calls that cost 1, or that the caller itself
  * handles.
  */
 export function estimateCall(call: EstimatedCall): CallEstimate | undefined {

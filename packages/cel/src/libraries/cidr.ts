@@ -41,7 +41,7 @@ export class CelCidr extends CelObject {
     return this.asString();
   }
 
-  /** True when the first bits of an address are those of this prefix. */
+  /** Returns true when the address begins with the bits of this prefix. */
   holds(address: IpAddress, bits: number = this.bits): boolean {
     const own = this.address.bytes;
     if (own.length !== address.bytes.length) return false;

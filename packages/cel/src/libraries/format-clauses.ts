@@ -32,7 +32,7 @@ export interface FormatHandler {
 }
 
 const verbs = new Set(['b', 'd', 'e', 'f', 'o', 's', 'x', 'X']);
-/** Digits beyond those of a double are zeros; the limit keeps one clause from filling the memory. */
+/** Digits beyond a double's precision are zeros. The limit keeps one clause from filling the memory. */
 const maxPrecision = 100_000;
 
 /** Returns the text with every clause replaced by the handler's result. */

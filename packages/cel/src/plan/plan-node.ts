@@ -1,6 +1,6 @@
-// PlanNode: an expression in the form in which it is evaluated. The nodes decide the cost, so they are those of cel-go:
-// a variable with its selections is one node (an attribute), and the branches of a conditional are resolved instead of
-// evaluated.
+// PlanNode: an expression in the form in which it is evaluated. The nodes decide the cost, so they are the same as in
+// cel-go: a variable with its selections is one node (an attribute), and the branches of a conditional are resolved
+// instead of evaluated.
 import type { CallCost } from '../cost/runtime-cost.ts';
 import type { CheckedCall } from '../types/function-declaration.ts';
 

@@ -1,4 +1,4 @@
-// Guards check whether arguments have the types of an overload when it is called. Of lists and maps they check only the
+// Guards check whether arguments have the types of an overload when it is called. In lists and maps they check only the
 // first element.
 import type { CelType } from '../types/cel-type.ts';
 import type { CheckedCall, FunctionDeclaration, Overload } from '../types/function-declaration.ts';

@@ -1,4 +1,4 @@
-// The one network of the grammar with what is remembered about it, made at the first syntax error.
+// The one network of the grammar, with the decisions remembered for it. It is made at the first syntax error.
 import { GrammarNetwork, type Part, type State } from './grammar-network.ts';
 import { Predictor } from './prediction.ts';
 import type { TokenKind } from './token.ts';

@@ -1,4 +1,4 @@
-// Returns the values of literals, or the errors of those without one.
+// Returns the values of literals, or the error of a literal without a value.
 import { CelFailure } from '../values/failure.ts';
 import { int64Range } from '../values/integers.ts';
 import { CelUint } from '../values/numbers.ts';

@@ -1,6 +1,6 @@
 // Macros of the language: calls that the parser replaces by comprehensions and presence tests. Their form decides the
-// cost, so it is that of cel-go. two-variable-macros.ts has those with two variables, optional-macros.ts those of
-// optionals.
+// cost, so it is the same as in cel-go. Macros with two variables are in two-variable-macros.ts, macros for optionals
+// in optional-macros.ts.
 import type { Expr } from './expr.ts';
 import type { Fold, MacroBuilder } from './macro-builder.ts';
 

@@ -85,7 +85,7 @@ export class Predictor {
     return made;
   }
 
-  /** Equal steps are one, so that what is remembered does not grow with the text. */
+  /** Equal steps are merged, so that the remembered decisions do not grow with the text. */
   #stepOf(configurations: readonly Configuration[]): Step {
     const key = configurations.map((one) => `${one.alternative} ${one.hasLeft} ${placeOf(one)}`).join();
     const known = this.#steps.get(key);
@@ -150,8 +150,8 @@ function placeOf({ state, stack }: Configuration): string {
 }
 
 /**
- * Returns the only alternative left, or the lowest of several that can hardly be told apart: some are at the same place, and no state
- * belongs to one alone.
+ * Returns the only alternative left, or the lowest of several that more input would hardly separate: some are at the same place, and no
+ * state belongs to one alone.
  */
 function chosenOf(configurations: readonly Configuration[]): number | undefined {
   if (configurations.length === 0) return undefined;

@@ -3,9 +3,9 @@
 import { codePointCount } from '../values/code-points.ts';
 
 export interface Location {
-  /** From 1; -1 for an error without a place. */
+  /** Line, counted from 1; -1 for an error without a place. */
   readonly line: number;
-  /** From 0, in code points; -1 for an error without a place. */
+  /** Column in code points, counted from 0; -1 for an error without a place. */
   readonly column: number;
 }
 

@@ -96,7 +96,7 @@ class RepairingReader {
   /** How often each rule is being read. */
   readonly #depths = new Map<RuleName, number>();
   readonly #isUnread: (token: Token) => boolean;
-  /** True while the next name is that of a variable or a function. */
+  /** True while the next name names a variable or a function. */
   #readsName = false;
   #at = 0;
   #state: State = grammarParts.network.starts.start;

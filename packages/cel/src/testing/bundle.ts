@@ -1,4 +1,4 @@
-// Bundles a program that imports this package, as a page would. For browser-bundle.test.ts and readme.test.ts.
+// Bundles a program that imports this package, as a page would. Used by browser-bundle.test.ts and readme.test.ts.
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 

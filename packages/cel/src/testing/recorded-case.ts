@@ -81,7 +81,7 @@ function answerCompiled(compiled: CompiledExpression, vars: Variables): Recorded
   }
 }
 
-/** Limits sizes by those of the facts. */
+/** Estimates sizes from the recorded limits of the variables. */
 function sizesOf(vars: Variables): SizeEstimator {
   return ({ path }) => {
     const [name = '', ...rest] = path ?? [];

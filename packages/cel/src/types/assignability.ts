@@ -1,5 +1,5 @@
 // TypeMapping holds the types found for the type parameters of a check, and the unification that finds them. The rules
-// are those of cel-go's checker, with its few exceptions (null for structs, `dyn` for everything).
+// follow cel-go's checker, with its few exceptions (null for structs, `dyn` for everything).
 import {
   CelType,
   dynType,
@@ -96,7 +96,7 @@ function isListAssignable(mapping: TypeMapping, a: readonly CelType[], b: readon
   return a.length === b.length && a.every((type, i) => isAssignable(mapping, type, b[i] ?? dynType));
 }
 
-/** Returns whether `param` may stand for `type`, and whether it had a type before. */
+/** Returns whether the type parameter `param` may become `type`, and whether it had a type before. */
 function substitutes(mapping: TypeMapping, type: CelType, param: CelType): [isValid: boolean, hasSubstitute: boolean] {
   if (type.kind === param.kind && isExactType(type, param)) return [true, true];
   const known = mapping.find(param);

@@ -79,7 +79,7 @@ export const typeType: CelType = new CelType('type', 'type');
 export const anyListType: CelType = listType(dynType);
 /** The result of `type({})`. */
 export const anyMapType: CelType = mapType(dynType, dynType);
-/** The result of `type(optional.none())`. */
+/** The type that `type(optional.none())` returns. */
 export const anyOptionalType: CelType = new CelType('opaque', 'optional_type');
 
 export function listType(element: CelType): CelType {

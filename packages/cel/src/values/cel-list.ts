@@ -14,7 +14,7 @@ export abstract class CelList extends CelBox {
     return undefined;
   }
 
-  /** Returns the list followed by another one; undefined when they are simply joined. */
+  /** Joins this list with another one behind it. Returns undefined when this kind of list needs no rule of its own. */
   concat(_other: AnyList): AnyList | undefined {
     return undefined;
   }

@@ -67,7 +67,7 @@ function partNanos(match: RegExpExecArray | null): bigint | undefined {
   return nanos > maxMagnitude ? undefined : nanos;
 }
 
-/** Digits beyond those of a 64-bit integer are ignored, and the product is computed in doubles, as in Go. */
+/** Digits that do not fit into a 64-bit integer are ignored, and the product is computed in doubles, as in Go. */
 function fractionNanos(fraction: string, unit: bigint): bigint {
   if (fraction === '') return 0n;
   let value = 0n;

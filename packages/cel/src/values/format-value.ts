@@ -1,4 +1,4 @@
-// Formats values in messages like Go's %v does for those of cel-go.
+// Formats values in messages as Go's %v formats the values of cel-go.
 import type { CelType } from '../types/cel-type.ts';
 import { type AnyList, listItems } from './cel-list.ts';
 import { type AnyMap, mapFind, mapKeys } from './cel-map.ts';

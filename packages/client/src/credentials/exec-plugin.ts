@@ -46,7 +46,7 @@ interface ExecCredential {
 
 /** A credential in use. */
 interface Held extends ExecCredential {
-  /** From this time on the next credential is fetched while this one is still used. */
+  /** The time at which the next credential is fetched, while this one is still used. */
   readonly refreshAtMs: number;
 }
 
@@ -88,7 +88,7 @@ export class ExecPlugin implements Credentials {
     return true;
   }
 
-  /** Ends a running plugin for good; whoever waits for it gets an error. */
+  /** Ends a running plugin for good; callers that wait for it get an error. */
   stop(): void {
     this.#stopping.abort(new Error('exec: the client is closed'));
   }
@@ -197,7 +197,7 @@ function startError(exec: ExecConfig, error: NodeJS.ErrnoException): Error {
   return new Error(`exec: executable ${exec.command} not found${hint}`, { cause: error });
 }
 
-// Escapes control characters, so that a kubeconfig cannot move the cursor of whoever reads the error.
+// Escapes control characters, so that a kubeconfig cannot control the terminal of the user who reads the error.
 function printable(text: string): string {
   return text.replace(
     /(?![\n\t])\p{Cc}/gu,

@@ -1,5 +1,5 @@
-// What `kubectl config view` does with a kubeconfig: reduce it to one context, inline files, omit secrets, format YAML.
-// Source: client-go tools/clientcmd/api/helpers.go (MinifyConfig, FlattenConfig, ShortenConfig).
+// Prepares a kubeconfig for display, as `kubectl config view` does: reduces it to one context, inlines files, omits
+// secrets, formats YAML. Source: client-go tools/clientcmd/api/helpers.go (MinifyConfig, FlattenConfig, ShortenConfig).
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from './kubeconfig.ts';

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { Client } from '../client.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
-/** Returns both; they are closed when the test is over. */
+/** Returns a server and a client of it. Both are closed when the test is over. */
 export async function servedClient(): Promise<{ readonly server: ScriptedServer; readonly client: Client }> {
   const server = await ScriptedServer.start();
   const client = new Client({ server: server.url });

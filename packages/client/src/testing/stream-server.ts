@@ -123,7 +123,7 @@ export class StreamServer {
     return peer ?? (await new Promise((resolve) => (this.#waiting = resolve)));
   }
 
-  /** Answers the next upgrade with bytes instead. */
+  /** Makes the server answer the next upgrades with these refusals, one each. */
   refuse(...answers: Refusal[]): this {
     this.#refusals.push(...answers);
     return this;

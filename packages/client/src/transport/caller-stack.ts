@@ -3,7 +3,7 @@
 import { isStatusError } from '@kapstan/api';
 import { isTransportError } from './transport-error.ts';
 
-// Frames of our own up to the caller: the verbs (4), and the two clients that a reconcile wraps around them (8), with some to spare.
+// Most frames of ours above the caller's. The verbs have 4, the two clients that a reconcile wraps around them 8; the others are spare.
 const ownFrames = 20;
 
 /**

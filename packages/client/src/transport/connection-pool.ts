@@ -123,7 +123,7 @@ export class ConnectionPool {
     const forget = (): void => {
       this.#draining.delete(old.pool);
     };
-    // Its calls run to their end; if close() destroys it first, it is gone as well.
+    // Calls of the old pool run to their end. If close() destroys it first, it is forgotten too.
     old.pool.close().then(forget, forget);
     // A stream keeps the identity it connected with, and trust in the server was settled then. So only a new certificate ends streams.
     // Source: client-go transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.

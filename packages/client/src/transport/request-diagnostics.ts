@@ -1,4 +1,4 @@
-// What is reported of each attempt of a request: on the diagnostics channel and to ClientOptions.onRequest.
+// Reports each attempt of a request on the diagnostics channel and to ClientOptions.onRequest.
 import type { HttpMethod } from './http-request.ts';
 
 /** Published on the diagnostics channel "kapstan:client:request" for each attempt. */

@@ -57,7 +57,7 @@ function createLink(key: string, create: (logger: Logger) => Link): SharedLink {
   return link;
 }
 
-// Separate functions, because what they capture must not keep the client alive.
+// These are separate functions, because their closures must not keep the client alive.
 function forgetSharer(link: WeakRef<SharedLink>, sharer: object): () => void {
   return () => link.deref()?.loggers.delete(sharer);
 }

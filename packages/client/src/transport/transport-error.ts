@@ -29,7 +29,7 @@ export function isTransportError(error: unknown): error is TransportError {
   return typeof error === 'object' && error !== null && brand in error;
 }
 
-// Maps undici's own codes to that of the system call that would have failed instead.
+// Maps undici's own codes to the code of the system call that would have failed instead.
 const nodeCodes: ReadonlyMap<string, string> = new Map([
   ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'],
   ['UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'],

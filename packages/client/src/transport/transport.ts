@@ -148,7 +148,7 @@ export class Transport {
     await this.#ports.pool.close();
   }
 
-  /** Adds the scope to those in progress; the caller removes it again. */
+  /** Adds the scope to the scopes in progress; the caller removes it again. */
   async #open<A>(scope: CallScope, exchange: Exchange<A>): Promise<A> {
     this.#running.add(scope);
     try {

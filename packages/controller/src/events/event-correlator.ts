@@ -15,7 +15,7 @@ import {
 import { givenOptions, requirePartOptions } from '../part-options.ts';
 import { LruMap } from './lru-map.ts';
 
-/** What a recorder was asked to record, before it becomes an Event. */
+/** A message as the recorder received it, before it becomes an Event. */
 export interface EventDraft {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
@@ -38,7 +38,7 @@ export interface InvolvedObject {
   readonly fieldPath?: string;
 }
 
-/** What to write for an event. */
+/** The write that an event leads to. */
 export type CorrelatedEvent =
   /** Over the limit: write nothing. */
   | { readonly type: 'skip' }
@@ -77,8 +77,8 @@ export interface EventCorrelatorOptions {
   /** Further events per second beyond the burst. Above 0. Default 1/300. */
   readonly spamPerSecond?: number;
   /**
-   * Returns a key; events with the same one share a burst. Default: those of one source, object and type, whatever
-   * their reasons.
+   * Returns a key; events with the same one share a burst. By default, events of one source, object and type share a
+   * burst, whatever their reasons.
    */
   readonly spamKey?: (draft: EventDraft) => string;
 }
@@ -128,7 +128,7 @@ export class EventCorrelator {
   constructor(options: EventCorrelatorOptions = {}) {
     requirePartOptions(options, optionTable, 'an EventCorrelator');
     this.#options = { ...defaults, ...givenOptions(boundCallbacks(options, ['spamKey'])) };
-    // Throws now what it would throw at the first event of each kind.
+    // Makes a bucket now, so that options it refuses throw here and not at the first event of each kind.
     this.#newBucket();
     this.#similar = new LruMap(this.#options.cacheSize);
     this.#counted = new LruMap(this.#options.cacheSize);
@@ -149,7 +149,8 @@ export class EventCorrelator {
   }
 
   /**
-   * Returns the message to show and the key to count under: its own, or that of all similar ones once there are many.
+   * Returns the message to show and the key to count under: the event's own, or the shared ones of all similar events
+   * once there are many.
    */
   #aggregate(draft: EventDraft): { readonly message: string; readonly key: string } {
     const similarKey = keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type, draft.reason]);

@@ -82,7 +82,7 @@ export class LeaderElector {
    * normal end.
    */
   throwIfLost(): void {
-    // This finds out when the leader's time is over, whatever kept it waiting.
+    // Reading `isLeader` ends the term if the leader's time has passed meanwhile.
     void this.isLeader;
     this.#lost.signal.throwIfAborted();
   }
@@ -299,7 +299,8 @@ export class LeaderElector {
     const isFirst = this.#observed === undefined;
     this.#observed = observe(this.#observed, lease, this.#now());
     if (!isFirst && before === this.leader) return;
-    // Being the leader has a line of its own, and having none is followed by the next leader's line.
+    // No line for this process, whose start as the leader is logged elsewhere, nor for the time without a leader, which
+    // the next leader's line ends.
     if (this.leader !== '' && this.leader !== this.identity) this.#inform('New leader elected', this.leader);
     this.#tell('onNewLeader', () => this.#options.onNewLeader(this.leader));
   }

@@ -27,10 +27,10 @@ const halves = new Int32Array(float.buffer);
  * left, so taking a key out does not touch the table.
  */
 export class KeyRing<K> {
-  /** Hash and number of each key alternately. A key's slot is that of its hash, or the first free one after it. */
+  /** Hash and number of each key alternately. A key's slot is the slot of its hash, or the first free one after it. */
   #slots: Int32Array = emptySlots(leastSlots);
   #slotMask: number = leastSlots - 1;
-  /** Number of slots that are not empty, including those of keys that have left. */
+  /** Number of slots that are not empty, including slots of keys that have left. */
   #taken = 0;
   /** Keys by the last bits of their number. */
   #keys: (K | undefined)[] = new Array(leastSlots);
@@ -38,7 +38,7 @@ export class KeyRing<K> {
   #head: number;
   #tail: number;
 
-  /** `firstNumber` is that of the first key. Default 0. */
+  /** `firstNumber` is the number of the first key. Default 0. */
   constructor(firstNumber = 0) {
     this.#head = firstNumber;
     this.#tail = firstNumber;

@@ -1,5 +1,5 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
-// workqueue.Type). Over queue-order.ts; delaying-queue.ts extends it.
+// workqueue.Type). It keeps its keys in queue-order.ts; delaying-queue.ts extends it.
 import { inspect } from 'node:util';
 import { type Clock, systemClock } from '@kapstan/api';
 import {
@@ -111,7 +111,7 @@ export class WorkQueue<K> {
         : new PriorityOrder(options.priority, options.clock ?? systemClock);
   }
 
-  /** Number of waiting keys, without those in work. */
+  /** Number of waiting keys, without the keys that are being processed. */
   get length(): number {
     return this.#order.length;
   }

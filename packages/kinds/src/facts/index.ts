@@ -146,7 +146,7 @@ export const goTypeFacts: () => GoTypeFacts = lazily<GoTypeFacts>('gotypes');
 export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
 export const rbacPolicyFacts: () => RbacPolicyFacts = lazily<RbacPolicyFacts>('rbacpolicy');
 
-/** What Kubernetes says of a type, and of its members where it says anything. */
+/** Kubernetes' descriptions of a type and of its members. Members without a description are absent. */
 export interface TypeDescriptionFacts {
   readonly description?: string;
   readonly properties: Readonly<Record<string, string>>;

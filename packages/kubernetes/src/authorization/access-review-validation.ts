@@ -115,7 +115,7 @@ function validateSelector(
   at.child('requirements').each(requirements, (requirement, place) => validateTerm(place, requirement));
 }
 
-/** An unknown operator may be that of a newer client, so the requirement is ignored later. */
+/** An unknown operator may come from a newer client, so the requirement is ignored later. */
 function validateCount(at: Field, { operator, values = [] }: Requirement): void {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
     at.required("must be specified when `operator` is 'In' or 'NotIn'");

@@ -8,7 +8,7 @@ const muchParallelism = 10_000;
 const manyIndexes =
   'In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail';
 
-/** Returns warnings for a create, and for an update that changed the spec. `path` is that of the job's spec. */
+/** Returns warnings for a create, and for an update that changed the spec. `path` is the path of the job's spec. */
 export function jobSpecWarnings(
   path: string,
   spec: DeepReadonly<JobSpec> | undefined,

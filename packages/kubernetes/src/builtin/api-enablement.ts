@@ -13,7 +13,7 @@ export type RuntimeConfig = ReadonlyMap<string, string>;
 /** Missing in the facts, because no present Kubernetes has it. Served for old clients that roll deployments back. */
 const historic = 'extensions/v1beta1/deployments';
 
-/** What each pattern turns on or off, in the order of application; later ones win. */
+/** Versions that each general key of --runtime-config turns on or off. The keys apply in this order; later keys win. */
 const patterns: ReadonlyMap<string, RegExp> = new Map([
   ['api/all', /^/],
   ['api/ga', /^v\d+$/],
@@ -41,7 +41,7 @@ export class ApiEnablement {
     }
   }
 
-  /** The setting of a resource counts before that of its version. */
+  /** The setting of a resource counts before the setting of its version. */
   isServed({ group, version, resource }: GroupVersionResource): boolean {
     const groupVersion = `${group}/${version}`;
     return this.#resources.get(`${groupVersion}/${resource}`) ?? this.#versions.get(groupVersion) === true;

@@ -8,7 +8,7 @@ import type { TokenIssuer } from './token-issuer.ts';
 /** One built-in resource; `id` is its name in the facts. */
 export type BuiltinKind<T extends KubernetesObject = UnstructuredObject> = TypedKind<T>;
 
-/** What built-in kinds need from the server. */
+/** Services of the server that built-in kinds use. */
 export interface BuiltinServer {
   readonly clock: Clock;
   /** Returns the store of another resource: eviction reads disruption budgets. Undefined when it is not served. */

@@ -22,6 +22,6 @@ export const kubernetesTypes: TypeRegistry = new TypeRegistry({
   // Kinds that are stored but not served.
   messageKinds: new Map([['v1/RangeAllocation', 'core.v1.RangeAllocation']]),
   retiredKinds,
-  // Maps of amounts are ResourceLists, except those of resource.k8s.io.
+  // Maps of amounts are ResourceLists, except in resource.k8s.io.
   isResourceList: (definition) => !definition.startsWith('resource.'),
 });

@@ -18,7 +18,7 @@ export class BindingIndex {
   readonly #byName = new Map<string, Binding>();
   readonly #bySubject = new Map<string, Map<string, Binding>>();
 
-  /** `namespace` is that of the bindings, "" for those of the cluster. */
+  /** `namespace` is the namespace of the bindings; "" for ClusterRoleBindings. */
   constructor(namespace: string) {
     this.#namespace = namespace;
   }

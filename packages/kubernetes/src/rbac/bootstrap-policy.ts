@@ -1,5 +1,5 @@
-// The roles and bindings that every server keeps in its store: those of Kubernetes 1.36, updated at each start. Source:
-// pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
+// The bootstrap roles and bindings of Kubernetes 1.36, which every server keeps in its store and updates at each start.
+// Source: pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
 import {
   deepCopy,
   isAlreadyExists,
@@ -22,7 +22,7 @@ const maxAttempts = 4;
 type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
 
 /**
- * Creates missing objects and adds what is missing in present ones. An object whose annotation
+ * Creates missing objects and completes present ones. An object whose annotation
  * `rbac.authorization.kubernetes.io/autoupdate` is "false" stays as it is. The namespaces of the roles must exist. It
  * tries every object before it rejects with the first failure.
  */
@@ -106,8 +106,8 @@ const gatheredFrom = [
 ] as const;
 
 /**
- * Before 1.14 one binding was for both; changes of its subjects are taken over into the new one. Source:
- * ClusterRoleBindingsToSplit.
+ * Before 1.14 the binding `from` also gave what `to` gives now. Changes of its subjects are copied to the new binding.
+ * Source: ClusterRoleBindingsToSplit.
  */
 const split = { from: 'system:discovery', to: 'system:public-info-viewer' } as const;
 

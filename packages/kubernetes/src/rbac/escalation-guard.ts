@@ -46,7 +46,7 @@ export function guardEscalation(served: ServedResource, options: EscalationGuard
   return kind === undefined ? served : { definition, store: new GuardedStore(store, { kind, ...options }) };
 }
 
-/** A write under way. `requestName` is that of the request, "" in a POST. */
+/** A write under way. `requestName` is the name in the request's path, "" in a POST. */
 interface Attempt {
   readonly next: DeepReadonly<UnstructuredObject>;
   readonly old: DeepReadonly<UnstructuredObject> | undefined;

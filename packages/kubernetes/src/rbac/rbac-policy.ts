@@ -61,7 +61,9 @@ export class RbacPolicy implements RuleSource {
     for (const match of this.#bindings.get(namespace)?.matching(user) ?? []) yield this.#grant(match, namespace);
   }
 
-  /** Returns undefined when there is no such role. `namespace` is that of the binding, "" = the cluster. */
+  /**
+   * Returns undefined when there is no such role. `namespace` is the binding's namespace; "" for a ClusterRoleBinding.
+   */
   roleRules({ kind, name }: DeepReadonly<RoleRef>, namespace: string): readonly Rule[] | undefined {
     if (kind === 'ClusterRole') return this.#clusterRoles.get(name);
     return kind === 'Role' && namespace !== '' ? this.#roles.get(roleKey(kind, namespace, name)) : undefined;

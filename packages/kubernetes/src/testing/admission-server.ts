@@ -1,5 +1,5 @@
-// AdmissionServer: a server with the few resources that admission plug-ins read, and the admission chain. For their
-// tests.
+// AdmissionServer: a server with the few resources that admission plug-ins read, and the admission chain. Used by the
+// plug-ins' tests.
 import { type DeepReadonly, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import type { AdmissionAttributes, ResourceStore } from '@kapstan/apiserver';
 import {
@@ -48,7 +48,7 @@ const resources: readonly DefinitionChanges[] = [
   { group: 'scheduling.k8s.io', resource: 'priorityclasses', kind: 'PriorityClass', namespaced: false },
 ];
 
-/** A server of only those resources, with admission. */
+/** A server with admission that serves only the resources of one test. */
 export class AdmissionServer {
   readonly fixture: StoreFixture;
   readonly catalog = new ResourceCatalog();

@@ -1,4 +1,4 @@
-// Runs the strategies of /status endpoints of built-in kinds on two statuses, without a store. For tests.
+// Runs the strategies of /status endpoints of built-in kinds on two statuses, without a store. Used by tests.
 import { deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { formatFieldError } from '@kapstan/api/errors';
 import type { ResourceDefinition } from '@kapstan/apiserver';

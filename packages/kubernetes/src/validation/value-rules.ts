@@ -187,7 +187,7 @@ export function searchPathErrors(text: string): string[] {
 
 const pathPattern = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`;
 
-/** "example.com/name". The host is told as it stands in the whole. Source: IsDomainPrefixedPath. */
+/** "example.com/name". The part before the slash must be a DNS subdomain. Source: IsDomainPrefixedPath. */
 export function domainPathErrors(text: string): string[] {
   const cut = text.indexOf('/');
   const host = text.slice(0, Math.max(cut, 0));

@@ -1,5 +1,5 @@
 // Engines over a real etcd, as the suites of @kapstan/storage/testing need them. Used by the conformance tests of this
-// package, and with other versions and more members by those of test/reliability/etcd.
+// package, and by test/reliability/etcd with other versions and more members.
 import { systemClock, toRevision } from '@kapstan/api';
 import type { EngineFixture } from '@kapstan/storage/testing';
 import { type EtcdEngine, openEtcdEngine } from '../etcd-engine.ts';
@@ -28,7 +28,10 @@ export async function openEtcdFixture(spare: EtcdSpare): Promise<EngineFixture> 
  */
 type EtcdProgramsMode = 'quick' | 'real';
 
-/** For enginePrograms: one etcd that serves one program after the other. Each finds no keys, but earlier revisions. */
+/**
+ * One etcd for enginePrograms, which serves one program after the other. Each program finds no keys, but earlier
+ * revisions.
+ */
 export class EtcdForPrograms {
   readonly #spare: EtcdSpare;
   readonly #mode: EtcdProgramsMode;

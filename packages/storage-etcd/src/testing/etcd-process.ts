@@ -1,5 +1,5 @@
 // Real etcd servers for tests: finds or installs etcd, and runs it on free loopback ports in a temporary folder. Used
-// by the tests of this package and of those above it.
+// by the tests of this package and of the packages above it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -103,7 +103,7 @@ interface Member {
 }
 
 function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member: Member): EtcdProcess {
-  // Data are kept in memory where possible: the disk's fsync is not what is tested.
+  // Data are kept in memory where possible, because these tests do not test the disk.
   const root = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
   const folder = mkdtempSync(join(root, 'kapstan-etcd-'));
   const args = [

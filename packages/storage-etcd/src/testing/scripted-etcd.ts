@@ -1,5 +1,5 @@
-// Members of etcd that answer as a test says: gRPC servers in this process, and a caller connected to them. For the
-// tests of this package; etcd-process.ts starts real ones.
+// Members of etcd that answer as a test says: gRPC servers in this process, and a caller connected to them. Used by the
+// tests of this package; etcd-process.ts starts real members.
 import {
   type Client,
   credentials,

@@ -110,7 +110,7 @@ export async function crashWhileWriting({ fixture, model, step, tally }: Crash):
   model.forgetAfter(revision);
 }
 
-/** Returns a commit that will succeed after those before it, and adds it to the model. */
+/** Returns a commit that will succeed after the earlier commits, and adds it to the model. */
 function nextCommit(model: EngineModel, { key, value, isDelete }: CrashWrite): Commit {
   const expected = model.keyAt(key, model.revision)?.modRevision ?? 0;
   const write: ModelWrite = isDelete && expected !== 0 ? { type: 'delete' } : { type: 'put', value, isLeased: false };

@@ -157,7 +157,7 @@ export class MemoryEngine implements Engine {
     for (const watcher of this.#watchers) this.#fail(watcher, error);
   }
 
-  // Atomic: one revision changes the map and the log together; watchers are told afterwards.
+  // Atomic: one revision changes the map and the log together; watchers are notified afterwards.
   #apply(key: string, put?: { readonly value: Uint8Array; readonly lease: number }): Revision {
     const revision = asRevision(++this.#revision);
     const before = this.#current.get(key);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Mounts one on an existing folder. Returns undefined, or the reason why it could not. */
+/** Mounts such a file system on an existing folder. Returns undefined, or the reason why it cannot be mounted. */
 export function mountSmallDisk(folder: string, mebibytes: number): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may mount a tmpfs; run the tests as root';
   try {

@@ -184,7 +184,7 @@ function exactPrefixes(bench: StorageBench): void {
   });
 }
 
-/** Key below the root, or the key of one object; selector; those of four pods that must be found. */
+/** Key below the root, or the key of one object; selector; which of the four pods must be found. */
 const scopes: readonly (readonly [scope: string, fields: string, found: readonly string[]])[] = [
   ['', '', ['ns1/a', 'ns1/b', 'ns2/a', 'ns2/c']],
   ['', 'metadata.namespace=ns1', ['ns1/a', 'ns1/b']],

@@ -71,7 +71,7 @@ function versionedLists(bench: StorageBench): void {
       const [error] = await Promise.all([asked, bench.fixture.clock.advance(3_000)]);
       expect(isTooLargeResourceVersion(error)).toBe(true);
       expect(error.message).toBe(`Timeout: Too large resource version: ${current + 5}, current: ${current}`);
-      // A cache that cannot be told about progress does not wait for an exact version, but asks the store below.
+      // A cache whose storage reports no progress does not wait for an exact version, but asks the store below.
       const isAskedBelow = resourceVersionMatch === 'Exact' && bench.isCacheWithoutProgress;
       const isFromCache = bench.fixture.isCached && !isAskedBelow;
       expect(error.details?.retryAfterSeconds ?? 0).toBe(isFromCache ? 1 : 0);

@@ -1,5 +1,5 @@
 // AES in Kubernetes' two forms. GCM has a random nonce and authenticates the storage key; CBC has PKCS#7 and
-// authenticates nothing. Source: value/encrypt/aes. The bytes are those of a kube-apiserver.
+// authenticates nothing. Source: value/encrypt/aes. The bytes are the same as kube-apiserver's.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Transformer } from './transformer.ts';
 

@@ -1,4 +1,4 @@
-// An HTTPS server that plays an admission webhook and remembers what it was asked. For the tests of admission.
+// An HTTPS server that plays an admission webhook and remembers its requests. Used by the tests of admission.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
@@ -73,7 +73,7 @@ export class AdmissionWebhookServer {
     return { metadata: { name }, webhooks: [this.webhook({ name: `${name}.example.com`, ...changes })] };
   }
 
-  /** What was asked since the last call, as "OPERATION resource/subresource name". */
+  /** Returns the requests since the last call, as "OPERATION resource/subresource name". */
   questions(): readonly string[] {
     return this.asked.splice(0).map(({ operation, resource, subResource = '', name = '', dryRun }) => {
       const what = subResource === '' ? resource.resource : `${resource.resource}/${subResource}`;

@@ -1,5 +1,5 @@
-// InProcessListerWatcher lists and watches one resource directly on its store. Between in-process-client.ts and the
-// reflector.
+// InProcessListerWatcher lists and watches one resource directly on its store. The reflector uses it;
+// in-process-client.ts creates it.
 
 import type {
   Clock,

@@ -20,7 +20,7 @@ import { copyFor } from '../store/create-flow.ts';
 import { type FieldsCall, partDefinition } from '../store/managed-fields-tracker.ts';
 import { dedupeOwners } from '../store/store-parts.ts';
 
-/** What is written, and by whom. The router has checked the names. */
+/** The target of a write and the context of its request. The router has checked the names. */
 export interface WriteTarget {
   readonly served: ServedResource;
   /** Absent = the object itself. */
@@ -48,7 +48,7 @@ export interface PatchBody {
 interface PatchCall extends FieldsCall {
   /** Name of the object. */
   readonly name: string;
-  /** Kind whose schema the patch follows: the resource's, or that of an object subresource (Scale). */
+  /** Kind whose schema the patch follows: the resource's, or the kind of an object subresource (Scale). */
   readonly kind: GroupVersionKind;
   readonly schema: SchemaNode;
 }
@@ -66,7 +66,7 @@ export interface ObjectPatching {
   ): (present: UnstructuredObject | undefined) => SlicedWork<UnstructuredObject>;
 }
 
-/** Returns the endpoint's kind: the resource's, or that of an object subresource. */
+/** Returns the endpoint's kind: the resource's, or the kind of an object subresource. */
 export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): GroupVersionKind {
   if (part?.type === 'object') return part.kind;
   const { group, version, kind } = served.definition;
@@ -129,7 +129,7 @@ function partOf(
   return { operation, name, subresource: part.name, kind: part.kind, object };
 }
 
-/** Updates with the object, which it takes over and changes. */
+/** Updates the resource to the object, which this function may change; the caller must not use it afterwards. */
 export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
   const { part, context, name } = target;
   checkObjectName(object, { name, namespace: context.namespace });

@@ -1,5 +1,5 @@
-// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. Between
-// the port ObjectConversion and converted-storage.ts.
+// ConvertedObjects: stored objects in one version of their kind, each converted once for all lists and watches. It
+// calls the port ObjectConversion; converted-storage.ts uses it.
 import { parseJson, type UnstructuredObject } from '@kapstan/api';
 import {
   type CallSignal,
@@ -32,8 +32,8 @@ export class ConvertedObjects {
   readonly #apiVersion: string;
   readonly #freeze: boolean;
   /**
-   * For each stored object, itself if it has the version, else the converted one. The keys are the cache's objects, so
-   * it grows no larger than the cache; converted objects are kept as bytes.
+   * Maps each stored object to its converted one, or to itself if it already has the version. The keys are the cache's
+   * objects, so the map grows no larger than the cache. Converted objects are kept as bytes.
    */
   readonly #known = new WeakMap<StoredObject, StoredObject>();
   /** Stored objects of other versions: seeing that means parsing them. */

@@ -28,7 +28,7 @@ import { ConvertedWatch } from './converted-watch.ts';
 type StoredObject = Stored<UnstructuredObject>;
 
 export interface ConvertedStorageOptions {
-  /** Has objects in the versions in which they were stored. Its owner closes it. */
+  /** Storage with the objects in the versions in which they were stored. Its owner closes it. */
   readonly base: Storage<UnstructuredObject>;
   readonly conversion: ObjectConversion;
   /** The version of this storage's objects. */

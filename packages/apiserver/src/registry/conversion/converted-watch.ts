@@ -20,7 +20,7 @@ type Event = StorageEvent<UnstructuredObject>;
 type Change = Exclude<Event, { readonly type: 'BOOKMARK' }>;
 type StoredObject = Stored<UnstructuredObject>;
 
-/** With this many events waiting here, initial objects are held back in the cache. */
+/** When this many events wait here, the cache holds back initial objects. */
 const fullQueue = 512;
 /** Most waiting events. A watch that is further behind ends, and its client resumes from the last event that it saw. */
 const maxQueue = 5_000;
@@ -43,7 +43,7 @@ export class ConvertedWatch implements StorageWatch {
   readonly #queue: Event[] = [];
   #watch: StorageWatch | undefined;
   #isConverting = false;
-  /** Set when the storage below has ended the watch; the events before that come first. */
+  /** The end of the watch below, once it has come. Events before it are delivered first. */
   #end: { readonly error: Error | undefined } | undefined;
   #isClosed = false;
   #onRoom: (() => void) | undefined;

@@ -1,6 +1,6 @@
 // Copies the wanted resources of a catalog into another one and follows its changes. It stands between the resources
-// that a server works with and those that it serves: --runtime-config takes some away from clients, never from the
-// server itself.
+// that the server itself uses and the resources that it serves to clients: --runtime-config removes some from the
+// second only.
 import { ResourceCatalog, type ServedResource } from './catalog.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 

@@ -1,5 +1,5 @@
-// A strategy without rules of its own, and the steps that other strategies share. Spread by kinds without facts, which
-// are custom resources and those of tests. Built-in kinds use typed-strategy.ts.
+// A strategy without rules of its own, and the steps that other strategies share. Kinds without facts, such as custom
+// resources and the kinds of tests, spread it into theirs. Built-in kinds use typed-strategy.ts.
 
 import type { DeepReadonly, KubernetesObject, ObjectMeta } from '@kapstan/api';
 import { copyInSlices, getOwn, runWhole, type SlicedWork, setOwn } from '@kapstan/api/internal';
@@ -7,9 +7,7 @@ import { jsonEqual } from '../meta/json-equality.ts';
 import { metaOf } from '../meta/object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
-/**
- * Accepts any object: no defaults, no rules beyond those for metadata. Updates must name a version and cannot create.
- */
+/** Accepts any object: no defaults, and no rules except for metadata. Updates must name a version and cannot create. */
 export const defaultStrategy: ResourceStrategy<KubernetesObject> = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,

@@ -8,7 +8,7 @@ export interface Destination {
   readonly port: number;
   /** The decoded path. "" = the root, requested without its slash. */
   readonly path: string;
-  /** The query as sent, without "?". Absent = that of the request. */
+  /** The query as sent, without "?". Absent = the request's query. */
   readonly query?: string;
   /**
    * How the peer proves itself. 'kubelet': as the server's options say, and this server shows its certificate;

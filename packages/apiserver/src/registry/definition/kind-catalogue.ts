@@ -6,7 +6,7 @@ import type { ValidationPolicy } from '../meta/field.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
-/** What clients discover about a resource. */
+/** Facts about a resource that discovery shows to clients. */
 interface DiscoveryEntry {
   readonly kind: string;
   readonly singular: string;
@@ -24,7 +24,7 @@ interface DiscoveryEntry {
 
 interface SubresourceEntry {
   readonly kind: string;
-  /** apiVersion of the kind. Absent = that of the resource. */
+  /** apiVersion of the kind. Absent = the resource's. */
   readonly kindGV?: string;
   readonly verbs: readonly string[];
 }
@@ -50,7 +50,7 @@ export interface KindData {
   };
   storage(): { readonly resources: Readonly<Record<string, StorageEntry>>; readonly notStored: readonly string[] };
   /**
-   * Selectable keys by resource, "default" for those of all resources, and by resource the text that refuses other
+   * Selectable keys by resource, with "default" for keys of all resources; and by resource the text that refuses other
    * keys.
    */
   selection(): {

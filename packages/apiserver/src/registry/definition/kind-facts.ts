@@ -55,7 +55,7 @@ export interface ResourceFacts extends KindFacts {
     | 'table'
     | 'origin'
   >;
-  /** Subresources known to clients; those that the kind does not serve answer 501. */
+  /** Subresources known to clients. A subresource that the kind does not serve answers 501. */
   readonly subresources: readonly SubresourceFacts[];
 }
 

@@ -10,7 +10,7 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a writer asked for, before defaults. Admission is told of it. */
+/** The options of a write as the writer sent them, before defaults. Admission receives them. */
 export interface WriteIntent {
   readonly fieldManager?: string;
   readonly fieldValidation?: string;

@@ -21,7 +21,7 @@ export interface StrategySubresource<T extends KubernetesObject> {
   readonly name: string;
   readonly verbs: readonly Verb[];
   readonly strategy: ResourceStrategy<T>;
-  /** True = the endpoint has no Table. Default: /status has that of its kind, others have none. */
+  /** True = the endpoint has no Table. Default: /status has the Table of its kind, others have none. */
   readonly withoutTable?: boolean;
 }
 
@@ -144,9 +144,9 @@ interface DiscoveryPlace {
 }
 
 interface PublishedResource {
-  /** Another text whenever its schema or its selectable fields may be others. Absent: the schema itself is compared. */
+  /** A text that changes whenever the schema or the selectable fields may have changed. Absent: the schema itself is compared. */
   readonly revision?: string;
-  /** False: its objects have members that nobody described. Default true. */
+  /** False = objects may have members that no schema describes. Default true. */
   readonly hasSchema?: boolean;
   /** Members that the schema does not know are kept. Default false. */
   readonly keepsUnknownFields?: boolean;
@@ -182,7 +182,10 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * with a place.
    */
   readonly discoveryPlace?: DiscoveryPlace | undefined;
-  /** True = the document of its group is a route, which refuses other methods and media types. Default false. */
+  /**
+   * True = its group serves its own discovery document, which refuses other methods and media types. The aggregator serves the documents of
+   * other groups. Default false.
+   */
   readonly hasGroupRoute?: boolean | undefined;
   readonly schema: SchemaNode;
   readonly strategy: ResourceStrategy<T>;
@@ -205,8 +208,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   /** Details that OpenAPI documents show of a custom resource. Absent: they show its schema alone. */
   readonly published?: PublishedResource | undefined;
   /**
-   * Set for definitions that a thread can make too, so that large objects are validated there. Absent = in the turn of
-   * the request. A copy with another strategy must leave it out, because the thread has the original's.
+   * How another thread can make this definition, so that large objects are validated there. Absent = they are validated in the turn of the
+   * request. A copy with another strategy must leave it out, because the thread has the original's.
    */
   readonly origin?: DefinitionOrigin | undefined;
   /** Warning sent with every answer of a deprecated resource or version. */

@@ -79,7 +79,7 @@ export interface SentPart {
   readonly object: UnstructuredObject;
   /** Present in updates. */
   readonly oldObject?: DeepReadonly<UnstructuredObject>;
-  /** Which admission runs: that which changes, or that which validates. Absent = both. */
+  /** Selects the admission plug-ins that run: the mutating or the validating ones. Absent = both. */
   readonly phase?: 'admit' | 'validate';
 }
 

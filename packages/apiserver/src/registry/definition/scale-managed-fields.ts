@@ -1,5 +1,5 @@
-// Converts managedFields between a scaled object and its Scale. A Scale owns nothing itself: its owners are those of
-// the object's replicas. For scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery
+// Converts managedFields between a scaled object and its Scale. A Scale owns nothing itself: its owners are the owners
+// of the object's replicas. Used by scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery
 // util/managedfields/scalehandler.go.
 import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
 import { isJsonObject, type ManagedFieldsEntry, parseApiVersion } from '@kapstan/api/internal';
@@ -27,8 +27,8 @@ function scaleEntries(ofObject: readonly Entry[] | undefined, { path }: ScaledFi
 }
 
 /**
- * Returns the object's entries after its Scale was written: former owners lose the replicas, and those who came through
- * the Scale get an entry without a time. Entries of versions that the object does not have are dropped.
+ * Returns the object's entries after its Scale was written: former owners lose the replicas, and managers who wrote
+ * through the Scale get an entry without a time. Entries of versions that the object does not have are dropped.
  */
 function objectEntries(
   ofObject: readonly Entry[] | undefined,

@@ -1,5 +1,5 @@
-// SchemaResource makes the definition of a resource from a structural schema, as for custom resources. For programs
-// that serve kinds of their own.
+// SchemaResource makes the definition of a resource from a structural schema, as for custom resources. Programs that
+// serve kinds of their own use it.
 import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { FieldError } from '@kapstan/api/errors';

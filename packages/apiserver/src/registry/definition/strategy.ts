@@ -7,8 +7,9 @@ import type { SlicedWork } from '@kapstan/api/internal';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * Which rules for metadata a kind checks again in an update: those for changes, all those of a create ('whole'), both,
- * or none (then not in creates either). An error that the generic code has reported appears again in `causes`.
+ * Selects the metadata rules that a kind checks again in an update: the rules for changes, all rules of a create
+ * ('whole'), both, or none. With none, creates do not check them again either. An error that the generic code has
+ * reported then appears twice in `causes`.
  */
 export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
 
@@ -58,12 +59,13 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   /** Brings a valid object into its one stored form. */
   canonicalize?(object: T): void;
   /**
-   * Returns the seconds of grace of a deletion, given those asked for (undefined = none); undefined = deleted at once.
+   * Returns the grace period of a deletion in seconds; undefined = deleted at once. The argument is the requested
+   * period; undefined = none requested.
    */
   gracePeriodSeconds?(object: DeepReadonly<T>, asked: number | undefined): number | undefined;
   /**
    * True = a delete does not remove the object yet, whatever its metadata.finalizers are. It gets a deletionTimestamp
-   * but no deletionGracePeriodSeconds. For namespaces, which have spec.finalizers.
+   * but no deletionGracePeriodSeconds. Namespaces set it, because they have spec.finalizers.
    */
   holdsDeletion?(object: DeepReadonly<T>): boolean;
   /**
@@ -76,10 +78,11 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    */
   readonly heldIgnoresPropagation?: boolean | undefined;
   /**
-   * What happens to dependents by default. Absent = 'Background'. 'Unsupported' = the kind has no garbage collection.
+   * Default propagation policy for dependents. Absent = 'Background'. 'Unsupported' = the kind has no garbage
+   * collection.
    */
   readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported' | undefined;
-  /** Warning for a deletion that does not say what happens to dependents. For jobs. */
+  /** Warning for a deletion that does not say what happens to dependents. Only jobs have one. */
   readonly deletionWarning?: string | undefined;
   /** Returns the time to live in seconds; undefined = forever. Events: 3600. */
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
@@ -92,7 +95,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * 'Qualified' for custom resources, else 'Kubernetes'.
    */
   readonly finalizerNames?: 'Kubernetes' | 'Qualified' | undefined;
-  /** Returns what is wrong with a name, empty when it is valid. Absent = it must be a DNS-1123 subdomain. */
+  /** Returns the faults of a name, none when it is valid. Absent = the name must be a DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): readonly string[];
 }
 

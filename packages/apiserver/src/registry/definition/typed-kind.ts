@@ -40,7 +40,8 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   /** Checks creates and updates. The generic store checks metadata. */
   validate?(at: Field, object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): void;
   /**
-   * True = Kubernetes runs {@link validate} twice on an update, so its errors are reported twice. For jobs and volumes.
+   * True = Kubernetes runs {@link validate} twice on an update, so its errors are reported twice. Set for jobs and
+   * volumes.
    */
   readonly repeatsValidation?: boolean | undefined;
   /** True = {@link validate} has rules that may take long ({@link Field.later}), which run in slices. Default false. */
@@ -57,16 +58,16 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   /** Fields of {@link fields} that many clients select by, which the cache therefore indexes. */
   readonly indexedFields?: readonly string[] | undefined;
   validateName?(name: string, isPrefix: boolean): readonly string[];
-  /** True = a client may set status in a create. For nodes. */
+  /** True = a client may set status in a create. Set for nodes. */
   readonly keepsStatusOnCreate?: boolean | undefined;
-  /** True = a change of annotations raises the generation too. For deployments. */
+  /** True = a change of annotations raises the generation too. Set for deployments. */
   readonly annotationsRaiseGeneration?: boolean | undefined;
-  /** True = changes raise the generation, though creates do not set it. For CSI drivers. */
+  /** True = changes raise the generation, though creates do not set it. Set for CSI drivers. */
   readonly raisesGeneration?: boolean | undefined;
-  /** True = changes do not raise the generation, though creates set it. For priority classes. */
+  /** True = changes do not raise the generation, though creates set it. Set for priority classes. */
   readonly keepsGeneration?: boolean | undefined;
   readonly status?: StatusRules<T> | undefined;
-  /** Subresources besides /status; those of the facts that are missing here answer 501. */
+  /** Subresources besides /status. A subresource that the facts have and this list has not answers 501. */
   readonly subresources?: readonly Subresource<T>[] | undefined;
   /** Further parts of the strategy: the stored form, graceful deletion, garbage collection, time to live. */
   readonly strategy?:

@@ -52,7 +52,7 @@ export function typedResource<T extends KubernetesObject>(
     hasGroupRoute: kind.hasGroupRoute,
     deprecationWarning: kind.deprecationWarning,
   };
-  // Only here is the static type of a kind's objects given up, because the server handles all resources alike.
+  // The static type of a kind's objects is given up only here, because the server handles all resources alike.
   return definition as unknown as ResourceDefinition<UnstructuredObject>;
 }
 

@@ -160,7 +160,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
 /** Source: metav1.ResetObjectMetaForStatus. Generation and deletion stay as they are in every update. */
 const statusMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'];
 
-/** Copies members of the old object over those of the new one; absent ones become absent. */
+/** Replaces members of the new object by the members of the old one. A member that the old object lacks is removed. */
 function* takeOver(next: object, old: object, keys: readonly string[]): SlicedWork<void> {
   for (const key of keys) {
     const value = getOwn(old, key);

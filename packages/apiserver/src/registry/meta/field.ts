@@ -16,7 +16,7 @@ import {
 } from '@kapstan/api/errors';
 import { maxToldErrors, omittedErrors, runWhole, type SlicedWork } from '@kapstan/api/internal';
 
-/** What a server allows its users. Source: pkg/capabilities. */
+/** Capabilities that a server grants its users. Source: pkg/capabilities. */
 export interface ValidationPolicy {
   /** True = privileged containers and Windows host processes are allowed. */
   readonly allowsPrivileged: boolean;
@@ -24,7 +24,7 @@ export interface ValidationPolicy {
 
 const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
 
-/** The errors of a run: those that the answer shows, and the number of all. */
+/** The errors of one validation: the errors that the answer shows, and the number of all. */
 class FoundErrors {
   readonly #told: FieldError[] = [];
   /** Rules that take long, in the order in which they were put off. */
@@ -178,7 +178,7 @@ export class Field {
     this.#errors.add(() => error);
   }
 
-  /** Reports the same errors `count` times: those that are shown, and the number of the others. */
+  /** Reports the same errors `count` times: as many as the answer shows, and the number of the others. */
   times(count: number, tell: (at: Field) => void): void {
     const told = Math.min(count, maxToldErrors);
     for (let time = 0; time < told; time++) tell(this);

@@ -2,8 +2,8 @@
 // names.SimpleNameGenerator.
 
 /**
- * Has no vowels and no look-alikes, so that names form no words and are read without doubt. Source: apimachinery
- * util/rand.
+ * Letters of generated names, without vowels and look-alikes, so that names form no words and are easy to read. Source:
+ * apimachinery util/rand.
  */
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 const suffixLength = 5;

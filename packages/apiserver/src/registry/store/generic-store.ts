@@ -46,7 +46,7 @@ import { selectionKeys, selectionPredicate } from './selection.ts';
 import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
 import { UpdateFlow } from './update-flow.ts';
 
-/** What requests pass through besides the store; the same for all resources of a server. */
+/** Parts that requests pass through besides the store. All resources of a server share them. */
 export interface StoreHooks {
   /** Absent = every object is admitted as it is. */
   readonly admission?: AdmissionControl | undefined;

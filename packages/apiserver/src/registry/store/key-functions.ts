@@ -9,7 +9,7 @@ export interface KeyScope {
   readonly namespaced: boolean;
 }
 
-/** Returns the key of all objects, or of those in a namespace if one is given. */
+/** Returns the key prefix of all objects, or of the objects in a namespace if one is given. */
 export function collectionKey(scope: KeyScope, namespace: string): string {
   return scope.namespaced && namespace !== '' ? `${scope.root}/${namespace}` : scope.root;
 }

@@ -1,5 +1,5 @@
 // ResourceStack connects a definition with everything below it: engine → ObjectStore → Cacher (or not) → GenericStore.
-// The REST options of the Go library choose the same: cached or undecorated storage, by flag and by resource.
+// In Go, RESTOptions make the same choice between cached and undecorated storage, by flag and by resource.
 
 import { type Clock, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';

@@ -1,5 +1,6 @@
-// Converts what autoscaling/v1 has no fields for to the forms in its annotations: metrics as v1 spells them, behaviour
-// with the names of Go's fields. conversion.ts puts them there. Source: pkg/apis/autoscaling/v1/conversion.go.
+// Converts metrics and behaviour, for which autoscaling/v1 has no fields, to the forms that its annotations hold:
+// metrics as v1 spells them, behaviour with the names of Go's fields. conversion.ts writes the annotations. Source:
+// pkg/apis/autoscaling/v1/conversion.go.
 import { isJsonObject } from '@kapstan/api/internal';
 
 type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
-// Converts between autoscaling/v2, the stored form, and v1, which keeps what it has no fields for in annotations.
-// Source: pkg/apis/autoscaling/v1/conversion.go.
+// Converts between autoscaling/v2, the stored form, and v1, which keeps members without fields of their own in
+// annotations. Source: pkg/apis/autoscaling/v1/conversion.go.
 
 import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';

@@ -58,7 +58,7 @@ export const jobs: BuiltinKind<Job> = {
   fields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
 };
 
-/** A job without labels gets those of its pods. Kubernetes sets them when it reads the job back, after validation. */
+/** A job without labels gets the labels of its pod template. Kubernetes sets them when it reads the job back, after validation. */
 function takePodLabels(job: Job): void {
   const labels = job.spec?.template.metadata?.labels;
   if (labels === undefined || Object.keys(job.metadata?.labels ?? {}).length > 0) return;
@@ -78,7 +78,7 @@ function generateSelector(job: Job): void {
   spec.selector = { ...spec.selector, matchLabels: { [uidLabel]: uid, ...spec.selector?.matchLabels } };
 }
 
-/** Checks a job besides its spec. Source: ValidateJob. */
+/** Checks the generated selector, and that the names of indexed pods will be valid. Updates repeat this check. Source: ValidateJob. */
 function validateMade(root: Field, job: DeepReadonly<Job>): void {
   validateGenerated(root.child('spec'), job);
   const { completions, completionMode } = job.spec ?? {};

@@ -74,7 +74,7 @@ function certificateFault(certificate: string): string | undefined {
   return undefined;
 }
 
-/** Checks an update through an endpoint that may set only one part. */
+/** Checks an update through an endpoint that may set only one part of the status. */
 export function validateStatusChange(
   at: Field,
   { next, old }: { readonly next: Request; readonly old: Request },

@@ -3,7 +3,7 @@
 import type { ComponentStatus } from '@kapstan/kinds/core/v1';
 import type { VirtualKind } from '../../builtin/virtual-resource.ts';
 
-/** What a part reports about itself. */
+/** The health of a component, as the component reports it. */
 export interface ComponentHealth {
   /** 'Unknown' = the part did not answer. */
   readonly status: 'True' | 'False' | 'Unknown';

@@ -1,5 +1,5 @@
-// Finds where a node's kubelet listens, from the node's status. For the subresources of pods and nodes that lead to it.
-// Source: pkg/kubelet/client (NodeConnectionInfoGetter), pkg/util/node (GetPreferredNodeAddress).
+// Finds where a node's kubelet listens, from the node's status. Used by the subresources of pods and nodes that connect
+// to it. Source: pkg/kubelet/client (NodeConnectionInfoGetter), pkg/util/node (GetPreferredNodeAddress).
 import { type DeepReadonly, isNotFound } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
 import type { RequestContext } from '@kapstan/apiserver';

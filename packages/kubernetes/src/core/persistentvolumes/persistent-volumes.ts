@@ -162,7 +162,7 @@ export function validateSources(at: Field, spec: ReadonlySpec, name: string): vo
   }
 }
 
-/** Checks the rules of cluster volumes that those of pods do not have: their secrets name a namespace. */
+/** Checks the rules that persistent volumes have and volumes of pods have not: their secrets name a namespace. */
 function validateOwnRules(at: Field, source: (typeof sources)[number], spec: ReadonlySpec): void {
   switch (source) {
     case 'glusterfs': {

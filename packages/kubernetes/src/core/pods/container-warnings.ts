@@ -13,7 +13,7 @@ interface PlacedContainer {
   readonly path: string;
 }
 
-/** `path` is that of the pod's spec. */
+/** `path` is the path of the pod's spec. */
 export function containerWarnings(spec: DeepReadonly<PodSpec>, path: string): string[] {
   const containers = placedContainers(spec, path);
   return [

@@ -1,4 +1,4 @@
-// Checks the disruption budgets of an eviction and counts the evicted pod in them. For eviction.ts. Source:
+// Checks the disruption budgets of an eviction and counts the evicted pod in them. Used by eviction.ts. Source:
 // pkg/registry/core/pod/storage EvictionREST (checkAndDecrement).
 import { type Clock, type DeepReadonly, formatTime, StatusError } from '@kapstan/api';
 import { forbidden, notFound } from '@kapstan/api/errors';
@@ -32,7 +32,8 @@ export async function useBudget(
 ): Promise<string | undefined> {
   const store = server.findStore('policy', 'v1', 'poddisruptionbudgets') as unknown as BudgetStore | undefined;
   if (store === undefined) return undefined;
-  // Who may evict need not be allowed to write budgets, so the server does, also before admission.
+  // A user who may evict pods is often not allowed to write budgets. The server therefore writes them itself, also
+  // before admission.
   const { namespace, dryRun, signal, auditId, nextTurn } = context;
   const own = { ...serverContext(namespace), dryRun, signal, auditId, nextTurn };
   const budgets = (await store.list(own, {})).items.map((item) => item.object).filter((budget) => covers(budget, pod));

@@ -72,7 +72,7 @@ function mergedDryRun(context: RequestContext, own: readonly string[]): readonly
 interface Eviction {
   readonly server: BuiltinServer;
   readonly store: ResourceStore<Pod>;
-  /** Its dryRun includes that of the body. */
+  /** `dryRun` is set when the query or the body asks for it. */
   readonly context: RequestContext;
   readonly name: string;
   /** The values asked for, which only the deletion itself checks. */

@@ -1,5 +1,5 @@
-// Rules for the amounts of a whole pod, which must include those of its containers. Source: pkg/apis/core/validation
-// validatePodResources, validatePodResourceConsistency.
+// Rules for the resource amounts of a whole pod, which must cover the amounts of its containers. Source:
+// pkg/apis/core/validation validatePodResources, validatePodResourceConsistency.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import type { PodSpec } from '@kapstan/kinds/core/v1';

@@ -11,7 +11,7 @@ const counted = ['cpu', 'memory'] as const;
  * has any.
  */
 export function qosClassOf(spec: DeepReadonly<PodSpec> | undefined): NonNullable<PodStatus['qosClass']> {
-  // Amounts of the whole pod replace those of its containers.
+  // Amounts of the whole pod replace the amounts of its containers.
   const parts = spec?.resources ? [spec] : [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
   if (parts.every((part) => isEmpty(part))) return 'BestEffort';
   return parts.every((part) => isGuaranteed(part)) ? 'Guaranteed' : 'Burstable';

@@ -1,4 +1,4 @@
-// Rules for the security contexts of pods and containers. Those of Windows are in windows-validation.ts. Source:
+// Rules for the security contexts of pods and containers. The rules for Windows are in windows-validation.ts. Source:
 // pkg/apis/core/validation validatePodSpecSecurityContext, ValidateSecurityContext.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';

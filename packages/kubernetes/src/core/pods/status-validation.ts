@@ -1,5 +1,5 @@
-// What the /status endpoint of a pod keeps and refuses. Statuses of containers are in container-status-validation.ts.
-// Source: pkg/registry/core/pod podStatusStrategy, pkg/apis/core/validation ValidatePodStatusUpdate.
+// Rules for the /status endpoint of a pod: the fields that it keeps, and the changes that it refuses. Statuses of containers are in
+// container-status-validation.ts. Source: pkg/registry/core/pod podStatusStrategy, pkg/apis/core/validation ValidatePodStatusUpdate.
 import { isIP, isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api/errors';

@@ -1,5 +1,6 @@
-// Fields that only Windows pods may have, and those that they may not. Source: pkg/apis/core/validation
-// validateWindowsSecurityContextOptions, validateWindowsHostProcessPod, validateOS, validateLinux, validateWindows.
+// Rules for the fields that only Windows pods may have, and for the fields that they may not have. Source:
+// pkg/apis/core/validation validateWindowsSecurityContextOptions, validateWindowsHostProcessPod, validateOS,
+// validateLinux, validateWindows.
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';

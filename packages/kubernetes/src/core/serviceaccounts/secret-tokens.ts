@@ -1,6 +1,5 @@
-// SecretTokens accepts service-account tokens kept in Secrets, which last as long as their Secret and account, and
-// records in the Secret when its token was last used. Beside service-account-tokens.ts. Source:
-// pkg/serviceaccount/legacy.go.
+// SecretTokens accepts service-account tokens kept in Secrets, which last as long as their Secret and account, and records in the Secret
+// when its token was last used. See also service-account-tokens.ts. Source: pkg/serviceaccount/legacy.go.
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type DeepReadonly, formatTime, type Logger, type ResourceClient } from '@kapstan/api';
 import { counterFamily, goQuote, type MetricFamily } from '@kapstan/api/internal';

@@ -41,7 +41,7 @@ export interface ServiceAccountTokensOptions {
 /** Clocks may differ by this much; an object deleted longer ago is gone. Source: jwt.DefaultLeeway. */
 const leewaySeconds = 60;
 
-/** What other programs need to verify tokens. */
+/** Documents that other programs need to verify tokens. */
 export interface IssuerDocuments {
   /**
    * Returns the document of `/.well-known/openid-configuration`. `origin`: the URL of this server, "https://host:port".

@@ -1,5 +1,5 @@
-// ClusterAddresses allocates the addresses of services. Each is an IPAddress object of that name, so servers on one
-// store never allocate one twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
+// ClusterAddresses allocates the addresses of services. Each is an IPAddress object of that name, so servers on one store never allocate
+// one twice. Used by service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
 import { isAlreadyExists, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import type { ResourceStore } from '@kapstan/apiserver';

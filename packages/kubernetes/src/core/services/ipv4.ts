@@ -40,8 +40,7 @@ export function printIpv4Network({ first, size }: Ipv4Network): string {
 }
 
 /**
- * Returns the first address for services, which is that of the API servers. Throws TypeError when the text is no
- * network.
+ * Returns the first address for services, which the API servers have. Throws TypeError when the text is not a network.
  */
 export function firstServiceAddress(cidr: string): string {
   return printIpv4(parseIpv4Network(cidr).first + 1);

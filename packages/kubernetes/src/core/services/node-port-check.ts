@@ -1,5 +1,6 @@
-// Compares the recorded node ports with those of the services: computes the right bitmap, and remarks about services. A
-// server that shares its store runs it every few minutes. Source: pkg/registry/core/service/portallocator/controller.
+// Compares the recorded node ports with the ports of the services. Computes the right bitmap, and remarks about
+// services. A server that shares its store runs it every few minutes. Source:
+// pkg/registry/core/service/portallocator/controller.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Service } from '@kapstan/kinds/core/v1';
 import type { RangeAllocation } from '../../builtin/node-port-registry.ts';
@@ -22,7 +23,10 @@ export class NodePortCheck {
   /** Ports without a service at the last check, and for how many more checks they are kept. */
   #leaks: ReadonlyMap<number, number> = new Map();
 
-  /** Returns what should be recorded, from what is recorded and all services, which must be read after it. */
+  /**
+   * Returns the right allocation, given the recorded one and all services. The services must be read after the recorded
+   * one.
+   */
   look(
     present: RangeAllocation,
     services: readonly DeepReadonly<Service>[],

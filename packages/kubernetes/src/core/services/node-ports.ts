@@ -1,5 +1,5 @@
 // NodePorts allocates node ports in a store that several servers share: the taken ones are a bitmap in it, which each
-// server changes by compare-and-set. For service-allocator.ts. Source: pkg/registry/core/service/portallocator,
+// server changes by compare-and-set. Used by service-allocator.ts. Source: pkg/registry/core/service/portallocator,
 // allocator/storage.
 import { internalError } from '@kapstan/api/errors';
 import type { NodePortRange, NodePortRegistry, RangeAllocation } from '../../builtin/node-port-registry.ts';

@@ -1,5 +1,5 @@
 // NumberPool hands out numbers of a range once each: node ports. Its text form is the bitmap that servers on one store
-// share. For node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
+// share. Used by node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
 
 /** A range of numbers, and which of them are taken. Plain synchronous state. */
 export class NumberPool {
@@ -48,7 +48,10 @@ export class NumberPool {
     return true;
   }
 
-  /** Takes a free number, those at the start of the range last; undefined when there is none. Atomic. */
+  /**
+   * Takes a free number, from the start of the range only when no other is free. Returns undefined when there is none.
+   * Atomic.
+   */
   takeAny(random: () => number): number | undefined {
     const { first, size, reserved } = this.#range;
     return (

@@ -52,7 +52,7 @@ export function planPorts(spec: ReadonlySpec, old: ReadonlySpec | undefined, sou
   return { ports, healthCheckNodePort, taken: taking.taken, errors, failure };
 }
 
-/** Returns each node port once, including that of the health check. */
+/** Returns each node port once, including the health check's. */
 export function nodePortsOf(spec: ReadonlySpec | undefined): number[] {
   const ports = (spec?.ports ?? []).map((port) => port.nodePort ?? 0);
   return [...new Set([...ports, spec?.healthCheckNodePort ?? 0])].filter((port) => port !== 0);

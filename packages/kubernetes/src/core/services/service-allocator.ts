@@ -18,7 +18,7 @@ import { initIpFamilies } from './service-families.ts';
 import { carryAllocated, normalizeClusterIps } from './service-fields.ts';
 import { needsClusterIp } from './service-needs.ts';
 
-/** What one write took, to be given back if it fails. */
+/** Addresses and ports that one write reserved. They are released if it fails. */
 interface Taken {
   readonly addresses: string[];
   readonly ports: number[];

@@ -1,4 +1,5 @@
-// What a service needs by its type. Source: pkg/registry/core/service/storage needsClusterIP and its like.
+// Decides which addresses and ports a service needs; its type decides most. Source: pkg/registry/core/service/storage
+// needsClusterIP and its like.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceSpec } from '@kapstan/kinds/core/v1';
 

@@ -1,4 +1,4 @@
-// The networks for service addresses from ServiceCIDRs, and the order in which their addresses are tried. For
+// The networks for service addresses from ServiceCIDRs, and the order in which their addresses are tried. Used by
 // cluster-addresses.ts. Source: pkg/registry/core/service/ipallocator (MetaAllocator, Allocator).
 import type { DeepReadonly } from '@kapstan/api';
 import { serverContext } from '@kapstan/apiserver/internal';
@@ -28,7 +28,7 @@ function isReady({ metadata, status }: DeepReadonly<ServiceCIDR>): boolean {
   return isStaying && (status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-/** False for the network's own and its broadcast address. */
+/** Returns false for the network's own address and its broadcast address. */
 export function givesOut({ first, size }: Ipv4Network, address: number): boolean {
   return address > first && address < first + size - 1;
 }

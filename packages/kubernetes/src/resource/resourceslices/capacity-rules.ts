@@ -44,7 +44,7 @@ function validateOptions(at: Field, options: readonly Quantity[], { usual, most 
     },
     keyOf: (option) => String(option.scaledValue()),
   });
-  // Too many options are not looked at.
+  // With too many options the default is refused without a search.
   if (options.length > maxOptions || !options.some((option) => option.compare(usual) === 0))
     at.invalid(usual.toString(), 'default value is not valid according to the requestPolicy');
 }

@@ -42,7 +42,7 @@ function validateDriver(at: Field, driver: DeepReadonly<CSINodeDriver>): void {
   }
 }
 
-/** Nothing of a driver may change except its capacity. */
+/** Checks that nothing of a driver changes except its capacity. */
 function validateKept(at: Field, after: DeepReadonly<CSINodeDriver>, before: DeepReadonly<CSINodeDriver>): void {
   const { allocatable: _after, ...next } = after;
   const { allocatable: _before, ...old } = before;

@@ -45,6 +45,15 @@ export {
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';
+export { ensureFlowConfiguration } from './flowcontrol/configuration-ensurer.ts';
+export {
+  type FlowControlChange,
+  type FlowControlKind,
+  FlowControlObjects,
+  mandatoryConfiguration,
+} from './flowcontrol/flow-control-objects.ts';
+export { flowControlFacts } from './flowcontrol/flow-control-facts.ts';
+export { FlowSchemaStatuses } from './flowcontrol/flow-schema-statuses.ts';
 export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';
 export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './rbac/rbac-policy.ts';

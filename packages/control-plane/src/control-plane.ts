@@ -108,8 +108,8 @@ async function start(
   const aggregation = await startAggregation(options, { pki, resources, closers, clock, logger, signal });
   const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
   const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
-  const flowControl = flows?.control;
-  const parts = { engines, pki, resources, flowControl, hooks, healthChecks, loops, aggregation, encryption, audit, clock, logger };
+  const opened = { engines, pki, resources, hooks, loops, aggregation, encryption, audit };
+  const parts = { ...opened, flowControl: flows?.control, healthChecks, clock, logger };
   const server = await startServing(options, parts);
   closers.push(() => server.close());
   await announce(options, { ...parts, registration, closers, port: server.port });

@@ -56,7 +56,20 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engines, pki, resources, flowControl, hooks, healthChecks, loops, aggregation, encryption, audit, clock, logger } = parts;
+  const {
+    engines,
+    pki,
+    resources,
+    flowControl,
+    hooks,
+    healthChecks,
+    loops,
+    aggregation,
+    encryption,
+    audit,
+    clock,
+    logger,
+  } = parts;
   return {
     catalog: resources.served,
     authentication: {

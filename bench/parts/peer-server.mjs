@@ -37,14 +37,20 @@ async function startEtcd(folder) {
   return { url: clients, ...start(etcd, [...own, ...listen, `--listen-peer-urls=${peers}`, ...cluster], folder) };
 }
 
-function apiserverFlags(etcdUrl, port) {
+const withoutLimits = [
+  '--max-requests-inflight=0',
+  '--max-mutating-requests-inflight=0',
+  '--enable-priority-and-fairness=false',
+];
+
+function apiserverFlags(etcdUrl, port, limits) {
   return [
     ...[`--etcd-servers=${etcdUrl}`, `--secure-port=${port}`, '--bind-address=127.0.0.1', '--cert-dir=certs'],
     ...['--advertise-address=127.0.0.1', '--service-cluster-ip-range=10.96.0.0/16', '--token-auth-file=tokens.csv'],
     ...['--service-account-key-file=sa.key', '--service-account-signing-key-file=sa.key'],
     ...['--service-account-issuer=https://kubernetes.default.svc', '--authorization-mode=AlwaysAllow'],
     ...['--disable-admission-plugins=ServiceAccount', '--endpoint-reconciler-type=none'],
-    ...['--max-requests-inflight=0', '--max-mutating-requests-inflight=0', '--enable-priority-and-fairness=false'],
+    ...limits,
   ];
 }
 
@@ -71,16 +77,18 @@ function rssMb(pid) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1]) / 1_024;
 }
 
-/** Starts both. `measure` returns CPU and memory of both together. Linux only. */
-export async function startPeer() {
+/**
+ * Starts both. `flags` limit requests, `users` are more lines of the token file. `measure` returns CPU and memory of both together. Linux only.
+ */
+export async function startPeer({ flags = withoutLimits, users = [] } = {}) {
   const folder = temporaryFolder();
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   writeFileSync(join(folder, 'sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 });
-  writeFileSync(join(folder, 'tokens.csv'), `${token},admin,admin,"system:masters"\n`);
+  writeFileSync(join(folder, 'tokens.csv'), `${[`${token},admin,admin,"system:masters"`, ...users].join('\n')}\n`);
   const store = await startEtcd(folder);
   const port = await freePort();
   const url = `https://127.0.0.1:${port}`;
-  const apiserver = start(kubeApiserver, apiserverFlags(store.url, port), folder);
+  const apiserver = start(kubeApiserver, apiserverFlags(store.url, port, flags), folder);
   while (!(await isReady(url))) {
     if (apiserver.child.exitCode !== null) throw new Error(readFileSync(join(folder, 'log.txt'), 'utf8').slice(-2_000));
     await sleep(20);

@@ -86,6 +86,18 @@ export {
 } from './codec/storage-codec.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
+export { FlowControl, type FlowControlOptions } from './flowcontrol/flow-control.ts';
+export type {
+  FlowConfiguration,
+  FlowRule,
+  FlowSchema,
+  FlowSubject,
+  PathFlowRule,
+  PriorityLevelConfig,
+  Queuing,
+  ResourceFlowRule,
+} from './flowcontrol/flow-schema.ts';
+export type { ObjectStats } from './flowcontrol/work-estimator.ts';
 export type { Page, PageAnswer, PageRequest } from './http/exchange/page.ts';
 export type { HealthCheck } from './http/paths/health.ts';
 export type { AuditOptions } from './http/request/request-audit.ts';

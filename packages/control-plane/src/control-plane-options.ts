@@ -117,9 +117,17 @@ export interface ControlPlaneOptions {
    * functions alone. Default: kube-apiserver's plug-ins, no functions.
    */
   readonly admission?: AdmissionOptions | readonly AdmissionFunction[] | undefined;
-  /** 0 = no limit. Default 400. */
+  /**
+   * Whether requests share the server's seats as flow schemas and priority levels say. False: reads and writes are only counted. Default
+   * true.
+   */
+  readonly hasPriorityAndFairness?: boolean | undefined;
+  /**
+   * With priority and fairness, this and the next number are added up to the seats of the server. Without, it is the maximum number of reads
+   * at a time; 0 = no limit. Default 400.
+   */
   readonly maxRequestsInflight?: number | undefined;
-  /** 0 = no limit. Default 200. */
+  /** The same for writes. Default 200. */
   readonly maxMutatingRequestsInflight?: number | undefined;
   /** Maximum number of concurrent streams on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number | undefined;

@@ -17,6 +17,8 @@ describe('the hooks of a start', () => {
     const least = [
       'start-apiserver-admission-initializer',
       'generic-apiserver-start-informers',
+      'priority-and-fairness-config-consumer',
+      'priority-and-fairness-filter',
       'storage-object-count-tracker-hook',
       'start-apiextensions-informers',
       'start-apiextensions-controllers',
@@ -25,6 +27,7 @@ describe('the hooks of a start', () => {
       'storage-readiness',
       'start-service-ip-repair-controllers',
       'scheduling/bootstrap-system-priority-classes',
+      'priority-and-fairness-config-producer',
     ];
     const more = (added: object): string[] =>
       names(new PostStartHooks({ ...options, ...added })).filter((name) => !least.includes(name));
@@ -46,12 +49,15 @@ describe('the hooks of a start', () => {
       'apiservice-openapi-controller',
       'apiservice-openapiv3-controller',
     ]);
+    expect(more({ hasPriorityAndFairness: false })).toEqual(['max-in-flight-filter']);
     for (const endpointReconciler of ['lease', 'none']) expect(more({ endpointReconciler })).toEqual(ofService);
   });
 
   it('fail until they are done, which some never have to be', async () => {
     const hooks = new PostStartHooks({ ...options, identity: 'without lease' });
-    expect(await unfinished(hooks)).toHaveLength(12);
+    expect(await unfinished(hooks)).toHaveLength(15);
+    hooks.finish('priority-and-fairness-config-consumer', 'priority-and-fairness-filter');
+    hooks.finish('priority-and-fairness-config-producer');
     hooks.finish(...hooksOfResources, 'generic-apiserver-start-informers', 'start-service-ip-repair-controllers');
     hooks.finish('start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes');
     expect(await unfinished(hooks)).toEqual([
@@ -60,7 +66,7 @@ describe('the hooks of a start', () => {
     ]);
     hooks.finish(...hooksOfIdentity);
     expect(await unfinished(hooks)).toEqual([]);
-    expect(names(hooks)).toHaveLength(12);
+    expect(names(hooks)).toHaveLength(15);
     expect(hooks.healthChecks.every(({ isPartOfStart, endpoints }) => isPartOfStart && endpoints === undefined)).toBe(
       true,
     );

@@ -9,6 +9,9 @@ import type { ControlPlaneOptions } from './control-plane-options.ts';
 const inOrder = [
   'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
+  'priority-and-fairness-config-consumer',
+  'priority-and-fairness-filter',
+  'max-in-flight-filter',
   'storage-object-count-tracker-hook',
   'start-apiextensions-informers',
   'start-apiextensions-controllers',
@@ -22,6 +25,7 @@ const inOrder = [
   'start-service-ip-repair-controllers',
   'rbac/bootstrap-roles',
   'scheduling/bootstrap-system-priority-classes',
+  'priority-and-fairness-config-producer',
   'bootstrap-controller',
   'start-kubernetes-service-cidr-controller',
   'start-kube-aggregator-informers',
@@ -67,11 +71,17 @@ export class PostStartHooks {
   readonly #isFinished = new Map<PostStartHook, boolean>();
 
   /** Includes the hooks of the parts that the options enable. */
-  constructor({ endpointReconciler = 'off', identity = 'off', registersApiServices = false }: ControlPlaneOptions) {
+  constructor({
+    endpointReconciler = 'off',
+    identity = 'off',
+    registersApiServices = false,
+    hasPriorityAndFairness = true,
+  }: ControlPlaneOptions) {
     const isLeftOut = (hook: string): boolean =>
       (identity === 'off' && hooksOfIdentity.includes(hook as PostStartHook)) ||
       (identity !== 'on' && hooksOfLease.includes(hook)) ||
       (endpointReconciler === 'off' && hooksOfService.includes(hook)) ||
+      (hasPriorityAndFairness ? hook === 'max-in-flight-filter' : hook.startsWith('priority-and-fairness-')) ||
       (!registersApiServices && hooksOfApiServices.includes(hook)) ||
       // This hook has its own health check.
       hook === 'rbac/bootstrap-roles';

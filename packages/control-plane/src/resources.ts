@@ -1,5 +1,5 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
-import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
+import type { Clock, GroupResource, Logger, ResourceClient, Revision } from '@kapstan/api';
 import {
   formatApiVersion,
   formatGroupResource,
@@ -21,6 +21,7 @@ import {
   InProcessClient,
   mirrorCatalog,
   type ObjectPatching,
+  type ObjectStats,
   objectPatching,
   ResourceCatalog,
   type ResourceCodecOptions,
@@ -120,6 +121,8 @@ export interface Resources {
   isReady(): boolean;
   /** Reports that the engine was compacted to this revision: watches of its resources may no longer start before it. */
   forgetBefore(engine: Engine, revision: Revision): void;
+  /** Returns how many objects of a resource were counted last. */
+  objectStats(of: GroupResource): ObjectStats | 'stale' | undefined;
   /** Metrics of stores, watch caches and authenticators, in Prometheus' text format. */
   readonly metrics: MetricsText;
   close(): Promise<void>;
@@ -239,6 +242,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission, customResources }) },
+    objectStats: (of) => polls.latestOf(of),
     forgetBefore: (engine, revision) => {
       for (const { cacher } of stacksOf(engine, engines, open)) cacher?.forgetBefore(revision);
     },

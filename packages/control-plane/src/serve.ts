@@ -214,6 +214,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
 /** Returns the limits on concurrency and time. */
 function limitOptions(flags: ServeFlags): Partial<ControlPlaneOptions> {
   return {
+    hasPriorityAndFairness: flags['enable-priority-and-fairness'],
     maxRequestsInflight: flags['max-requests-inflight'],
     maxMutatingRequestsInflight: flags['max-mutating-requests-inflight'],
     ...(flags['http2-max-streams-per-connection'] === 0

@@ -6,6 +6,7 @@ import {
   type ApiServer,
   type ApiServerOptions,
   type AuditOptions,
+  type FlowControl,
   type HealthCheck,
   startApiServer,
 } from '@kapstan/apiserver';
@@ -28,6 +29,8 @@ export interface ServerParts {
   readonly engines: StoreEngines;
   readonly pki: Pki;
   readonly resources: Resources;
+  /** Undefined where it is off. */
+  readonly flowControl: FlowControl | undefined;
   readonly hooks: PostStartHooks;
   /** Checks of startup work that continues while requests are served: the default roles, the APIServices. */
   readonly healthChecks: readonly HealthCheck[];
@@ -53,7 +56,20 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engines, pki, resources, hooks, healthChecks, loops, aggregation, encryption, audit, clock, logger } = parts;
+  const {
+    engines,
+    pki,
+    resources,
+    flowControl,
+    hooks,
+    healthChecks,
+    loops,
+    aggregation,
+    encryption,
+    audit,
+    clock,
+    logger,
+  } = parts;
   return {
     catalog: resources.served,
     authentication: {
@@ -64,6 +80,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     aggregation: aggregation?.registrations,
     authorizer: resources.access.authorizer,
     patching: resources.patching,
+    flowControl,
     tls: {
       ...pki.serving,
       clientCa: clientAuthorities(pki, options.clientCa),

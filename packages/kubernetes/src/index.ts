@@ -53,6 +53,15 @@ export {
 export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
 export { NodePortCheck } from './core/services/node-port-check.ts';
 export { serviceResolver } from './core/services/service-resolver.ts';
+export { ensureFlowConfiguration } from './flowcontrol/configuration-ensurer.ts';
+export { flowControlFacts } from './flowcontrol/flow-control-facts.ts';
+export {
+  type FlowControlChange,
+  type FlowControlKind,
+  FlowControlObjects,
+  mandatoryConfiguration,
+} from './flowcontrol/flow-control-objects.ts';
+export { FlowSchemaStatuses } from './flowcontrol/flow-schema-statuses.ts';
 export { formatUsage, isSameUsage } from './quota/amounts.ts';
 export { type CalculatedUsage, type CountedObjects, calculateUsage } from './quota/quota-calculation.ts';
 export type { QuotaEvaluator } from './quota/quota-evaluator.ts';

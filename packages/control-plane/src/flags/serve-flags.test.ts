@@ -32,6 +32,7 @@ describe('parseServeFlags', () => {
       'lease-reuse-duration-seconds': 60,
       'encryption-provider-config': '',
       'storage-initialization-timeout': 60_000,
+      'enable-priority-and-fairness': true,
       'max-requests-inflight': 400,
       'max-mutating-requests-inflight': 200,
       'request-timeout': 60_000,
@@ -351,6 +352,10 @@ describe('parseServeFlags', () => {
     ],
     [['--enable-garbage-collector=no'], 'invalid value "no" for --enable-garbage-collector: must be true or false'],
     [['--max-requests-inflight=-1'], '--max-requests-inflight can not be negative value'],
+    [
+      ['--max-requests-inflight=0', '--max-mutating-requests-inflight=0'],
+      'invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive',
+    ],
     [['--max-mutating-requests-inflight=-1'], '--max-mutating-requests-inflight can not be negative value'],
     [['--request-timeout=-1s'], '--request-timeout can not be negative value'],
     [['--min-request-timeout=-1'], '--min-request-timeout can not be negative value'],

@@ -22,6 +22,7 @@ import {
   stringFlag,
 } from './flag-set.ts';
 import { type KubeletFlags, kubeletFlagErrors, kubeletFlags } from './kubelet-flags.ts';
+import { type RequestLimitFlags, requestLimitErrors, requestLimitFlags } from './request-limit-flags.ts';
 import { type RuntimeConfigFlags, runtimeConfigFlags } from './runtime-config-flags.ts';
 import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
@@ -35,6 +36,7 @@ export interface ServeFlags
     StoreFlags,
     ServiceAccountFlags,
     KubeletFlags,
+    RequestLimitFlags,
     RuntimeConfigFlags,
     AggregatorFlags {
   readonly 'bind-address': string;
@@ -60,8 +62,6 @@ export interface ServeFlags
   readonly 'enable-admission-plugins': readonly string[];
   readonly 'disable-admission-plugins': readonly string[];
   readonly 'admission-control-config-file': string;
-  readonly 'max-requests-inflight': number;
-  readonly 'max-mutating-requests-inflight': number;
   readonly 'http2-max-streams-per-connection': number;
   readonly 'request-timeout': number;
   /** Seconds, as in kube-apiserver. */
@@ -150,16 +150,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'admission-control-config-file': stringFlag(
     'Path to a file with the configurations of admission plug-ins: PodSecurity, ResourceQuota, EventRateLimit.',
   ),
-  'max-requests-inflight': intFlag('Maximum number of non-mutating requests in flight. 0 means no limit.', {
-    default: 400,
-    min: 0,
-    max: maxInt,
-  }),
-  'max-mutating-requests-inflight': intFlag('Maximum number of mutating requests in flight. 0 means no limit.', {
-    default: 200,
-    min: 0,
-    max: maxInt,
-  }),
+  ...requestLimitFlags,
   'http2-max-streams-per-connection': intFlag(
     'Maximum number of concurrent streams on one HTTP/2 connection. 0 means 250.',
     {
@@ -268,6 +259,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
     ...aggregatorFlagErrors(values),
     ...controlLoopErrors(values),
     ...admissionErrors(values),
+    ...requestLimitErrors(values),
     ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),
   ]);
 }

@@ -98,7 +98,6 @@ export const fixedFlags: Readonly<Record<string, Flag<unknown>>> = {
   'emulation-forward-compatible': onlyFalse,
   'enable-bootstrap-token-auth': onlyFalse,
   'enable-logs-handler': onlyFalse,
-  'enable-priority-and-fairness': onlyFalse,
   'log-json-split-stream': onlyFalse,
   'log-text-split-stream': onlyFalse,
   'permit-port-sharing': onlyFalse,

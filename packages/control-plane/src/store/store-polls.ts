@@ -1,6 +1,8 @@
-// StorePolls counts the stored objects and reads the size of the store at intervals, for /metrics. Part of resources.ts.
-import type { CancelTimer, Clock, Logger } from '@kapstan/api';
-import type { ResourceStack } from '@kapstan/apiserver';
+// StorePolls counts the stored objects and reads the size of the store at intervals, for /metrics and for the width of lists. Part of
+// resources.ts.
+import type { CancelTimer, Clock, GroupResource, Logger } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
+import type { ObjectStats, ResourceStack } from '@kapstan/apiserver';
 import { type Engine, isStorageError, type StorageStats } from '@kapstan/storage';
 
 export interface StorePollsOptions {
@@ -19,10 +21,14 @@ export interface StorePollsOptions {
 
 /** Source: registry.Store startObservingCount. */
 const countJitter = 1.2;
+/** Counts older than this say nothing any more. Source: staleTolerationThreshold. */
+const staleMs = 180_000;
 
 export class StorePolls {
   readonly #options: StorePollsOptions;
   readonly #stats = new WeakMap<ResourceStack, StorageStats | 'failed'>();
+  /** The latest counts that could be read, by group resource. */
+  readonly #latest = new Map<string, { readonly stats: StorageStats; readonly readMs: number }>();
   readonly #cancels = new Map<object, CancelTimer>();
   #storedBytes: readonly (number | undefined)[] = [];
   #isClosed = false;
@@ -41,6 +47,13 @@ export class StorePolls {
   /** Returns undefined before the objects were first counted. */
   statsOf(stack: ResourceStack): StorageStats | 'failed' | undefined {
     return this.#stats.get(stack);
+  }
+
+  /** Returns 'stale' when the objects could not be counted for some minutes, and undefined when they never were. */
+  latestOf(of: GroupResource): ObjectStats | 'stale' | undefined {
+    const latest = this.#latest.get(formatGroupResource(of));
+    if (latest === undefined) return undefined;
+    return this.#options.clock.monotonicNow() - latest.readMs > staleMs ? 'stale' : latest.stats;
   }
 
   /** Polls at once and then at each interval. */
@@ -77,12 +90,18 @@ export class StorePolls {
   }
 
   async #count(): Promise<void> {
-    await Promise.all([...this.#options.stacks].map((stack) => this.#countOne(stack)));
+    const stacks = [...this.#options.stacks];
+    const open = new Set(stacks.map(({ served }) => formatGroupResource(served.definition)));
+    for (const key of this.#latest.keys()) if (!open.has(key)) this.#latest.delete(key);
+    await Promise.all(stacks.map((stack) => this.#countOne(stack)));
   }
 
   async #countOne(stack: ResourceStack): Promise<void> {
     try {
-      this.#stats.set(stack, await stack.stats());
+      const stats = await stack.stats();
+      this.#stats.set(stack, stats);
+      const readMs = this.#options.clock.monotonicNow();
+      this.#latest.set(formatGroupResource(stack.served.definition), { stats, readMs });
     } catch (error) {
       this.#stats.set(stack, 'failed');
       this.#tell('could not count stored objects', error);

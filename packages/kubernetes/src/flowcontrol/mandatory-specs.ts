@@ -1,44 +1,18 @@
-// The flow schemas and priority levels that every cluster has, each with its only allowed spec. Source:
-// pkg/apis/flowcontrol/internalbootstrap, pkg/apis/flowcontrol/validation.
+// Validates the flow schemas and priority levels that every cluster has: each has one allowed spec. Source: pkg/apis/flowcontrol/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { FlowSchemaSpec, PriorityLevelConfigurationSpec } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
+import { catchAllLevel, mandatorySchemas } from './bootstrap-configuration.ts';
+import { internalLevelSpec, internalSchemaSpec } from './internal-specs.ts';
 
-const everything = {
-  resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }],
-  nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
-};
-const ofGroups = (...names: readonly string[]): NonNullable<FlowSchemaSpec['rules']> => [
-  { subjects: names.map((name) => ({ kind: 'Group', group: { name } })), ...everything },
-];
-
-const flowSchemaSpecs: ReadonlyMap<string, FlowSchemaSpec> = new Map([
-  [
-    'exempt',
-    { priorityLevelConfiguration: { name: 'exempt' }, matchingPrecedence: 1, rules: ofGroups('system:masters') },
-  ],
-  [
-    'catch-all',
-    {
-      priorityLevelConfiguration: { name: 'catch-all' },
-      matchingPrecedence: 10_000,
-      distinguisherMethod: { type: 'ByUser' },
-      rules: ofGroups('system:unauthenticated', 'system:authenticated'),
-    },
-  ],
-]);
-
-const catchAllLevel: PriorityLevelConfigurationSpec = {
-  type: 'Limited',
-  limited: { nominalConcurrencyShares: 5, lendablePercent: 0, limitResponse: { type: 'Reject' } },
-};
+const flowSchemaSpecs = new Map(mandatorySchemas.map(({ metadata: { name }, spec }) => [name, spec]));
 
 /** `at` is the spec, `name` the object's. */
 export function validateMandatorySchema(at: Field, spec: DeepReadonly<FlowSchemaSpec> | undefined, name: string): void {
   const wanted = flowSchemaSpecs.get(name);
   if (wanted !== undefined && !jsonEqual(spec, wanted))
-    at.invalid(spec, `spec of '${name}' must equal the fixed value`);
+    at.invalid(internalSchemaSpec(spec), `spec of '${name}' must equal the fixed value`);
 }
 
 /** The cluster may choose how much the exempt level lends. */
@@ -50,7 +24,7 @@ export function validateMandatoryLevel(
   if (name === 'exempt') {
     const { exempt: _changeable, ...rest } = spec;
     if (!jsonEqual(rest, { type: 'Exempt' }))
-      at.invalid(spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value");
-  } else if (name === 'catch-all' && !jsonEqual(spec, catchAllLevel))
-    at.invalid(spec, "spec of 'catch-all' must equal the fixed value");
+      at.invalid(internalLevelSpec(spec), "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value");
+  } else if (name === 'catch-all' && !jsonEqual(spec, catchAllLevel.spec))
+    at.invalid(internalLevelSpec(spec), "spec of 'catch-all' must equal the fixed value");
 }

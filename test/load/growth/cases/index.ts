@@ -4,6 +4,7 @@ import { admissionCases } from './admission-cases.ts';
 import { aggregationCases } from './aggregation-cases.ts';
 import { conversionCases } from './conversion-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
+import { flowControlCases } from './flow-control-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
 import { patchCases } from './patch-cases.ts';
@@ -23,6 +24,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...admissionCases,
   ...aggregationCases,
   ...policyCases,
+  ...flowControlCases,
   ...customResourceCases,
   ...ruleCases,
   ...conversionCases,

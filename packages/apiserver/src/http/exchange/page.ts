@@ -26,7 +26,9 @@ export interface PageAnswer {
 export interface Page {
   /** For example "/openid/v1/jwks". A path below /debug/ has no time limit. */
   readonly path: string;
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'any';
+  /** False: the index of paths leaves the page out. Default true. */
+  readonly isListed?: boolean;
   /** Media type that Accept must allow; otherwise the page is refused with 406. Default: Accept is not looked at. */
   readonly produces?: string;
   /** Returns the answer. Throws StatusError to refuse the request. */

@@ -146,9 +146,12 @@ export function trimSlashes(path: string): string {
   return path.slice(start, end);
 }
 
+/** Its pages are answered at once, unlike others below /debug/. */
+const flowControlPath = '/debug/api_priority_and_fairness/';
+
 /** True for watches, long subresources and debugging, which have no request timeout and do not count as in flight. */
 export function isLongRunning(info: RequestInfo): boolean {
-  if (info.type === 'path') return info.path.startsWith('/debug/');
+  if (info.type === 'path') return info.path.startsWith('/debug/') && !info.path.startsWith(flowControlPath);
   if (info.verb === 'watch' || info.verb === 'proxy') return true;
   return ['attach', 'exec', 'proxy', 'log', 'portforward'].includes(info.subresource);
 }

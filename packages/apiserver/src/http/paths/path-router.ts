@@ -81,7 +81,7 @@ export class PathRouter {
     if (exact !== undefined) return exact(exchange);
     const page = this.#pages.get(path) ?? this.#pages.get(path.replace(/\/$/, ''));
     if (page !== undefined) {
-      if (exchange.method !== page.method) throw methodNotAllowed();
+      if (page.method !== 'any' && exchange.method !== page.method) throw methodNotAllowed();
       return servePage(exchange, page);
     }
     if (await this.#health.serve(exchange)) return;
@@ -116,7 +116,7 @@ export class PathRouter {
       paths: [
         ...this.#discovery.current().paths(),
         ...this.#health.paths(),
-        ...this.#pages.keys(),
+        ...[...this.#pages.values()].filter(({ isListed }) => isListed !== false).map((page) => page.path),
         '/metrics',
         '/metrics/slis',
         '/openapi/v2',

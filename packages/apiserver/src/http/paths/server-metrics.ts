@@ -20,7 +20,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, type RequestInfo, type ResourceRequest } from '../exchange/request-info.ts';
 import { dryRunOf, fieldValidationOf, scopeOf, verbOf } from '../exchange/request-labels.ts';
 import { AccessMetrics } from '../request/access-metrics.ts';
-import type { InflightLimit } from '../request/inflight-limit.ts';
+import type { KindCounts, RequestLimit } from '../request/request-limit.ts';
 import type { WatchRegistry } from '../watch/watch-registry.ts';
 
 const durationBuckets = [
@@ -33,7 +33,7 @@ const bodyBuckets = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 
 export interface ServerMetricsSources {
   readonly catalog: ResourceCatalog;
-  readonly limit: InflightLimit;
+  readonly limit: RequestLimit;
   readonly watches: WatchRegistry;
   readonly clock: Clock;
   /** Other metrics to show as well. */
@@ -64,7 +64,7 @@ interface RequestCounts {
 
 export class ServerMetrics {
   readonly #catalog: ResourceCatalog;
-  readonly #limit: InflightLimit;
+  readonly #limit: RequestLimit;
   readonly #others: readonly MetricsText[];
   readonly #watches: WatchRegistry;
   readonly #requests: LabelSeries<RequestCounts> = new LabelSeries(() => ({
@@ -156,7 +156,7 @@ export class ServerMetrics {
       gaugeFamily(
         'apiserver_current_inflight_requests',
         'Requests currently running.',
-        samplesOf(this.#limit.counts()),
+        samplesOf(this.#limit.executing()),
       ),
       gaugeFamily(
         'apiserver_current_inqueue_requests',
@@ -175,6 +175,7 @@ export class ServerMetrics {
         })),
       ),
       ...this.#watches.metrics(),
+      ...this.#limit.families(),
       gaugeFamily('kubernetes_build_info', 'Version of the server as labels; always 1.', [
         { labels: buildLabels, value: 1 },
       ]),
@@ -211,9 +212,9 @@ export class ServerMetrics {
   }
 }
 
-function samplesOf({ reading, mutating }: Readonly<Record<'reading' | 'mutating', number>>): MetricSample[] {
+function samplesOf({ readOnly, mutating }: KindCounts): MetricSample[] {
   return [
-    { labels: { request_kind: 'readOnly' }, value: reading },
+    { labels: { request_kind: 'readOnly' }, value: readOnly },
     { labels: { request_kind: 'mutating' }, value: mutating },
   ];
 }

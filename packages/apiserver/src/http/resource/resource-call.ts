@@ -25,6 +25,7 @@ import type { TurnFlusher } from '../exchange/turn-flusher.ts';
 import type { WarningRecorder } from '../exchange/warning-recorder.ts';
 import { managerOrUserAgent, type WriteOptions } from '../exchange/write-options.ts';
 import { attributesOf } from '../request/request-access.ts';
+import type { RequestPlace } from '../request/request-limit.ts';
 import type { YamlBodies } from '../request/yaml-bodies.ts';
 import type { TunnelRegistry } from '../tunnel/tunnel-registry.ts';
 import type { TunnelTransport } from '../tunnel/tunnel-transport.ts';
@@ -64,6 +65,8 @@ export interface ResourceCall {
   readonly served: ServedResource;
   readonly subresource: Subresource<UnstructuredObject> | undefined;
   readonly user: UserInfo;
+  /** The request's place among those that run. A watch leaves it when it has begun. */
+  readonly place: RequestPlace;
   readonly warnings: WarningRecorder;
   readonly ports: HandlerPorts;
   /** Rejects with 403 when the user may not do another verb on the same object. */

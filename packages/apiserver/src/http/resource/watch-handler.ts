@@ -43,6 +43,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     clock: ports.clock,
     sizes: counts.sizes,
     onInitialEventsSent: () => {
+      call.place.leave();
       const scope = selectedScopeOf(call.info, options.select.fieldSelector);
       observeInitialTime(counts, scope, ports.clock.monotonicNow() - startMs);
     },
@@ -72,7 +73,10 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     if (stream === undefined) return;
     response.open(stream);
     if (isOver) return response.close();
-    if (!sendsInitialEvents) response.endInitialEvents();
+    if (!sendsInitialEvents) {
+      response.endInitialEvents();
+      call.place.leave();
+    }
     await runUntilEnd(call, response, ended);
   } finally {
     limit.lift();

@@ -6,6 +6,7 @@ import type { CallSignal, MetricsText } from '@kapstan/api/internal';
 import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
 import type { AuthenticationOptions } from '../../authn/authenticator.ts';
 import type { Authorizer } from '../../authz/authorizer.ts';
+import type { FlowControl } from '../../flowcontrol/flow-control.ts';
 import type { ObjectPatching } from '../../registry/client/object-writes.ts';
 import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
 import type { Page } from '../exchange/page.ts';
@@ -50,11 +51,13 @@ export interface ApiServerOptions {
    */
   readonly allowsUnsafeDeletion?: boolean | undefined;
   /**
-   * Reads at once; 0 = no limit. Default 400. At the limit the places are shared: a user with fewer than a fair share
-   * waits for one, at most a quarter of the request's time; others get 429. system:masters and probes are exempt.
+   * Shares the server's seats among flows of requests. The caller starts and closes it. Default: requests are only counted, by the next two
+   * options.
    */
+  readonly flowControl?: FlowControl | undefined;
+  /** Reads at once; 0 = no limit. Default 400. Others get 429, except members of system:masters. Not used with flowControl. */
   readonly maxRequestsInflight?: number | undefined;
-  /** Writes at once, shared in the same way; 0 = no limit. Default 200. */
+  /** Writes at once, limited in the same way; 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number | undefined;
   /** Longest time of a request other than a watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number | undefined;

@@ -9,6 +9,7 @@ import { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { type ProxyPorts, serveRemote } from '../aggregation/proxy-handler.ts';
 import type { Exchange } from '../exchange/exchange.ts';
+import type { Page } from '../exchange/page.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from '../exchange/request-info.ts';
 import { parseRequestUrl } from '../exchange/request-url.ts';
 import { sendError, sendPageNotFound, sendText } from '../exchange/status-response.ts';
@@ -16,10 +17,13 @@ import { TurnFlusher } from '../exchange/turn-flusher.ts';
 import { WarningRecorder } from '../exchange/warning-recorder.ts';
 import { PathRouter } from '../paths/path-router.ts';
 import { ServerMetrics } from '../paths/server-metrics.ts';
+import { flowControlPages } from '../request/flow-control-pages.ts';
 import { InflightLimit } from '../request/inflight-limit.ts';
+import { PriorityAndFairness } from '../request/priority-and-fairness.ts';
 import { RequestAccess, sendInternalError } from '../request/request-access.ts';
 import { endAudit, RequestAudit } from '../request/request-audit.ts';
 import { requestTimeoutMs } from '../request/request-deadline.ts';
+import type { RequestLimit, RequestPlace } from '../request/request-limit.ts';
 import { YamlBodies } from '../request/yaml-bodies.ts';
 import { isConnectUrl } from '../resource/connect-handler.ts';
 import type { HandlerPorts, ResourceCall } from '../resource/resource-call.ts';
@@ -37,8 +41,6 @@ import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptio
 
 const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
-/** Longest wait for a place among the requests in flight. Source: flowcontrol's request wait limit. */
-const maxWaitMs = 60_000;
 /** Time for reading and admitting bodies in one turn, in milliseconds. Sixty bodies that arrive at once would else share one. */
 const bodiesMs = 20;
 
@@ -90,13 +92,21 @@ function trustingFrontProxies({ tls, authentication }: ApiServerOptions): TlsOpt
   return { ...tls, clientCa: [tls.clientCa ?? [], requestHeader.clientCa].flat() };
 }
 
+/** A request that may run. */
+interface AdmittedRequest {
+  readonly exchange: Exchange;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly place: RequestPlace;
+}
+
 class RequestChain {
   readonly shutdown: GracefulShutdown;
   readonly #options: ApiServerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #ports: HandlerPorts;
-  readonly #limit: InflightLimit;
+  readonly #limit: RequestLimit;
   readonly #paths: PathRouter;
   readonly #metrics: ServerMetrics;
   readonly #access: RequestAccess;
@@ -117,12 +127,7 @@ class RequestChain {
       initialSlices: this.#ports.initialSlices,
       clock: this.#clock,
     });
-    this.#limit = new InflightLimit({
-      maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
-      maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
-      maxWaitMs: Math.min((options.requestTimeoutMs ?? defaults.requestTimeoutMs) / 4, maxWaitMs),
-      clock: this.#clock,
-    });
+    this.#limit = limitOf(options, this.#clock);
     this.#metrics = new ServerMetrics({
       catalog: options.catalog,
       limit: this.#limit,
@@ -145,7 +150,7 @@ class RequestChain {
       healthChecks: [...(options.healthChecks ?? []), this.shutdown.healthCheck],
       livezGraceMs: options.livezGraceMs ?? 0,
       metrics: this.#metrics,
-      pages: options.pages ?? [],
+      pages: [...(options.pages ?? []), ...flowPages(options, this.#clock)],
       clock: this.#clock,
     });
   }
@@ -200,26 +205,27 @@ class RequestChain {
     // The request was answered meanwhile, or its client has gone.
     if (exchange.signal.aborted) return;
     const askedMs = this.#clock.monotonicNow();
-    const place = this.#limit.enter(info, user, exchange.signal);
-    const leave = place instanceof Promise ? await place : place;
+    const entered = this.#limit.enter({ exchange, info, user, nowMs: askedMs });
+    const place = entered instanceof Promise ? await entered : entered;
     exchange.audit?.spend('apf-queue-wait', this.#clock.monotonicNow() - askedMs);
-    if (leave === undefined) {
+    if (place === undefined) {
       if (exchange.signal.aborted) return;
-      exchange.setHeader('Retry-After', '1');
       return sendText(exchange, 429, 'Too many requests, please try again later.\n');
     }
     try {
       const isAllowed = await this.#access.authorize(exchange, info, user);
-      if (isAllowed && !exchange.signal.aborted) await this.#dispatch(exchange, info, user);
+      if (isAllowed && !exchange.signal.aborted) await this.#dispatch({ exchange, info, user, place });
     } finally {
-      leave();
+      place.end();
     }
   }
 
-  async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
+  async #dispatch({ exchange, info, user, place }: AdmittedRequest): Promise<void> {
     const { aggregation } = this.#options;
     const server = aggregation?.at(exchange.path) ?? aggregation?.schemasAt(exchange.path);
     if (aggregation !== undefined && server !== undefined) {
+      // Whoever answers the watch counts it; here it has begun.
+      if (info.verb === 'watch') place.leave();
       return serveRemote({ exchange, info, user, server }, this.#proxyPorts(aggregation));
     }
     if (info.type === 'path') return this.#paths.serve(exchange);
@@ -231,7 +237,7 @@ class RequestChain {
     const { served, subresource, name } = route;
     const requireVerb: ResourceCall['requireVerb'] = (verb, describe) =>
       this.#access.requireVerb({ info, user }, verb, describe);
-    const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports, requireVerb };
+    const call = { exchange, info, name, served, subresource, user, place, warnings, ports: this.#ports, requireVerb };
     const deprecation = served.definition.deprecationWarning;
     if (deprecation !== undefined) {
       warnings.add(deprecation);
@@ -303,6 +309,21 @@ class RequestChain {
     if (isEarly) exchange.abortUnfinished();
     else sendError(exchange, error);
   }
+}
+
+function limitOf({ flowControl: control, ...options }: ApiServerOptions, clock: Clock): RequestLimit {
+  if (control === undefined) {
+    return new InflightLimit({
+      maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
+      maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
+    });
+  }
+  const timeoutMs = options.requestTimeoutMs ?? defaults.requestTimeoutMs;
+  return new PriorityAndFairness({ control, requestTimeoutMs: timeoutMs, clock });
+}
+
+function flowPages({ flowControl }: ApiServerOptions, clock: Clock): readonly Page[] {
+  return flowControl === undefined ? [] : flowControlPages(flowControl, clock);
 }
 
 function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {

@@ -1,0 +1,49 @@
+// WatchTracker counts the open watches that a write has to be delivered to, by resource, namespace and name. Selectors are not looked at.
+// Used by work-estimator.ts. Source: util/flowcontrol/watch_tracker.go.
+import type { FlowTarget } from './flow-schema.ts';
+
+type ResourceTarget = Extract<FlowTarget, { type: 'resource' }>;
+
+/** Forgets the watch. Call it once. */
+export type ForgetWatch = () => void;
+
+export class WatchTracker {
+  readonly #counts = new Map<string, number>();
+  /**
+   * Resource → field by which a cache finds watches. A watch of one value of it is not counted, because most writes are not delivered to it.
+   */
+  readonly #indexes: ReadonlyMap<string, string>;
+
+  constructor(indexes: ReadonlyMap<string, string>) {
+    this.#indexes = indexes;
+  }
+
+  /** `exactValue` returns the value of a field that the watch's selector asks for. */
+  register(watch: ResourceTarget, exactValue: (field: string) => string | undefined): ForgetWatch {
+    const field = this.#indexes.get(watch.resource);
+    const isNarrow = field !== undefined && (exactValue(field) ?? '') !== '';
+    if (isNarrow) return () => undefined;
+    const key = keyOf(watch, watch.namespace, watch.name);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    return () => {
+      const left = (this.#counts.get(key) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(key);
+      else this.#counts.set(key, left);
+    };
+  }
+
+  /** Returns how many watches may see what the request writes. */
+  interestedIn(write: ResourceTarget): number {
+    const counts = this.#counts;
+    if (counts.size === 0) return 0;
+    const { namespace, name } = write;
+    let watches = counts.get(keyOf(write, '', '')) ?? 0;
+    if (namespace !== '') watches += counts.get(keyOf(write, namespace, '')) ?? 0;
+    if (name !== '') watches += counts.get(keyOf(write, namespace, name)) ?? 0;
+    return watches;
+  }
+}
+
+function keyOf({ group, resource }: ResourceTarget, namespace: string, name: string): string {
+  return `${group}/${resource}/${namespace}/${name}`;
+}

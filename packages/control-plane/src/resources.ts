@@ -1,12 +1,6 @@
 // Resources: every served resource with its storage, and a client for them that needs no HTTP. Opened by control-plane.ts.
 import type { Clock, GroupResource, Logger, ResourceClient, Revision } from '@kapstan/api';
-import {
-  formatApiVersion,
-  formatGroupResource,
-  formatMetrics,
-  type MetricFamily,
-  type MetricsText,
-} from '@kapstan/api/internal';
+import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 import {
   type ConvertObject,
   DefinitionController,
@@ -37,7 +31,6 @@ import {
   type BuiltinServer,
   bindings,
   builtinFacts,
-  builtinResources,
   componentStatuses,
   deploymentRollbacks,
   guardEscalation,
@@ -49,6 +42,7 @@ import {
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import { type AdmissionFeeds, type AdmissionOptions, openAdmission } from './admission.ts';
+import { type BuiltinOptions, builtinDefinitions } from './builtin-definitions.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
@@ -66,17 +60,12 @@ export interface WatchCacheOptions {
   readonly sizes: ReadonlyMap<string, number>;
 }
 
-export interface ResourcesOptions {
+export interface ResourcesOptions extends BuiltinOptions {
   /** Prefix of all keys in the store. Default "/registry". */
   readonly keyPrefix?: string | undefined;
   readonly watchCache?: WatchCacheOptions | undefined;
   readonly deleteCollectionWorkers?: number | undefined;
   readonly collectsGarbage?: boolean | undefined;
-  readonly serviceClusterIpRange?: string | undefined;
-  readonly eventTtlSeconds?: number | undefined;
-  readonly allowsPrivileged?: boolean | undefined;
-  /** Node address types to try when connecting to a kubelet, in order of preference. */
-  readonly kubeletAddressTypes?: readonly string[] | undefined;
   readonly admission?: AdmissionOptions | readonly AdmissionFunction[] | undefined;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean | undefined;
@@ -100,7 +89,6 @@ export interface ResourcesOptions {
   readonly storedAs?: ResourceCodecOptions | undefined;
   /** See ControlPlaneOptions. */
   readonly aggregation?: { readonly endpointsOnly?: boolean | undefined } | undefined;
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -189,25 +177,10 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const webhooks = webhookPool(findStore, options);
   const { authorizer } = access;
   const { admission, feeds, quotas } = openAdmission(options, { catalog, client, authorizer, webhooks });
-  const open = new Set<ResourceStack>();
   const largeValidation = largeObjectValidation();
-  const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
-    clock,
-    logger,
-    managedFields,
-    admission,
-    largeValidation,
-    ...storeOptions(options),
-    onClosed: (stack) => open.delete(stack),
-  };
-  const createStack = (definition: ResourceDefinition): ResourceStack => {
-    const stack = new ResourceStack(definition, { ...stackOptions, engine: engines.engineFor(definition) });
-    open.add(stack);
-    return stack;
-  };
+  const { open, createStack } = stackMaker(engines, options, { managedFields, admission, largeValidation });
   const nodePorts = nodePortsOf(engines, options);
-  const server = builtinServer(options, { catalog, access, nodePorts });
-  const stacks = (await builtinDefinitions(server, options)).map(createStack);
+  const stacks = (await builtinDefinitions(options, { catalog, access, nodePorts })).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option the whole catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
@@ -250,28 +223,29 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   };
 }
 
-function builtinServer(
-  { clock }: ResourcesOptions,
-  { catalog, access, nodePorts }: Pick<Resources, 'catalog' | 'access' | 'nodePorts'>,
-): Parameters<typeof builtinDefinitions>[0] {
-  return {
-    clock,
-    findStore: (...id) => catalog.find(...id)?.store,
-    resourceOfKind: kindFinder(catalog),
-    authorizer: access.authorizer,
-    tokens: access.serviceAccountTokens,
-    ...(nodePorts && { nodePorts }),
+/** Returns a function that opens the stack of a kind, and the set of those that are open. */
+function stackMaker(
+  engines: StoreEngines,
+  options: ResourcesOptions,
+  parts: Pick<ResourceStackOptions, 'managedFields' | 'admission' | 'largeValidation'>,
+): {
+  readonly open: ReadonlySet<ResourceStack>;
+  readonly createStack: (definition: ResourceDefinition) => ResourceStack;
+} {
+  const { clock, logger } = options;
+  const open = new Set<ResourceStack>();
+  const onClosed = (stack: ResourceStack): boolean => open.delete(stack);
+  const shared: Omit<ResourceStackOptions, 'engine'> = { clock, logger, ...parts, ...storeOptions(options), onClosed };
+  const createStack = (definition: ResourceDefinition): ResourceStack => {
+    const stack = new ResourceStack(definition, { ...shared, engine: engines.engineFor(definition) });
+    open.add(stack);
+    return stack;
   };
+  return { open, createStack };
 }
 
 async function closeAll(parts: readonly ({ close(): Promise<void> | void } | undefined)[]): Promise<void> {
   await Promise.all(parts.map((part) => part?.close()));
-}
-
-function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
-  return (apiVersion, kind) =>
-    catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
-      ?.definition.resource;
 }
 
 function webhookPool(findStore: BuiltinServer['findStore'], { aggregation, clock }: ResourcesOptions): WebhookPool {
@@ -371,23 +345,6 @@ function nodePortsOf(
     transformer: encryption?.transformerFor(nodePortsResource),
     keyPrefix,
   });
-}
-
-async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'resourceOfKind' | 'authorizer' | 'tokens'> &
-    Partial<Pick<BuiltinServer, 'nodePorts'>>,
-  { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
-): Promise<readonly ResourceDefinition[]> {
-  // The service address range is the only value that the registry checks.
-  return startingWith('serviceClusterIpRange', () =>
-    builtinResources({
-      ...server,
-      policy: { allowsPrivileged },
-      ...(serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange }),
-      ...(eventTtlSeconds === undefined ? {} : { eventTtlSeconds }),
-      ...(kubeletAddressTypes === undefined ? {} : { kubeletAddressTypes }),
-    }),
-  );
 }
 
 /** Health checks under kube-apiserver's names: whether all stores answer, and whether the caches are up to date. */

@@ -1,0 +1,52 @@
+// The definitions of the built-in kinds, as this server's options have them. Called by resources.ts.
+import type { Clock } from '@kapstan/api';
+import { formatApiVersion } from '@kapstan/api/internal';
+import type { ResourceCatalog, ResourceDefinition } from '@kapstan/apiserver';
+import { type BuiltinServer, builtinResources } from '@kapstan/kubernetes';
+import type { AccessControl } from './access-control.ts';
+import type { SharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
+import { startingWith } from './start-error.ts';
+
+export interface BuiltinOptions {
+  readonly serviceClusterIpRange?: string | undefined;
+  readonly eventTtlSeconds?: number | undefined;
+  readonly allowsPrivileged?: boolean | undefined;
+  /** Node address types to try when connecting to a kubelet, in order of preference. */
+  readonly kubeletAddressTypes?: readonly string[] | undefined;
+  readonly clock: Clock;
+}
+
+interface BuiltinParts {
+  /** Where built-in kinds find each other, and kinds that come later. */
+  readonly catalog: ResourceCatalog;
+  readonly access: AccessControl;
+  readonly nodePorts: SharedNodePorts | undefined;
+}
+
+/** Rejects with a StartError for a range of service addresses that cannot be used. */
+export async function builtinDefinitions(
+  { clock, serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: BuiltinOptions,
+  { catalog, access, nodePorts }: BuiltinParts,
+): Promise<readonly ResourceDefinition[]> {
+  // The service address range is the only value that the registry checks.
+  return startingWith('serviceClusterIpRange', () =>
+    builtinResources({
+      clock,
+      findStore: (...id) => catalog.find(...id)?.store,
+      resourceOfKind: kindFinder(catalog),
+      authorizer: access.authorizer,
+      tokens: access.serviceAccountTokens,
+      policy: { allowsPrivileged },
+      ...(nodePorts && { nodePorts }),
+      ...(serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange }),
+      ...(eventTtlSeconds === undefined ? {} : { eventTtlSeconds }),
+      ...(kubeletAddressTypes === undefined ? {} : { kubeletAddressTypes }),
+    }),
+  );
+}
+
+function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {
+  return (apiVersion, kind) =>
+    catalog.all().find(({ definition }) => definition.kind === kind && formatApiVersion(definition) === apiVersion)
+      ?.definition.resource;
+}

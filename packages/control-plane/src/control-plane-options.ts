@@ -177,7 +177,8 @@ export interface ControlPlaneOptions {
   /** Whom this server believes when headers say who asks, and how its own proxy proves itself. Default: certificates made by itself. */
   readonly frontProxy?: FrontProxyOptions | undefined;
   /**
-   * Whether clients that create or change objects which this server stores without enforcing them (admission policies) get a warning. Default false.
+   * Whether clients that create or change objects which nothing in this server acts on (horizontal pod autoscalers, network policies) get a
+   * warning. Default false.
    */
   readonly warnsWithoutEffect?: boolean | undefined;
   /**

@@ -1,7 +1,10 @@
-// Warnings for objects that kube-apiserver enforces and this server only stores. Used by serving.ts.
-// Kinds that controllers act on, such as CronJobs, are not listed: a kube-controller-manager may run beside this server.
+// Warnings for objects that this server stores and nothing in it obeys. Used by serving.ts. Workloads such as Deployments
+// are not listed: whoever makes them without a controller sees at once that no pod comes.
 
-const unenforced: Readonly<Record<string, string>> = {};
+const unenforced: Readonly<Record<string, string>> = {
+  'horizontalpodautoscalers.autoscaling': 'it runs no controller that scales',
+  'networkpolicies.networking.k8s.io': 'it runs no network that could follow them',
+};
 
 /** Returns the warning texts by group resource. */
 export function unenforcedWarnings(): ReadonlyMap<string, string> {

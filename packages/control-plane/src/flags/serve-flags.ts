@@ -142,7 +142,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'anonymous-auth': booleanFlag('Accept requests without credentials and treat them as user system:anonymous.', true),
   'warn-without-effect': booleanFlag(
-    'Return a warning to clients that create or change admission policies, because these are stored but not enforced.',
+    'Return a warning to clients that create or change horizontal pod autoscalers and network policies, because nothing in this server acts on them.',
     true,
   ),
   'enable-admission-plugins': listFlag('Admission plug-ins to enable in addition to the default ones.'),

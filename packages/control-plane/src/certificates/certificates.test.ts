@@ -35,7 +35,8 @@ describe('ensurePki', () => {
     const first = await ensurePki({ directory, hosts: [], clock: systemClock });
     expect(await ensurePki({ directory, hosts: [], clock: systemClock })).toEqual(first);
     const files = await readdir(directory);
-    expect(files.sort()).toEqual(['admin.crt', 'admin.key', 'apiserver.crt', 'apiserver.key', 'ca.crt', 'ca.key']);
+    const names = ['admin', 'apiserver', 'ca', 'front-proxy-ca', 'front-proxy-client'];
+    expect(files.sort()).toEqual(names.flatMap((name) => [`${name}.crt`, `${name}.key`]));
     for (const file of files) expect((await stat(join(directory, file))).mode & 0o777).toBe(0o600);
   });
 

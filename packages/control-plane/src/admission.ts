@@ -84,6 +84,7 @@ export function openAdmission(
     ...flags
   }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
+  refuseUncalled(functions, flags.disabled ?? []);
   const shared = { ...admissionMatching(catalog), catalog, authorizer, clock };
   const { configurations, ports: webhooks } = webhookAdmission({ ...shared, pool, functions });
   const { policies, ports: policyPorts } = policyAdmission(shared);
@@ -142,6 +143,17 @@ function joined(feeds: readonly KindFeed<never>[], policies: { close(): void }):
 
 function textOf(configuration: string | object): string {
   return typeof configuration === 'string' ? configuration : stringifyJson(configuration);
+}
+
+/** Functions of a plug-in that is off would be ignored. */
+function refuseUncalled(functions: AdmissionFunctions, disabled: readonly string[]): void {
+  const callers = [
+    ['mutate', 'MutatingAdmissionWebhook'],
+    ['validate', 'ValidatingAdmissionWebhook'],
+  ] as const;
+  for (const [type, plugin] of callers)
+    if (disabled.includes(plugin))
+      functions.refuse(type, `functions that ${type} are called by the admission plug-in ${plugin}, which is disabled`);
 }
 
 function isList(given: object): given is readonly AdmissionFunction[] {

@@ -65,6 +65,18 @@ it('comes from the options of a control plane, too', async () => {
   expect(await refusal(cluster.client.create(Deployment, cases[0] as never))).not.toContain('mine.example.com');
 });
 
+it('is refused where the plug-in that would call it is off, before the start and after it', async () => {
+  const why =
+    'functions that validate are called by the admission plug-in ValidatingAdmissionWebhook, which is disabled';
+  const disabled = ['ValidatingAdmissionWebhook'];
+  const validate = () => ({ allowed: false });
+  const functions = [admit(ConfigMap, { validate })];
+  await expect(start({ controlPlane: { admission: { disabled, functions } } })).rejects.toThrow(why);
+  await start({ controlPlane: { admission: { disabled } } });
+  expect(() => cluster.admit(ConfigMap, { validate })).toThrow(why);
+  expect(() => cluster.admit(ConfigMap, { mutate: () => undefined })).not.toThrow();
+});
+
 it('answers with a status that it throws, and with 500 for any other error unless that is ignored', async () => {
   await start();
   const first = cluster.admit(ConfigMap, {

@@ -75,6 +75,7 @@ export function admit<T extends KubernetesObject = UnstructuredObject>(
 export class AdmissionFunctions {
   readonly #clock: Clock;
   readonly #functions = new Set<AdmissionFunction>();
+  readonly #refusals = new Map<'mutate' | 'validate', string>();
   #mutating: readonly AdmissionWebhook[] = [];
   #validating: readonly AdmissionWebhook[] = [];
 
@@ -83,14 +84,24 @@ export class AdmissionFunctions {
     for (const each of functions) this.add(each);
   }
 
-  /** Takes effect with the next request. The returned function takes it away again. */
+  /**
+   * Takes effect with the next request. The returned function takes it away again. Throws TypeError for a function that
+   * nothing would call.
+   */
   add(admission: AdmissionFunction): () => void {
+    for (const [type, why] of this.#refusals) if (admission.options[type] !== undefined) throw new TypeError(why);
     this.#functions.add(admission);
     this.#rebuild();
     return () => {
       this.#functions.delete(admission);
       this.#rebuild();
     };
+  }
+
+  /** Refuses functions that mutate, or that validate, because nothing would call them. Throws TypeError if there are some. */
+  refuse(type: 'mutate' | 'validate', why: string): void {
+    this.#refusals.set(type, why);
+    for (const { options } of this.#functions) if (options[type] !== undefined) throw new TypeError(why);
   }
 
   /** Returns a source that has the functions before the webhooks of another one. */

@@ -25,17 +25,17 @@ export const aggregationCases: readonly GrowthCase[] = [
       path: apiServices,
       full: 35_000,
       codes: [201, 413, 422],
-      body: (n) => apiService('v1.growth.example.com', block.repeat(n)),
+      body: (n) => apiService('v1.remote.example.net', block.repeat(n)),
     }),
-    made: [`${apiServices}/v1.growth.example.com`],
+    made: [`${apiServices}/v1.remote.example.net`],
   },
   {
     ...creates('create of an APIService with a CA bundle that is none', {
       path: apiServices,
       full: 2_000_000,
       codes: [201, 413, 422],
-      body: (n) => apiService('v1.growth.example.com', 'x'.repeat(n)),
+      body: (n) => apiService('v1.remote.example.net', 'x'.repeat(n)),
     }),
-    made: [`${apiServices}/v1.growth.example.com`],
+    made: [`${apiServices}/v1.remote.example.net`],
   },
 ];

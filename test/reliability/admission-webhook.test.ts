@@ -20,7 +20,7 @@ let serial = 0;
 
 beforeAll(async () => {
   hook = await AdmissionWebhookServer.start();
-  cluster = await testCluster({ controlPlane: { maxRequestsInflight: 0, maxMutatingRequestsInflight: 0 } });
+  cluster = await testCluster({ controlPlane: { maxRequestsInflight: 10_000, maxMutatingRequestsInflight: 10_000 } });
   await cluster.client.create(ValidatingWebhookConfiguration, hook.validating('v', { timeoutSeconds: 5 }));
   await cluster.settle();
 });

@@ -1,7 +1,7 @@
 // PodUsage measures pods: their number, and the amounts that they need as long as they run. Made by quota-evaluators.ts. Source:
 // pkg/quota/v1/evaluator/core/pods.go.
 import { type Clock, type DeepReadonly, type GroupResource, parseTime, type Quantity } from '@kapstan/api';
-import type { SlicedWork } from '@kapstan/api/internal';
+import { type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Container, ContainerStatus, Pod, PodAffinity, PodAntiAffinity } from '@kapstan/kinds/core/v1';
 import { qosClassOf } from '../core/pods/qos-class.ts';
@@ -101,7 +101,9 @@ export class PodUsage implements QuotaEvaluator {
       copyAmount(requests.get(name), amounts, [name, `requests.${name}`]);
       copyAmount(limits.get(name), amounts, [`limits.${name}`]);
     }
+    const pace = new SlicePace();
     for (const [name, value] of requests) {
+      if (pace.isDue()) yield;
       if (isHugePages(name)) copyAmount(value, amounts, [name]);
       if (isHugePages(name) || isExtendedResourceName(name) || name.startsWith(deviceClassPrefix))
         copyAmount(value, amounts, [`requests.${name}`]);

@@ -51,7 +51,7 @@ function createsIn(name: string, space: string, given: Creation): GrowthCase {
     ...(given.prepare && { prepare: given.prepare }),
     request: (n) => ({ method: 'POST', path, body: given.body(n) }),
     made: [`${path}/growth`, `/api/v1/namespaces/${space}/limitranges/growth`, ...quotasOf(space, given)],
-    codes: [201, 403, 422],
+    codes: [201, 403, 413, 422],
   };
 }
 
@@ -107,7 +107,7 @@ export const admissionCases: readonly GrowthCase[] = [
     body: (n) => pod({ containers: containers(1, { resources: { limits: members(n, () => '1', 'example.com/r') } }) }),
   }),
   createsIn('a quota of many names', 'growth-quotas', {
-    full: 40_000,
+    full: 25_000,
     prepare: (n) => [
       ...namespace('growth-quotas'),
       ...quota(

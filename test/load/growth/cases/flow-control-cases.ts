@@ -40,7 +40,7 @@ export const flowControlCases: readonly GrowthCase[] = [
   },
   {
     name: 'a request beside a flow schema that has many rules for its user',
-    full: 10_000,
+    full: 7_000,
     prepare: (n) => [
       schema(times(n, (i) => ({ subjects: [user('*')], resourceRules: [{ ...everything, resources: [`r${i}`] }] }))),
     ],

@@ -1,8 +1,10 @@
 // PluginReinvocation remembers which webhooks or policies of a request are asked again because others changed the object
 // after them. Used by mutating-webhooks.ts and mutating-policies.ts. Source: plugin/webhook/mutating
 // webhookReinvokeContext, plugin/policy/mutating policyReinvokeContext.
-import { deepCopy, type KubernetesObject } from '@kapstan/api';
-import { jsonEqual } from '../../registry/meta/json-equality.ts';
+import type { KubernetesObject } from '@kapstan/api';
+import { copyInSlices } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
+import { jsonEqualInSlices } from '../../registry/meta/json-equality.ts';
 import type { AdmissionAttributes, Reinvocation } from '../../registry/store/admission-control.ts';
 
 export class PluginReinvocation {
@@ -32,16 +34,17 @@ export class PluginReinvocation {
   }
 
   /** Begins a round. Plug-ins of the server may have changed the object since the last one. */
-  begin(): void {
-    if (this.isSecond && !jsonEqual(this.#last, this.#attributes.object)) this.#callAgain();
+  async begin(): Promise<void> {
+    if (!this.isSecond) return;
+    if (!(await runInTurns(jsonEqualInSlices(this.#last, this.#attributes.object)))) this.#callAgain();
   }
 
   /** Ends a round. */
-  end(): void {
+  async end(): Promise<void> {
     // Only a second round compares.
-    if (this.#attributes.reinvocation?.isNeeded === true && !this.isSecond) {
-      this.#last = deepCopy(this.#attributes.object) as KubernetesObject | undefined;
-    }
+    if (this.#attributes.reinvocation?.isNeeded !== true || this.isSecond) return;
+    const { object } = this.#attributes;
+    this.#last = object === undefined ? undefined : ((await runInTurns(copyInSlices(object))) as KubernetesObject);
   }
 
   isDue(id: string): boolean {

@@ -73,14 +73,14 @@ export class MutatingPolicies implements AdmissionPlugin {
     const turns = await this.#turns(call, errors);
     if (turns.length > 0) {
       const state = PluginReinvocation.of(attributes, this.name);
-      state.begin();
+      await state.begin();
       try {
         const run = new MutationRun(call, state, this.#ports);
         for (const turn of turns) await run.take(turn, errors);
         // Kubernetes asks for a second round whenever a patch was applied, whether or not it changed anything.
         if (run.hasPatched) state.changed();
       } finally {
-        state.end();
+        await state.end();
       }
     }
     const told = errors.filter(({ policy }) => !policy.ignoresFailure);

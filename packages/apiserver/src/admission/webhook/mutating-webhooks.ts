@@ -39,7 +39,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   async #admit(attributes: AdmissionAttributes): Promise<void> {
     await requireReady(this.#ports.mutating, attributes, this.#ports);
     const state = PluginReinvocation.of(attributes, this.name);
-    state.begin();
+    await state.begin();
     for (const [index, webhook] of this.#ports.mutating.webhooks.entries()) {
       const matched = await this.#ports.matching.match(webhook, attributes, 'admit');
       if (matched === undefined || (state.isSecond && !state.isDue(webhook.id))) continue;
@@ -48,7 +48,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
       if (isChanged) state.changed();
       if (webhook.isReinvoked) state.called(webhook.id);
     }
-    state.end();
+    await state.end();
   }
 
   /** Returns whether the object was changed. Rejects with the answer when the request is refused. */

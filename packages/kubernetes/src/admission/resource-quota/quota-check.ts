@@ -54,11 +54,13 @@ export function* checkRequest(request: CheckedRequest, quotas: readonly RunningQ
   const object = (attributes.object ?? {}) as MeasuredObject;
   const found = yield* concernedQuotas(request, object, quotas);
   const usage = yield* evaluator.usage(object);
+  yield;
   const negative = [...usage].flatMap(([name, value]) => (value.sign < 0 ? [name] : []));
   if (negative.length > 0)
     throw refuse(attributes, `quota usage is negative for resource(s): ${negative.sort().join(',')}`);
   const old = yield* oldUsage(request);
   const changes = yield* changesOf(request, { usage, old, concerned: found.concerned });
+  yield;
   const isSame = found.concerned.length === 0 && increases(usage, old ?? new Map()).size === 0;
   if (isSame || (changes.length > 0 && changes.every(({ amounts }) => amounts.size === 0))) return [];
   requireCover(request, { usage, ...found, object });

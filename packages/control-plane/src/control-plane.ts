@@ -2,18 +2,18 @@
 // Each part is a package of its own; this file puts them together and closes them in reverse order.
 
 import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
-import { type HealthCheck, parseTokenFile, type ResourceCodecOptions, type UserInfo } from '@kapstan/apiserver';
-import { firstServiceAddress, readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
+import { type HealthCheck, parseTokenFile, type UserInfo } from '@kapstan/apiserver';
+import { readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import { type AccessControlOptions, policyFeed, type ServiceAccountOptions } from './access-control.ts';
+import { announce } from './announcement.ts';
 import { Aggregation } from './api-services/aggregation.ts';
 import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
-import { clientAuthorities, ensurePki, type Pki } from './certificates/certificates.ts';
+import { ensurePki, type Pki } from './certificates/certificates.ts';
 import { checkAuthorities, checkKeyPair } from './certificates/key-pair.ts';
 import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
@@ -22,21 +22,18 @@ import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.
 import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
 import { openFlowControl } from './flow-control-loop.ts';
-import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts';
-import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
 import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
-import { publishedAddress } from './kubernetes-service/published-address.ts';
-import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
-import { hooksOfIdentity, hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
+import { defaultServiceRange } from './kubernetes-service/service-ranges.ts';
+import { hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
 import { openResources, type Resources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
-import { frontProxies, proxyCertificate } from './server-identity/front-proxy.ts';
-import { ServerIdentity } from './server-identity/server-identity.ts';
+import { proxyCertificate } from './server-identity/front-proxy.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store/store-compactor.ts';
 import { openStoreEngines } from './store/store-engines.ts';
+import { storedAs } from './stored-form.ts';
 import { wantedLoops } from './wanted-loops.ts';
 
 /**
@@ -156,34 +153,6 @@ interface AuthorizationPorts {
   readonly hooks: PostStartHooks;
 }
 
-interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resources' | 'hooks' | 'clock' | 'logger'> {
-  readonly registration: ApiServiceRegistration | undefined;
-  readonly port: number;
-}
-
-/** Writes the objects by which others find this server. */
-async function announce(
-  options: ControlPlaneOptions,
-  { closers, registration, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
-): Promise<void> {
-  const serviceCidr = defaultServiceCidr(options, parts);
-  const service = kubernetesService(options, parts);
-  const identity = serverIdentity(options, parts);
-  // Closed in parallel: while the store is away each waits for its own timeout, and a stop would take their sum.
-  closers.push(async () => {
-    await Promise.all([serviceCidr?.close(), service?.close(), identity?.close(), registration?.close()]);
-  });
-  // The service gets its address from the ServiceCIDR, so that comes first.
-  const { hooks } = parts;
-  const kept = serviceCidr?.start().then(async () => {
-    hooks.finish('start-kubernetes-service-cidr-controller');
-    await service?.start();
-    hooks.finish('bootstrap-controller');
-  });
-  const known = identity?.start().then(() => hooks.finish(...hooksOfIdentity));
-  await Promise.all([kept, known, registration?.start()]);
-}
-
 /** Creates the objects that every cluster has, and repairs the addresses of services. */
 async function prepareObjects(
   options: ControlPlaneOptions,
@@ -218,22 +187,6 @@ async function startNodePortRepair(
   const repair = new NodePortRepair({ client, nodePorts, clock, logger });
   closers.push(() => repair.close());
   await repair.start();
-}
-
-/** Returns undefined when the service "kubernetes" is not created either. */
-function defaultServiceCidr(
-  options: ControlPlaneOptions,
-  parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'>,
-): DefaultServiceCidr | undefined {
-  const { endpointReconciler = 'off', serviceClusterIpRange = defaultServiceRange } = options;
-  if (endpointReconciler === 'off') return undefined;
-  const { resources, clock, logger } = parts;
-  return new DefaultServiceCidr({
-    client: resources.client,
-    cidrs: [serviceNetwork(serviceClusterIpRange)],
-    clock,
-    logger,
-  });
 }
 
 /** Returns undefined when registration is off. */
@@ -272,61 +225,6 @@ async function startAggregation(
   return aggregation;
 }
 
-/** Returns undefined when it is off. */
-function kubernetesService(
-  options: ControlPlaneOptions,
-  parts: Omit<AnnouncedParts, 'registration'>,
-): KubernetesService | undefined {
-  const { endpointReconciler = 'off', etcd, keyPrefix } = options;
-  const { engines, resources, clock, logger, port } = parts;
-  if (endpointReconciler === 'off') return undefined;
-  const isAlone = etcd === undefined;
-  const address = publishedAddress(options);
-  if (address === undefined)
-    logger.warn(
-      'this server has no address that others can reach, so it is not added to the endpoints of the service "kubernetes"; set --advertise-address',
-    );
-  const endpoints = resources.catalog.find('', 'v1', 'endpoints')?.definition;
-  const shared = (): ServerLeases | 'none' =>
-    endpoints === undefined
-      ? 'none'
-      : sharedLeases({
-          engine: engines.main,
-          endpoints,
-          storedAs: storedAs(options),
-          ttlSeconds: leaseSeconds,
-          keyPrefix,
-        });
-  const leases = endpointReconciler === 'none' ? 'none' : isAlone ? ownLeases() : shared();
-  const clusterIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange);
-  return new KubernetesService({ client: resources.client, clusterIp, address, port, leases, isAlone, clock, logger });
-}
-
-/** Returns undefined when it is off. */
-function serverIdentity(
-  { clientCa, identity = 'off', frontProxy = {} }: ControlPlaneOptions,
-  parts: Omit<AnnouncedParts, 'registration'>,
-): ServerIdentity | undefined {
-  if (identity === 'off') return undefined;
-  const { pki, resources, port, clock, logger } = parts;
-  const authorities = clientAuthorities(pki, clientCa);
-  const { client } = resources;
-  const hasLease = identity === 'on';
-  return new ServerIdentity({
-    client,
-    hostname: hostname(),
-    port,
-    clientAuthorities: authorities,
-    frontProxies: frontProxies(frontProxy, pki.frontProxy),
-    hasLease,
-    clock,
-    logger,
-  });
-}
-
-/** See the options. */
-const defaultServiceRange = '10.96.0.0/16';
-
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
 
 async function openEncryption(
@@ -337,15 +235,6 @@ async function openEncryption(
   // Imported only when needed: gRPC, for KMS plug-ins here and for etcd below, is a fifth of the code that a start would load.
   const module = await import('./encryption-config/encryption-at-rest.ts');
   return module.EncryptionAtRest.open(options, ports);
-}
-
-/** In etcd, the form that a kube-apiserver on the same cluster writes; in the embedded store, the form that can be sent as it is. */
-function storedAs({ etcd, storageMediaType }: ControlPlaneOptions): ResourceCodecOptions {
-  const isShared = etcd !== undefined;
-  return {
-    mediaType: storageMediaType ?? (isShared ? 'application/vnd.kubernetes.protobuf' : 'application/json'),
-    isShared,
-  };
 }
 
 function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {

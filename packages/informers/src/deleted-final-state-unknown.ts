@@ -3,7 +3,7 @@ import { type DeepReadonly, type KubernetesObject, metaNamespaceKey, type Object
 
 const brand = Symbol.for('@kapstan/informers/DeletedFinalStateUnknown');
 
-/** Describes an object that vanished by its key and the last state seen, which may be old. */
+/** Describes an object that has vanished: its key, and the last state that was seen, which may be old. */
 export class DeletedFinalStateUnknown<T extends KubernetesObject> {
   readonly key: ObjectKey;
   /** Undefined when not even an old state is known. */

@@ -109,10 +109,12 @@ export class FieldManager implements ManagedFieldsTracker {
   *#onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): SlicedWork<void> {
     const managers = yield* managersOfUpdate(next, old, call.subresource);
     const live = withoutManagedFields(old);
-    const { definition } = call;
-    const areTyped = (yield* isTyped(withoutManagedFields(next), definition)) && (yield* isTyped(live, definition));
     // An object that is not tracked stays so: apply then begins with "before-first-apply".
-    if (managers.size === 0 || !areTyped) yield* setManagedFields(next, new Map());
+    const isTracked =
+      managers.size > 0 &&
+      (yield* isTyped(withoutManagedFields(next), call.definition)) &&
+      (yield* isTyped(live, call.definition));
+    if (!isTracked) yield* setManagedFields(next, new Map());
     else yield* this.#track(managers, next, { live, call });
   }
 

@@ -135,7 +135,7 @@ describe('a level with queues', () => {
       order.push(running.distinguisher);
       scene.finish(running, 3);
     }
-    // The queue that was idle starts level with the flood, not ahead of it and not behind all that waits there.
+    // The idle queue starts level with the flood: neither ahead of it nor behind everything that waits in it.
     expect(order.slice(0, 4).filter((flow) => flow === 'quiet')).toHaveLength(2);
     expect(quiet.map(({ phase }) => phase)).toEqual(['ended', 'ended']);
   });

@@ -4,6 +4,9 @@ import { BlockList, isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
 
+/** The range of service addresses of a server that is given none. */
+export const defaultServiceRange = '10.96.0.0/16';
+
 /** `ownRange` counts while the ServiceCIDR "kubernetes" does not exist. */
 export function isInServiceRange(
   address: string,

@@ -28,12 +28,15 @@ export interface Invocation {
 
 /** Everything about a request but its uid and its objects. Absent members are empty. */
 export interface DescribedRequest {
+  /** Kind and version of the objects; the request itself may have come in another version, see `requestKind`. */
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
+  /** "status", "scale", …; absent = the object itself. */
   readonly subResource?: string;
   readonly requestKind: GroupVersionKind;
   readonly requestResource: GroupVersionResource;
   readonly requestSubResource?: string;
+  /** Absent when the server is to generate it, and in the deletion of a collection. */
   readonly name?: string;
   readonly namespace?: string;
   readonly operation: AdmissionOperation;

@@ -1,5 +1,5 @@
 // RequestMatching decides whether a request is one of those that a webhook or a policy names, by resource, namespace and
-// object, and brings its objects into the version that is named. Used by webhook-matching.ts and policy/policy-matching.ts.
+// object, and brings its objects into the version that is named. Used by webhook-matching.ts and policy/policy-selection.ts.
 // Source: plugin/webhook/generic ShouldCallHook, predicates/namespace, predicates/object, policy/matching.
 import type { DeepReadonly, GroupResource, KubernetesObject, LabelSelector } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';

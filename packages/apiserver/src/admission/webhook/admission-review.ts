@@ -2,32 +2,15 @@
 // functions in this process get and give the same. Source: k8s.io/api/admission/v1, plugin/webhook/request.
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { StatusDetails } from '@kapstan/api/errors';
-import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
-import type { AdmissionOperation } from '../../registry/store/admission-control.ts';
-import { type AdmissionUser, describeRequest, type Invocation, type OperationOptions } from '../matching/invocation.ts';
+import { type DescribedRequest, describeRequest, type Invocation } from '../matching/invocation.ts';
 
 /** Source: admission/v1 AdmissionRequest. */
-export interface AdmissionRequest<T extends KubernetesObject = UnstructuredObject> {
+export interface AdmissionRequest<T extends KubernetesObject = UnstructuredObject> extends DescribedRequest {
   readonly uid: string;
-  /** Kind and version of the objects below; the request itself may have come in another version, see `requestKind`. */
-  readonly kind: GroupVersionKind;
-  readonly resource: GroupVersionResource;
-  /** "status", "scale", …; absent = the object itself. */
-  readonly subResource?: string;
-  readonly requestKind: GroupVersionKind;
-  readonly requestResource: GroupVersionResource;
-  readonly requestSubResource?: string;
-  /** Absent when the server is to generate it, and in the deletion of a collection. */
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly operation: AdmissionOperation;
-  readonly userInfo: AdmissionUser;
   /** The new object; null in a deletion. */
   readonly object: T | null;
   /** The present object of an update or a deletion. */
   readonly oldObject: DeepReadonly<T> | null;
-  readonly dryRun: boolean;
-  readonly options: OperationOptions | null;
 }
 
 /** Why a request is denied. Source: meta/v1 Status. */

@@ -1,7 +1,6 @@
 // Validating admission policies and their bindings.
 // Source: pkg/apis/admissionregistration/v1/defaults.go, validation validateValidatingAdmissionPolicySpec.
 import type { DeepReadonly } from '@kapstan/api';
-import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '@kapstan/apiserver/internal';
 import type {
   ValidatingAdmissionPolicy,
@@ -14,10 +13,10 @@ import { repetitions } from '../../validation/repetition.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import {
   setMatchDefaults,
+  setPolicyDefaults,
+  validateBinding,
   validateConstraints,
-  validateMatch,
   validateParamKind,
-  validateParamRef,
 } from './match-resources.ts';
 import { permitBinding, permitPolicy } from './param-access.ts';
 import { validateConditionsOf, validateFailurePolicy, validateValidations } from './policy-parts.ts';
@@ -26,11 +25,7 @@ export const validatingAdmissionPolicies = (server: BuiltinServer): BuiltinKind<
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicies',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   warnings: staticSuffixWarnings,
-  setDefaults: ({ spec }) => {
-    if (spec === undefined) return;
-    spec.failurePolicy ??= 'Fail';
-    setMatchDefaults(spec.matchConstraints);
-  },
+  setDefaults: setPolicyDefaults,
   validate: (root, { metadata, spec }, old) =>
     validateSpec(root.child('spec'), spec ?? {}, { name: metadata?.name ?? '', old: old && (old.spec ?? {}) }),
   validatesInSlices: true,
@@ -47,11 +42,7 @@ export const validatingAdmissionPolicyBindings = (
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');
-    const { policyName = '', paramRef, matchResources } = spec ?? {};
-    if (at.child('policyName').present(policyName))
-      at.child('policyName').invalidAll(policyName, dnsSubdomainErrors(policyName));
-    if (paramRef !== undefined) validateParamRef(at.child('paramRef'), paramRef);
-    if (matchResources !== undefined) validateMatch(at.child('matchResources'), matchResources);
+    validateBinding(at, spec ?? {});
     validateActions(at.child('validationActions'), spec?.validationActions ?? []);
   },
   permit: permitBinding(server, 'validatingadmissionpolicies'),

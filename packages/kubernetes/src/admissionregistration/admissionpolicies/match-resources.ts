@@ -18,6 +18,34 @@ export function setMatchDefaults(match: MatchResources | undefined): void {
   setRuleDefaults(match.excludeResourceRules);
 }
 
+/** Sets the defaults that both kinds of policies have. */
+export function setPolicyDefaults({
+  spec,
+}: {
+  readonly spec?: { failurePolicy?: string; readonly matchConstraints?: MatchResources };
+}): void {
+  if (spec === undefined) return;
+  spec.failurePolicy ??= 'Fail';
+  setMatchDefaults(spec.matchConstraints);
+}
+
+interface BindingSpec {
+  readonly policyName?: string;
+  readonly paramRef?: ParamRef;
+  readonly matchResources?: MatchResources;
+}
+
+/** Checks what bindings of both kinds say. */
+export function validateBinding(
+  at: Field,
+  { policyName = '', paramRef, matchResources }: DeepReadonly<BindingSpec>,
+): void {
+  if (at.child('policyName').present(policyName))
+    at.child('policyName').invalidAll(policyName, dnsSubdomainErrors(policyName));
+  if (paramRef !== undefined) validateParamRef(at.child('paramRef'), paramRef);
+  if (matchResources !== undefined) validateMatch(at.child('matchResources'), matchResources);
+}
+
 /** Checks the constraints of a policy, which must name resources. */
 export function validateConstraints(at: Field, match: DeepReadonly<MatchResources> | undefined): void {
   if (match === undefined) return at.required();
@@ -25,7 +53,7 @@ export function validateConstraints(at: Field, match: DeepReadonly<MatchResource
   if ((match.resourceRules?.length ?? 0) === 0) at.child('resourceRules').required();
 }
 
-export function validateMatch(at: Field, match: DeepReadonly<MatchResources>): void {
+function validateMatch(at: Field, match: DeepReadonly<MatchResources>): void {
   if (match.matchPolicy !== undefined) at.child('matchPolicy').oneOf(match.matchPolicy, ['Equivalent', 'Exact']);
   validateLabelSelector(at.child('namespaceSelector'), match.namespaceSelector);
   validateLabelSelector(at.child('objectSelector'), match.objectSelector);
@@ -71,7 +99,7 @@ function validateVersion(at: Field, text: string): void {
   if (versionErrors.length > 0) at.invalid(version, versionErrors.join(','));
 }
 
-export function validateParamRef(
+function validateParamRef(
   at: Field,
   { name = '', selector, parameterNotFoundAction: action }: DeepReadonly<ParamRef>,
 ): void {

@@ -1,6 +1,5 @@
 // Mutating admission policies and their bindings. Source: pkg/apis/admissionregistration/v1/defaults.go, validation
 // validateMutatingAdmissionPolicySpec.
-import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type {
   MutatingAdmissionPolicy,
   MutatingAdmissionPolicyBinding,
@@ -9,11 +8,11 @@ import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import {
   setMatchDefaults,
+  setPolicyDefaults,
+  validateBinding,
   validateConstraints,
-  validateMatch,
   validateMutableOperations,
   validateParamKind,
-  validateParamRef,
 } from './match-resources.ts';
 import { permitBinding, permitPolicy } from './param-access.ts';
 import { validateConditionsOf, validateFailurePolicy, validateMutations } from './policy-parts.ts';
@@ -22,11 +21,7 @@ export const mutatingAdmissionPolicies = (server: BuiltinServer): BuiltinKind<Mu
   id: 'admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   warnings: staticSuffixWarnings,
-  setDefaults: ({ spec }) => {
-    if (spec === undefined) return;
-    spec.failurePolicy ??= 'Fail';
-    setMatchDefaults(spec.matchConstraints);
-  },
+  setDefaults: setPolicyDefaults,
   validate: (root, { spec = {} }, old) => {
     const at = root.child('spec');
     const oldSpec = old && (old.spec ?? {});
@@ -52,12 +47,8 @@ export const mutatingAdmissionPolicyBindings = (
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');
-    const { policyName = '', paramRef, matchResources } = spec ?? {};
-    if (at.child('policyName').present(policyName))
-      at.child('policyName').invalidAll(policyName, dnsSubdomainErrors(policyName));
-    if (paramRef !== undefined) validateParamRef(at.child('paramRef'), paramRef);
-    if (matchResources !== undefined) validateMatch(at.child('matchResources'), matchResources);
-    validateMutableOperations(at.child('matchResources'), matchResources);
+    validateBinding(at, spec ?? {});
+    validateMutableOperations(at.child('matchResources'), spec?.matchResources);
   },
   permit: permitBinding(server, 'mutatingadmissionpolicies'),
 });

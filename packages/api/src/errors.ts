@@ -19,7 +19,7 @@ export {
   tooManyField,
   typeInvalidField,
 } from './errors/field-error.ts';
-export type { StatusCause, StatusDetails } from './errors/status.ts';
+export type { StatusCause, StatusDetails, StatusMetadata } from './errors/status.ts';
 export {
   alreadyExists,
   badRequest,

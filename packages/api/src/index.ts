@@ -73,11 +73,9 @@ export {
   type DefinedObject,
   type DefinedResource,
   defineResource,
-  type ObjectSchema,
-  type PrinterColumn,
-  type ResourceDefinitionSpec,
-  type SchemaType,
 } from './resources/define-resource.ts';
+export type { PrinterColumn, ResourceDefinitionSpec } from './resources/definition-spec.ts';
+export type { ObjectSchema, SchemaType } from './resources/object-schema.ts';
 export {
   apiVersionOf,
   type NamespacedResource,

@@ -12,6 +12,8 @@ export {
   type ToldErrors,
   tellFieldErrors,
 } from './errors/field-error.ts';
+export { messageOf } from './errors/message-of.ts';
+export { type ErrorText, isSecret, quotedErrorText, safeErrorText } from './errors/safe-error-text.ts';
 export { invalidTold } from './errors/status-error.ts';
 export { escapeByte, goQuote } from './formats/go-quote.ts';
 export { quantityOf } from './formats/quantity.ts';
@@ -41,6 +43,24 @@ export {
   requireResource,
   requireSignal,
 } from './guards/required.ts';
+export type {
+  AdmissionOperation,
+  AdmissionRequest,
+  AdmissionResponse,
+  AdmissionUser,
+  DenialStatus,
+  DescribedRequest,
+  OperationOptions,
+} from './hooks/admission-request.ts';
+export {
+  type AdmissionHook,
+  type AdmissionRule,
+  type ConversionHook,
+  type HookHost,
+  isHookHost,
+  type ProgramHooks,
+  type VersionChange,
+} from './hooks/hook-host.ts';
 export { copyInSlices, getOwn, isJsonObject, setOwn, stringifyInSlices } from './json/json.ts';
 export {
   endOfJsonString,
@@ -106,6 +126,26 @@ export {
 } from './time/sliced-work.ts';
 export { TokenBucket, type TokenBucketOptions } from './time/token-bucket.ts';
 export { nextTurn, onNextTurn, sliceMs, TurnShare, TurnSlice, turnMs } from './time/turn.ts';
+export type { CallSpan, CallTracer, TracedCall } from './tracing/call-tracer.ts';
+export { HttpCallTracer } from './tracing/http-call-tracer.ts';
+export {
+  failSpan,
+  findOpenTelemetry,
+  type OpenTelemetry,
+  type OpenTelemetryApi,
+  requireTracing,
+  spanKinds,
+  type TraceAttributes,
+  type TraceLink,
+  type TracerProvider,
+  type TraceScope,
+  type TraceSpan,
+  type TraceSpanContext,
+  type TracingOptions,
+  traceParentOf,
+  tracingTable,
+} from './tracing/open-telemetry.ts';
+export { formatTraceParent, parseTraceParent, type TraceContext } from './tracing/trace-context.ts';
 export { listWatchFailureOf } from './watch/list-watch-failure.ts';
 export { createListWatchState, stepListWatch } from './watch/list-watch-machine.ts';
 export type { ListWatchOptions } from './watch/list-watch-options.ts';

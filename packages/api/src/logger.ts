@@ -3,6 +3,7 @@
 /** An error is in the field `error` as it was thrown, so a logger that writes JSON must read its message and stack. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** Receives lines with fields. `console` is one. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

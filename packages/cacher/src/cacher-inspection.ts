@@ -35,6 +35,7 @@ export interface CacherCounters {
   readonly historyDecreases: number;
 }
 
+/** What a {@link Cacher} does now, for people who look. */
 export interface CacherInspection {
   readonly state: 'pending' | 'ready' | 'stopped';
   readonly revision: number;

@@ -1,6 +1,6 @@
 import { VirtualClock } from '@kapstan/api/testing';
-import { ObjectStore } from '@kapstan/storage';
-import { MemoryEngine, podAttributes, podStoreOptions, storageConformance } from '@kapstan/storage/testing';
+import { MemoryEngine, ObjectStore } from '@kapstan/storage';
+import { podAttributes, podStoreOptions, storageConformance } from '@kapstan/storage/testing';
 import { Cacher } from './cacher.ts';
 
 storageConformance('Cacher over ObjectStore on MemoryEngine', async () => {

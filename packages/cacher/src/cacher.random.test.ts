@@ -4,13 +4,14 @@ import { isExpired, type Revision } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
   isStorageError,
+  MemoryEngine,
   ObjectStore,
   type Storage,
   StorageError,
   type StorageEvent,
   type StorageWatch,
 } from '@kapstan/storage';
-import { keyOf, MemoryEngine, podAttributes, podOf, podStoreOptions, predicate } from '@kapstan/storage/testing';
+import { keyOf, podAttributes, podOf, podStoreOptions, predicate } from '@kapstan/storage/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Cacher } from './cacher.ts';

@@ -4,20 +4,13 @@ import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {
   identityTransformer,
   isStorageError,
+  MemoryEngine,
   ObjectStore,
   type Storage,
   StorageError,
   type Transformer,
 } from '@kapstan/storage';
-import {
-  keyOf,
-  MemoryEngine,
-  podAttributes,
-  podOf,
-  podStoreOptions,
-  predicate,
-  StorageBench,
-} from '@kapstan/storage/testing';
+import { keyOf, podAttributes, podOf, podStoreOptions, predicate, StorageBench } from '@kapstan/storage/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Cacher, type CacherOptions } from './cacher.ts';
 

@@ -36,6 +36,7 @@ import { Readiness, stoppedError } from './readiness.ts';
 import { WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
 
+/** Options of a {@link Cacher}: how much history it keeps, by time, count and bytes. */
 export interface CacherOptions<T extends KubernetesObject> {
   /** The storage to cache. Closing the cacher does not close it. */
   readonly storage: Storage<T>;

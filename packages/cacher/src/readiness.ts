@@ -1,7 +1,9 @@
 // Readiness knows whether the cache may answer, and how requests are refused while it may not. Source: apiserver
 // storage/cacher/ready.go.
+
 import type { Clock, StatusError } from '@kapstan/api';
 import { tooManyRequests } from '@kapstan/api/errors';
+import { messageOf } from '@kapstan/api/internal';
 import { StorageError } from '@kapstan/storage';
 
 type State = 'pending' | 'ready' | 'stopped';
@@ -93,7 +95,7 @@ export class Readiness {
   refusal(): StatusError | StorageError {
     if (this.#state === 'stopped') return stoppedError();
     const error = this.#lastError;
-    const why = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
+    const why = error === undefined ? '' : `: ${messageOf(error)}`;
     const unreadyMs = this.#clock.monotonicNow() - this.#sinceMs;
     return tooManyRequests(`storage is (re)initializing${why}`, retryAfterUnreadySeconds(unreadyMs));
   }

@@ -16,6 +16,7 @@ import { CelType, dynType } from './types/cel-type.ts';
 import type { TypeProvider } from './types/type-provider.ts';
 import { typeOf } from './types/type-text.ts';
 
+/** What an expression may use: variables, types and functions. */
 export interface Declarations {
   /** Types of variables, as texts (`list(string)`) or as types. */
   readonly variables?: Readonly<Record<string, string | CelType>>;
@@ -25,6 +26,7 @@ export interface Declarations {
   readonly libraries?: readonly Library[];
 }
 
+/** Options of the compilation of an expression. */
 export interface CompileOptions {
   readonly declarations?: Declarations;
   /** Default: the environment of stored expressions in the newest version of Kubernetes. */
@@ -62,6 +64,11 @@ export class CompiledExpression {
   /** Whether the expression names a variable anywhere, also where a macro declares one of that name. */
   names(variable: string): boolean {
     return namesVariable(this.#expr, variable);
+  }
+
+  /** Whether the expression reads this field of a variable anywhere, as `variable.field`, `variable.?field` or in `has()`. */
+  selects(variable: string, field: string): boolean {
+    return selectsField(this.#expr, variable, field);
   }
 
   /** The program. Throws CelProgramError when a constant part has no value (`int('x')`). */
@@ -105,6 +112,16 @@ export function compile(text: string, options: CompileOptions = {}): CompiledExp
 function namesVariable(expr: Expr, variable: string): boolean {
   if (expr.kind === 'ident' && expr.name === variable) return true;
   return childrenOf(expr).some((child) => namesVariable(child, variable));
+}
+
+function selectsField(expr: Expr, variable: string, field: string): boolean {
+  const isVariable = (operand: Expr | undefined): boolean => operand?.kind === 'ident' && operand.name === variable;
+  if (expr.kind === 'select' && expr.field === field && isVariable(expr.operand)) return true;
+  if (expr.kind === 'call' && expr.name === '_?._' && isVariable(expr.args[0])) {
+    const [, name] = expr.args;
+    if (name?.kind === 'literal' && name.value === field) return true;
+  }
+  return childrenOf(expr).some((child) => selectsField(child, variable, field));
 }
 
 function environmentOf({ declarations, environment = storedExpressions() }: CompileOptions): Environment {

@@ -26,6 +26,7 @@ export interface ValidationOptions {
   readonly checksLiterals: boolean;
 }
 
+/** Adds variables, types or libraries to an {@link Environment}. */
 export interface Extension {
   readonly libraries?: readonly Library[];
   readonly variables?: ReadonlyMap<string, CelType>;
@@ -37,6 +38,7 @@ export interface Extension {
   readonly comparesNumbers?: boolean;
 }
 
+/** Types, variables and functions of expressions; it compiles them. */
 export class Environment {
   readonly #functions: ReadonlyMap<string, FunctionDeclaration>;
   readonly #names: ReadonlyMap<string, CelType>;

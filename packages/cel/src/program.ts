@@ -23,11 +23,13 @@ const giveUpCost = 50_000;
 /** Values of variables by name; undefined for one without a value. */
 export type Activation = Readonly<Record<string, unknown>> | VariableSource;
 
+/** Options of an evaluation: the limit of its cost, and when it has to end. */
 export interface EvaluateOptions {
   /** Highest cost allowed. Default 1 000 000, as in Kubernetes. */
   readonly budget?: number;
 }
 
+/** Options of an evaluation that pauses, so that the loop stays free. */
 export interface TurnOptions extends EvaluateOptions {
   /** Ends the evaluation; the promise rejects with its reason. */
   readonly signal?: CallSignal | undefined;
@@ -40,6 +42,7 @@ export type Evaluation =
   | { readonly value: unknown; readonly error?: undefined; readonly cost: number }
   | { readonly value?: undefined; readonly error: string; readonly cost: number };
 
+/** A compiled expression. */
 export class Program {
   readonly #code: Code;
 

@@ -5,6 +5,7 @@ import { isGrpcError } from './etcd-error.ts';
 import { unary } from './unary.ts';
 import { loadWire } from './wire.ts';
 
+/** The user of an etcd with authentication. */
 export interface EtcdUser {
   readonly name: string;
   readonly password: string;

@@ -5,10 +5,10 @@ import {
   type Engine,
   type EngineWatch,
   type EngineWatchSink,
+  MemoryEngine,
   type RangeOptions,
   StorageError,
 } from '@kapstan/storage';
-import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Compactor } from './compactor.ts';
 

@@ -2,6 +2,7 @@
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import type { EtcdUser } from './auth-token.ts';
 
+/** Certificates of connections to etcd. */
 export interface EtcdTls {
   /** Certificate authorities used to verify the members, PEM. Default: Node's authorities. */
   readonly ca?: Buffer;
@@ -10,6 +11,7 @@ export interface EtcdTls {
   readonly key?: Buffer;
 }
 
+/** Options of an {@link EtcdEngine}: members, TLS, user, times. */
 export interface EtcdEngineOptions {
   /**
    * At least one member: `http://host:port`, `https://host:port`, or `host:port`, which means https when `tls` is

@@ -8,6 +8,7 @@ import { type CheckReport, checkStore, type ReadValue } from './check.ts';
 import { dataFileName, Environment } from './environment.ts';
 import { TurnQueue } from './turn-queue.ts';
 
+/** What a backup holds. */
 export interface LmdbBackupStats {
   /** Revision at which the copy was made. */
   readonly revision: Revision;
@@ -18,6 +19,7 @@ export interface LmdbBackupStats {
   readonly fileBytes: number;
 }
 
+/** A backup of an embedded store. */
 export interface LmdbBackup extends AsyncDisposable {
   stats(): LmdbBackupStats;
   /** Does what the engine's own check does. */

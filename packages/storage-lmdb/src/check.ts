@@ -1,6 +1,8 @@
 // Reads the whole store and reports where its tables disagree. Run by tests after each test and by `kapstan store
 // check`. Nobody may write meanwhile: lmdb-engine.ts holds commits back.
+
 import type { Revision } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import type { Environment, Table } from './environment.ts';
 import {
   type CurrentRow,
@@ -18,6 +20,7 @@ import {
 import type { TurnQueue } from './turn-queue.ts';
 import { readVersion } from './version-reader.ts';
 
+/** What a check of the embedded store found. */
 export interface CheckReport {
   readonly revision: Revision;
   readonly compactRevision: Revision;
@@ -26,7 +29,7 @@ export interface CheckReport {
   /** Number of versions in the event log, deletes included. */
   readonly versions: number;
   readonly leases: number;
-  /** One sentence per problem, at most {@link maxProblems}; empty when there is none. */
+  /** One sentence per problem, at most `maxProblems`; empty when there is none. */
   readonly problems: readonly string[];
 }
 
@@ -207,7 +210,7 @@ class Check {
 
 /** Returns the first line alone: parsers quote what they could not read. */
 function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n', 1).join('');
+  return messageOf(error).split('\n', 1).join('');
 }
 
 function isSame(current: CurrentRow, row: VersionRow): boolean {

@@ -1,7 +1,7 @@
 // Group commit: commits that arrive while one transaction is being written share the next one. lmdb-engine.ts is above
 // it, environment.ts below; watch-feed.ts receives the events that became durable.
 import type { Logger, Revision } from '@kapstan/api';
-import { onNextTurn } from '@kapstan/api/internal';
+import { messageOf, onNextTurn } from '@kapstan/api/internal';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
 import { Batch, type BatchContext } from './commit-batch.ts';
 import { freeBytes, isOutOfSpace } from './disk-space.ts';
@@ -238,6 +238,6 @@ export class Committer {
 
 /** Returns the error of every call after a failed transaction. */
 export function closedBy(cause: unknown): StorageError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   return new StorageError({ code: 'Closed', message: `the store stopped after a failed write: ${reason}`, cause });
 }

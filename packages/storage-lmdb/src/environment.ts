@@ -1,12 +1,15 @@
 // One LMDB environment and its five tables. The committer and the reader are above it, npm lmdb below.
 // docs/decisions/0002-lmdb-layout.md says what lmdb-js promises and how we checked it.
+
 import { chmodSync, closeSync, constants, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import { StorageError } from '@kapstan/storage';
-import { type Database, open, type RootDatabase } from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
 import { findFault } from './data-file.ts';
 import { isOutOfSpace } from './disk-space.ts';
+import { loadLmdb } from './lmdb-binding.ts';
 import { reserveRoom } from './reserved-room.ts';
 import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 
@@ -253,6 +256,7 @@ interface TableStats {
   readonly lastPageNumber: number;
 }
 
+/** The file of the store in its directory. */
 export const dataFileName = 'data.mdb';
 
 type Tables = [log: Table, index: Table, current: Table, leases: Table, meta: Table];
@@ -268,6 +272,7 @@ function openTables(root: RootDatabase<Buffer, Buffer>): Tables {
 
 function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
   const { isReadOnly = false, durability = 'disk' } = options;
+  const { open } = loadLmdb();
   const access = isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK;
   const fault = findFault(join(options.dataDir, dataFileName), access);
   if (fault !== undefined) throw cannotOpen(options.dataDir, fault);
@@ -287,7 +292,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
       compression: false,
     });
   } catch (error) {
-    throw cannotOpen(options.dataDir, error instanceof Error ? error.message : String(error), error);
+    throw cannotOpen(options.dataDir, messageOf(error), error);
   }
 }
 

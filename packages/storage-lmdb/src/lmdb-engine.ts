@@ -30,6 +30,7 @@ import { RangeReader } from './range-reader.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { WatchFeed } from './watch-feed.ts';
 
+/** Options of an {@link LmdbEngine}: its directory and its limits. */
 export interface LmdbEngineOptions {
   /**
    * Directory of the store, created with mode 0700 if needed. An existing one that is open to other users is accepted
@@ -73,6 +74,7 @@ const defaults = {
   onFatal: (): void => undefined,
 } as const satisfies Omit<Required<LmdbEngineOptions>, 'dataDir'>;
 
+/** How large the store is, and what it did. */
 export interface LmdbEngineStats {
   readonly revision: Revision;
   readonly compactRevision: Revision;

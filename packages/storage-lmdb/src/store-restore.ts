@@ -9,6 +9,7 @@ import { dataFileName, Environment, syncDirectory, WriteSet } from './environmen
 import { endNewStore } from './new-store.ts';
 import { ensurePrivateDirectory, makePrivate } from './private-directory.ts';
 
+/** Options of a restore. */
 export interface RestoreOptions {
   /** A backup made by {@link LmdbEngine.backup}. It is not changed. */
   readonly backupDir: string;

@@ -2,8 +2,8 @@
 import type { Revision } from '@kapstan/api';
 import { settle, type TestPod } from '@kapstan/api/testing';
 import { beforeEach, expect, it } from 'vitest';
+import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
-import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podOf, podStoreOptions } from './testing/storage-fixture.ts';
 
 type PodStore = ObjectStore<TestPod>;

@@ -6,6 +6,7 @@ import { parseJsonInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/
 import { spliceResourceVersion } from './json-splice.ts';
 import { isSameJson } from './same-content.ts';
 
+/** Turns objects into bytes and back. */
 export interface Codec<T extends KubernetesObject> {
   readonly mediaType: string;
   /**

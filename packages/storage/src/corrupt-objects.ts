@@ -3,7 +3,7 @@
 // (corruptObjErrAggregatorFactory).
 import { type GroupResource, StatusError } from '@kapstan/api';
 import type { StatusCause } from '@kapstan/api/errors';
-import { formatGroupResource } from '@kapstan/api/internal';
+import { formatGroupResource, messageOf } from '@kapstan/api/internal';
 import { isStorageError } from './storage-error.ts';
 
 const maxCorruptObjects = 100;
@@ -28,7 +28,7 @@ export class CorruptObjects {
    */
   add(error: unknown): boolean {
     if (!this.#isNamed) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (!isStorageError(error, 'Corrupt')) {
       if (this.#count === 0) throw error;
       this.#note(message, { reason: 'UnexpectedServerResponse', message });

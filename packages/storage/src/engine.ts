@@ -15,6 +15,7 @@ export interface KeyValue {
   readonly lease: number;
 }
 
+/** What a get of an engine found, and the revision at which it was read. */
 export interface EngineRead {
   /** Newest revision of the whole store when the read ran. */
   readonly revision: Revision;
@@ -28,6 +29,7 @@ export interface KeyRange {
   readonly end: string;
 }
 
+/** Options of a range read: limit, revision, whether values are wanted. */
 export interface RangeOptions {
   /** Read at this revision. 0 or absent = newest. */
   readonly revision?: Revision | undefined;
@@ -36,6 +38,7 @@ export interface RangeOptions {
   readonly signal?: CallSignal | undefined;
 }
 
+/** What a range read found. */
 export interface RangeResult {
   /** Newest revision of the store when the read ran, even when an older one was read. */
   readonly revision: Revision;
@@ -88,6 +91,7 @@ export interface EngineWatchSink {
   onError(error: Error): void;
 }
 
+/** Options of a watch of an engine. */
 export interface EngineWatchOptions {
   /** Deliver events with a revision above this one. */
   readonly after: Revision;
@@ -103,7 +107,7 @@ export interface EngineWatch {
 /**
  * A revisioned key-value store. Revisions rise by one per commit, start at 1 for an empty store and are never issued
  * twice (I11). A commit resolves when it is durable (I10), and no revision is visible to any reader or watcher before.
- * Every method rejects with {@link StorageError}: `Compacted`, `FutureRevision`, `TooLarge`, `Unreachable`
+ * Every method rejects with `StorageError`: `Compacted`, `FutureRevision`, `TooLarge`, `Unreachable`
  * (`maybeApplied` says whether a commit may have happened; the engine never retries it), `Full`, `Closed`.
  */
 export interface Engine {

@@ -20,6 +20,7 @@ export { jsonLine, jsonMember } from './json-splice.ts';
 export { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 export { KeySpace, normalizePrefix } from './keys.ts';
 export { type ListPosition, validateListOptions } from './list-options.ts';
+export { MemoryEngine } from './memory-engine.ts';
 export { mergeSeries } from './merge-series.ts';
 export { ObjectStore, type ObjectStoreOptions } from './object-store.ts';
 export { checkPreconditions } from './preconditions.ts';

@@ -36,7 +36,7 @@ export function spliceResourceVersion(stored: Uint8Array, resourceVersion: strin
 }
 
 /**
- * Returns the JSON with a newline at its end. Results of {@link spliceResourceVersion} have room for it; others are
+ * Returns the JSON with a newline at its end. Results of `spliceResourceVersion` have room for it; others are
  * copied.
  */
 export function jsonLine(json: Uint8Array): Uint8Array {

@@ -38,6 +38,7 @@ export function rangeOfOne(key: string): KeyRange {
   return { start: key, end: keyAfter(key) };
 }
 
+/** True when the key is in the range. */
 export function isInRange(range: KeyRange, key: string): boolean {
   return compareKeys(key, range.start) >= 0 && compareKeys(key, range.end) < 0;
 }

@@ -7,6 +7,7 @@ import { decodeContinue } from './continue-token.ts';
 import type { StorageListOptions } from './storage.ts';
 import { plainStatusError, resourceVersionProblem } from './versioner.ts';
 
+/** Where a list goes on: the position that a continue token holds. */
 export interface ListPosition {
   /** The exact revision to read at. 0 = the newest. */
   readonly pinned: Revision;

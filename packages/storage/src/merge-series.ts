@@ -6,7 +6,7 @@ const countingGauge = 'etcd_bookmark_counts';
 
 /**
  * Returns the families with each series once. Samples share labels when two stores hold one resource: counts are added
- * up, and of gauges the last one is shown, except {@link countingGauge}. kube-apiserver's shared counters give the same
+ * up, and of gauges the last one is shown, except `countingGauge`. kube-apiserver's shared counters give the same
  * result.
  */
 export function mergeSeries(families: readonly MetricFamily[]): MetricFamily[] {

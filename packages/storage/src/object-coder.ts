@@ -1,6 +1,6 @@
 // ObjectCoder combines codec and transformer. It stands between object-store.ts and the bytes of its engine.
 import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
-import { deepFreeze, onNextTurn } from '@kapstan/api/internal';
+import { deepFreeze, messageOf, onNextTurn } from '@kapstan/api/internal';
 import type { Codec } from './codec.ts';
 
 import type { KeyValue } from './engine.ts';
@@ -238,6 +238,6 @@ function withoutNeighbours(bytes: Uint8Array): Uint8Array {
 }
 
 function corrupt(key: string, what: string, cause: unknown): StorageError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   return new StorageError({ code: 'Corrupt', key, message: `${what}: ${why}`, cause });
 }

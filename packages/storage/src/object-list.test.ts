@@ -2,8 +2,8 @@
 import type { StatusError } from '@kapstan/api';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
-import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
 
 /** Reading an object whose name begins with "odd" fails with an error other than corruption. */

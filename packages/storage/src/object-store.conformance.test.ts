@@ -1,6 +1,6 @@
 import { VirtualClock } from '@kapstan/api/testing';
+import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
-import { MemoryEngine } from './testing/memory-engine.ts';
 import { storageConformance } from './testing/storage-conformance.ts';
 import { podStoreOptions } from './testing/storage-fixture.ts';
 

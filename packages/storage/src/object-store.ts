@@ -46,6 +46,7 @@ import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } f
 import { largeObjectBytes } from './work-turns.ts';
 import { WriteTurns } from './write-turns.ts';
 
+/** Options of an {@link ObjectStore}. */
 export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** The stores of all resources share it; closing a store does not close it. */
   readonly engine: Engine;

@@ -3,8 +3,8 @@ import { isExpired, type Revision } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import type { EngineEvent, KeyRange, RangeOptions } from './engine.ts';
+import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
-import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podStoreOptions, StorageBench } from './testing/storage-fixture.ts';
 
 /** An engine that returns two objects per page, whatever the limit. */

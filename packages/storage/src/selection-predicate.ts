@@ -9,8 +9,10 @@ export interface Attributes {
   readonly fields: Readonly<Record<string, string>>;
 }
 
+/** Returns the labels and fields by which an object can be selected. */
 export type GetAttributes<T extends KubernetesObject> = (object: DeepReadonly<T>) => Attributes;
 
+/** Which objects a list or a watch wants, by labels and fields. */
 export interface SelectionPredicate<T extends KubernetesObject> {
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
@@ -27,6 +29,7 @@ export function isEverything<T extends KubernetesObject>(predicate: SelectionPre
   return predicate.labels.isEmpty && predicate.fields.isEmpty;
 }
 
+/** True when the predicate selects the object. */
 export function matches<T extends KubernetesObject>(
   predicate: SelectionPredicate<T>,
   object: DeepReadonly<T>,
@@ -36,6 +39,7 @@ export function matches<T extends KubernetesObject>(
   return matchesAttributes(predicate, attributes);
 }
 
+/** True when the predicate selects an object of these labels and fields. */
 export function matchesAttributes<T extends KubernetesObject>(
   predicate: SelectionPredicate<T>,
   attributes: Attributes,

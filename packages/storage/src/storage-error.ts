@@ -58,6 +58,7 @@ export interface StorageErrorInit {
   readonly cause?: unknown | undefined;
 }
 
+/** An error of a store; `code` says which. `toStatus` makes the answer of an API server of it. */
 export class StorageError extends Error {
   readonly code: StorageErrorCode;
   readonly key: string;
@@ -87,6 +88,7 @@ export class StorageError extends Error {
   }
 }
 
+/** True for an error of a store, with this code if one is given. */
 export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {
   return (
     typeof error === 'object' &&

@@ -35,6 +35,7 @@ export interface StorageListOptions<T extends KubernetesObject> extends StorageC
   readonly recursive: boolean;
 }
 
+/** A list of stored objects, with the revision at which it was read. */
 export interface StoredList<T extends KubernetesObject> {
   /** Version of the list, never older than that of an item. */
   readonly resourceVersion: ResourceVersion;
@@ -59,6 +60,7 @@ export interface UnreadableDeleteOptions extends StorageCallOptions {
   readonly validateDeletion?: (() => Promise<void> | void) | undefined;
 }
 
+/** Where the store stood when it answered. */
 export interface ResponseMeta {
   /** Always 0 from the object store. */
   readonly ttlSeconds: number;
@@ -98,6 +100,7 @@ export interface GuaranteedUpdateOptions<T extends KubernetesObject> extends Sto
   readonly cachedExisting?: Stored<T> | undefined;
 }
 
+/** Options of a watch of objects. */
 export interface StorageWatchOptions<T extends KubernetesObject> {
   readonly resourceVersion?: string | undefined;
   readonly predicate: SelectionPredicate<T>;
@@ -157,6 +160,7 @@ export interface StorageWatchSink<T extends KubernetesObject> {
   onRoom?: (() => void) | undefined;
 }
 
+/** A watch under way. */
 export interface StorageWatch {
   /**
    * Resolves when the state that the watch begins with is fixed, so that a write from now on is delivered as a change of
@@ -167,6 +171,7 @@ export interface StorageWatch {
   close(): void;
 }
 
+/** How many objects there are, and how large. */
 export interface StorageStats {
   readonly objectCount: number;
   /** 0 when unknown. */

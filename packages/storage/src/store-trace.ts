@@ -9,6 +9,7 @@ import { isStorageError } from './storage-error.ts';
 /** Name of the `node:diagnostics_channel` channel on which every finished call is published as a {@link StoreSpan}. */
 export const storeChannelName = 'kapstan:storage';
 
+/** The steps of a store that are traced. */
 export type StoreStep =
   | 'initial value restored'
   | 'Retry value restored'
@@ -39,6 +40,7 @@ type EnvelopeStep =
   | 'About to decrypt data using DEK'
   | 'Data decryption succeeded';
 
+/** Attributes of a traced step. */
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
 /**

@@ -15,6 +15,7 @@ import {
 } from '@kapstan/api/errors';
 import { isStorageError, type StorageError, type StorageErrorCode } from './storage-error.ts';
 
+/** What was done to an object when an error came. */
 export type StorageVerb = 'get' | 'list' | 'create' | 'update' | 'delete' | 'watch';
 
 export interface ToStatusContext {

@@ -11,6 +11,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Lets those who write one key take turns. */
 export class WorkTurns {
   /** Work that many wait for: events on their way into a cache, objects being read. */
   readonly #first: Waiting[] = [];

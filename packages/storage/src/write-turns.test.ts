@@ -3,9 +3,9 @@
 import { conflict } from '@kapstan/api/errors';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { MemoryEngine } from './memory-engine.ts';
 import { ObjectStore } from './object-store.ts';
 import type { Stored } from './stored.ts';
-import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podOf, podStoreOptions, predicate, root } from './testing/storage-fixture.ts';
 
 const key = keyOf('a');

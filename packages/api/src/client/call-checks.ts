@@ -2,7 +2,7 @@
 // TypeError over HTTP, in process and in a test cluster. resource-client.ts has the port.
 
 import { type OptionNames, requireKnownOptions } from '../guards/known-options.ts';
-import type { OptionCheck, OptionTable } from '../guards/option-table.ts';
+import { type OptionCheck, type OptionTable, objectWith, optional } from '../guards/option-table.ts';
 import { requireFunction, requireNotNegative, requireResource, requireSignal } from '../guards/required.ts';
 import type { KubernetesObject } from '../objects/kubernetes-object.ts';
 import { requireObject, requireSegment, requireString, requireTarget, shown } from '../objects/object-target.ts';
@@ -22,6 +22,7 @@ const callOptions: OptionTable<CallOptions> = {
   signal: requireSignal,
   timeoutMs: requireNotNegative,
   beforeAttempt: requireFunction,
+  trace: optional(objectWith('startCall')),
 };
 const selection = { namespace: requireNamespace, labelSelector: requireString, fieldSelector: requireString };
 const version = { resourceVersion: requireString, resourceVersionMatch: requireString };

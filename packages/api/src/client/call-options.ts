@@ -1,6 +1,8 @@
 // Options of a client's calls, with the API's names. Names of times include the unit.
 import type { OwnerReference } from '../objects/kubernetes-object.ts';
+import type { CallTracer } from '../tracing/call-tracer.ts';
 
+/** Options that every call to a server takes: how it ends. */
 export interface CallOptions {
   /** Cancels the call; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -11,8 +13,11 @@ export interface CallOptions {
    * whatever it throws. A client that makes one attempt at once need not call it.
    */
   readonly beforeAttempt?: (() => void) | undefined;
+  /** Makes the call a part of a trace. A manager sets it for calls of a reconcile; default: what the client traces by itself. */
+  readonly trace?: CallTracer | undefined;
 }
 
+/** Options of a get. */
 export interface GetOptions extends CallOptions {
   /** `""` (default) = most recent, `"0"` = any, otherwise not older than this version. */
   readonly resourceVersion?: string | undefined;
@@ -63,6 +68,7 @@ export interface WatchOptions extends SelectionOptions {
   readonly onOpen?: (() => void) | undefined;
 }
 
+/** Options of create, update and patch: field manager, dry run, how unknown fields are treated. */
 export interface WriteOptions extends CallOptions {
   /** True = do everything except the write. */
   readonly dryRun?: boolean | undefined;
@@ -72,6 +78,7 @@ export interface WriteOptions extends CallOptions {
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict' | undefined;
 }
 
+/** Options of a server-side apply, as the query of Kubernetes' PATCH with `application/apply-patch+yaml`. */
 export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** True = take over fields of other managers. Default false: conflicts are answered with 409. */
@@ -87,6 +94,7 @@ export interface Preconditions {
 
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
 
+/** Options of a delete: preconditions, what becomes of dependents, and how long a graceful end may take. */
 export interface DeleteOptions extends CallOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly preconditions?: Preconditions | undefined;

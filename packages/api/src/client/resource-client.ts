@@ -29,6 +29,7 @@ export type Patch =
 /** The arguments of a patch besides its target: the patch, and options as for every other verb. */
 export type PatchArguments = readonly [patch: Patch, options?: WriteOptions & SubresourceOptions];
 
+/** Names a subresource, such as `status` or `scale`, that a call reads or writes instead of the object. */
 export interface SubresourceOptions {
   /** For example "status" or "scale". Absent = the object itself. */
   readonly subresource?: string | undefined;

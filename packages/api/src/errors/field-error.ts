@@ -17,6 +17,10 @@ type FieldErrorType =
   | 'InternalError'
   | 'FieldValueTypeInvalid';
 
+/**
+ * What is wrong with one field of an object: its path, its value, and why. A 422 has a cause for each. Source:
+ * apimachinery field.Error.
+ */
 export interface FieldError {
   readonly type: FieldErrorType;
   /** For example "spec.containers[0].name"; "<nil>" or "" for the object itself. */
@@ -24,7 +28,7 @@ export interface FieldError {
   /** The faulty value, which most types of error show in their message. */
   readonly badValue?: unknown;
   readonly detail: string;
-  /** Number of errors that were not kept. Set only in the entry that stands for them, see {@link omittedErrors}. */
+  /** Number of errors that were not kept. Set only in the entry that stands for them, see `omittedErrors`. */
   readonly omitted?: number;
 }
 
@@ -136,34 +140,40 @@ export function shownText(text: string): string {
 
 const lengthNote = (text: string): string => `… (${text.length} characters)`;
 
+/** Returns the error of a field that is missing. */
 export const requiredField = (field: string, detail = ''): FieldError => ({
   type: 'FieldValueRequired',
   field,
   detail,
 });
+/** Returns the error of a field whose value is wrong; `detail` says what it must be. */
 export const invalidField = (field: string, badValue: unknown, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
   badValue,
   detail,
 });
+/** Returns the error of a field whose value has another type; `detail` names the right one. */
 export const typeInvalidField = (field: string, badValue: unknown, detail: string): FieldError => ({
   type: 'FieldValueTypeInvalid',
   field,
   badValue,
   detail,
 });
+/** Returns the error of a field that may not be set here. */
 export const forbiddenField = (field: string, detail: string): FieldError => ({
   type: 'FieldValueForbidden',
   field,
   detail,
 });
+/** Returns the error of a value that must be unique and is not. */
 export const duplicateField = (field: string, badValue: unknown): FieldError => ({
   type: 'FieldValueDuplicate',
   field,
   badValue,
   detail: '',
 });
+/** Returns the error of a field that refers to something that is not there. */
 export const notFoundField = (field: string, badValue: unknown): FieldError => ({
   type: 'FieldValueNotFound',
   field,

@@ -3,17 +3,21 @@
 import { goQuote, withoutEscapedBytes } from '../formats/go-quote.ts';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from '../objects/group-version.ts';
 import { type FieldError, shownText, type ToldErrors, tellFieldErrors } from './field-error.ts';
-import type { Status, StatusDetails, StatusReason } from './status.ts';
+import { messageOf } from './message-of.ts';
+import type { Status, StatusDetails, StatusMetadata, StatusReason } from './status.ts';
 
 const brand = Symbol.for('@kapstan/api/StatusError');
 
+/** The members of the Status that a {@link StatusError} is made of. */
 export interface StatusErrorInit {
   readonly code: number;
   readonly reason: StatusReason;
   readonly message: string;
   readonly details?: StatusDetails | undefined;
-  /** Continue token of a list that expired (410). */
-  readonly continue?: string | undefined;
+  /** Default: empty. */
+  readonly metadata?: StatusMetadata | undefined;
+  /** Default "Failure". */
+  readonly status?: Status['status'] | undefined;
 }
 
 /**
@@ -30,8 +34,8 @@ export class StatusError extends Error {
     this.status = {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: init.continue === undefined ? {} : { continue: init.continue },
-      status: 'Failure',
+      metadata: init.metadata ?? {},
+      status: init.status ?? 'Failure',
       message: init.message,
       // Go omits an empty reason from the JSON.
       ...(init.reason === '' ? {} : { reason: init.reason }),
@@ -65,7 +69,7 @@ export function statusErrorFrom(status: Partial<Status> & { readonly code?: numb
     reason: status.reason ?? '',
     message: status.message ?? 'unknown',
     details: status.details,
-    continue: status.metadata?.continue,
+    metadata: status.metadata,
   });
 }
 
@@ -74,17 +78,42 @@ const hasReason =
   (error: unknown): error is StatusError =>
     isStatusError(error) && reasons.includes(error.reason);
 
+/**
+ * True for a StatusError with the reason NotFound (404): there is no such object, or the server does not serve its
+ * kind.
+ */
 export const isNotFound: (error: unknown) => error is StatusError = hasReason('NotFound');
+/** True for a StatusError with the reason AlreadyExists (409): an object of that name is there. */
 export const isAlreadyExists: (error: unknown) => error is StatusError = hasReason('AlreadyExists');
+/**
+ * True for a StatusError with the reason Conflict (409): the object was changed since it was read. Read it again,
+ * then write.
+ */
 export const isConflict: (error: unknown) => error is StatusError = hasReason('Conflict');
+/**
+ * True for a StatusError with the reason Invalid (422): fields of the object are wrong; `details.causes` names them.
+ */
 export const isInvalid: (error: unknown) => error is StatusError = hasReason('Invalid');
+/** True for a StatusError with the reason Forbidden (403): the user has no right to it, or admission refused it. */
 export const isForbidden: (error: unknown) => error is StatusError = hasReason('Forbidden');
+/** True for a StatusError with the reason Unauthorized (401): the credentials were missing or not accepted. */
 export const isUnauthorized: (error: unknown) => error is StatusError = hasReason('Unauthorized');
+/** True for a StatusError with the reason BadRequest (400): the request makes no sense, and a retry does not help. */
 export const isBadRequest: (error: unknown) => error is StatusError = hasReason('BadRequest');
+/** True for a StatusError with the reason MethodNotAllowed (405). */
 export const isMethodNotSupported: (error: unknown) => error is StatusError = hasReason('MethodNotAllowed');
+/**
+ * True for a StatusError with the reason Timeout (504): the server gave up, and the call may or may not have had an
+ * effect.
+ */
 export const isTimeout: (error: unknown) => error is StatusError = hasReason('Timeout');
+/**
+ * True for a StatusError with the reason ServerTimeout (500): the server could not answer in time; a retry may help.
+ */
 export const isServerTimeout: (error: unknown) => error is StatusError = hasReason('ServerTimeout');
+/** True for a StatusError with the reason InternalError (500). */
 export const isInternalError: (error: unknown) => error is StatusError = hasReason('InternalError');
+/** True for a StatusError with the reason ServiceUnavailable (503). */
 export const isServiceUnavailable: (error: unknown) => error is StatusError = hasReason('ServiceUnavailable');
 /** True for 410: the requested version was compacted or has left the history (reasons Expired and Gone). */
 export const isExpired: (error: unknown) => error is StatusError = hasReason('Expired', 'Gone');
@@ -122,6 +151,7 @@ const resourceDetails = (resource: GroupResource, name?: string): StatusDetails 
   ...(resource.resource === '' ? {} : { kind: resource.resource }),
 });
 
+/** Returns the 404 NotFound that kube-apiserver gives for an object that is not there. */
 export function notFound(resource: GroupResource, name: string): StatusError {
   return new StatusError({
     code: 404,
@@ -131,6 +161,7 @@ export function notFound(resource: GroupResource, name: string): StatusError {
   });
 }
 
+/** Returns the 409 AlreadyExists that kube-apiserver gives for a create of an object that is there. */
 export function alreadyExists(resource: GroupResource, name: string): StatusError {
   return new StatusError({
     code: 409,
@@ -140,6 +171,7 @@ export function alreadyExists(resource: GroupResource, name: string): StatusErro
   });
 }
 
+/** Returns the 409 Conflict that kube-apiserver gives for a write with an old version; `why` ends its message. */
 export function conflict(resource: GroupResource, name: string, why: string): StatusError {
   return new StatusError({
     code: 409,
@@ -149,6 +181,7 @@ export function conflict(resource: GroupResource, name: string, why: string): St
   });
 }
 
+/** Returns a 403 Forbidden in kube-apiserver's words; `why` ends its message. An empty name is left out. */
 export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
   const what =
     resource.resource === ''
@@ -164,10 +197,12 @@ export function forbidden(resource: GroupResource, name: string, why: string): S
   });
 }
 
+/** Returns a 401 Unauthorized. */
 export function unauthorized(message = 'Unauthorized'): StatusError {
   return new StatusError({ code: 401, reason: 'Unauthorized', message });
 }
 
+/** Returns a 400 BadRequest with this message. */
 export function badRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: 'BadRequest', message });
 }
@@ -194,6 +229,7 @@ export function invalidTold(kind: GroupKind, name: string, { message: text, caus
   });
 }
 
+/** Returns the 405 MethodNotAllowed of a resource that lacks this action, such as "create". */
 export function methodNotSupported(resource: GroupResource, action: string): StatusError {
   return new StatusError({
     code: 405,
@@ -209,7 +245,7 @@ export function expired(message: string, continueToken?: string): StatusError {
     code: 410,
     reason: 'Expired',
     message,
-    continue: continueToken,
+    metadata: continueToken === undefined ? undefined : { continue: continueToken },
   });
 }
 
@@ -226,6 +262,7 @@ export function tooLargeResourceVersion(asked: number | string, current: number,
   });
 }
 
+/** Returns a 504 Timeout that asks the client to come back after `retrySeconds`. */
 export function timeout(message: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 504,
@@ -235,6 +272,7 @@ export function timeout(message: string, retrySeconds: number): StatusError {
   });
 }
 
+/** Returns a 429 TooManyRequests that asks the client to come back after `retrySeconds`. */
 export function tooManyRequests(message: string, retrySeconds: number): StatusError {
   return new StatusError({
     code: 429,
@@ -254,8 +292,9 @@ export function serverTimeout(resource: GroupResource, operation: string, retryS
   });
 }
 
+/** Returns a 500 InternalError with the cause's message. */
 export function internalError(cause: unknown): StatusError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   return new StatusError(
     {
       code: 500,
@@ -267,10 +306,12 @@ export function internalError(cause: unknown): StatusError {
   );
 }
 
+/** Returns a 503 ServiceUnavailable with this message. */
 export function serviceUnavailable(message: string): StatusError {
   return new StatusError({ code: 503, reason: 'ServiceUnavailable', message });
 }
 
+/** Returns a 413 RequestEntityTooLarge; `why` ends its message. */
 export function requestEntityTooLarge(why: string): StatusError {
   return new StatusError({
     code: 413,
@@ -279,10 +320,12 @@ export function requestEntityTooLarge(why: string): StatusError {
   });
 }
 
+/** Returns a 406 NotAcceptable: no media type that the client takes can be made. */
 export function notAcceptable(message: string): StatusError {
   return new StatusError({ code: 406, reason: 'NotAcceptable', message });
 }
 
+/** Returns a 415 UnsupportedMediaType: the server cannot read a body of that type. */
 export function unsupportedMediaType(message: string): StatusError {
   return new StatusError({ code: 415, reason: 'UnsupportedMediaType', message });
 }

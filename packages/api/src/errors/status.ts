@@ -33,6 +33,7 @@ export interface StatusCause {
   readonly field?: string;
 }
 
+/** The part of a Status that names the object, the wrong fields, and the seconds after which to come back. */
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
@@ -43,11 +44,20 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
+/** Source: meta/v1 ListMeta. */
+export interface StatusMetadata {
+  /** Token with which an expired list (410) can go on, at a newer version. */
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly remainingItemCount?: number;
+  readonly selfLink?: string;
+}
+
 /** Source: meta/v1 Status. */
 export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
-  readonly metadata: { readonly continue?: string };
+  readonly metadata: StatusMetadata;
   readonly status: 'Success' | 'Failure';
   readonly message?: string;
   readonly reason?: StatusReason;

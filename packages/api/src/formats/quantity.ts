@@ -14,7 +14,7 @@ interface QuantityParts {
   readonly text?: string | undefined;
 }
 
-/** An amount. Immutable. Make one with {@link parseQuantity} or {@link quantityOf}. */
+/** An amount. Immutable. Make one with {@link parseQuantity}. */
 export class Quantity {
   readonly #unscaled: bigint;
   readonly #scale: number;

@@ -4,11 +4,13 @@ import type { HistogramCounts } from './histogram.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** A sample of a metric: labels and value. */
 export interface MetricSample {
   readonly labels: Labels;
   readonly value: number | HistogramCounts;
 }
 
+/** A metric with its samples, as the text format of Prometheus has it. */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;

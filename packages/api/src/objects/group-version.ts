@@ -12,6 +12,7 @@ export interface GroupVersionResource extends GroupVersion {
   /** Plural, lower case: "deployments". */
   readonly resource: string;
 }
+/** A resource by group and plural, without a version: `{ group: 'apps', resource: 'deployments' }`. */
 export interface GroupResource {
   readonly group: string;
   readonly resource: string;

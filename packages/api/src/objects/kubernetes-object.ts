@@ -27,7 +27,7 @@ export interface ObjectMeta {
   generateName?: string;
   namespace?: string;
   uid?: string;
-  /** Opaque to clients; see {@link ResourceVersion}. */
+  /** Opaque to clients; see `ResourceVersion`. */
   resourceVersion?: string;
   generation?: number;
   creationTimestamp?: string | null;
@@ -61,6 +61,7 @@ export interface ListMeta {
   selfLink?: string;
 }
 
+/** A list as a server sends it: items and the version at which they were read. */
 export interface KubernetesList<T extends KubernetesObject> {
   apiVersion?: string;
   kind?: string;

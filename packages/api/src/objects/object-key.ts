@@ -18,6 +18,7 @@ export function metaNamespaceKey(object: DeepReadonly<KubernetesObject>): Object
   return objectKey(meta.namespace ?? '', meta.name ?? '');
 }
 
+/** Returns the key of an object in caches and queues: "namespace/name", or "name" where the namespace is "". */
 export function objectKey(namespace: string, name: string): ObjectKey {
   return (namespace === '' ? name : `${namespace}/${name}`) as ObjectKey;
 }

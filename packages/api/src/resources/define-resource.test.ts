@@ -1,10 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import {
-  defineResource,
-  isDefinedResource,
-  type ObjectSchema,
-  type ResourceDefinitionSpec,
-} from './define-resource.ts';
+import { defineResource, isDefinedResource } from './define-resource.ts';
+import type { ResourceDefinitionSpec } from './definition-spec.ts';
+import type { ObjectSchema } from './object-schema.ts';
 import { type ObjectOf, resource } from './resource.ts';
 
 const Echo = defineResource({

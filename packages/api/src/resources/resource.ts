@@ -24,6 +24,7 @@ export type NamespacedResource<T extends KubernetesObject = KubernetesObject> = 
 /** The object type that a resource carries. */
 export type ObjectOf<R> = R extends Resource<infer T> ? T : never;
 
+/** The names of a kind, from which {@link resource} makes a resource. */
 export interface ResourceSpec {
   readonly group: string;
   readonly version: string;
@@ -49,6 +50,7 @@ export function resource<T extends KubernetesObject = UnstructuredObject>(spec: 
   };
 }
 
+/** Returns what objects of a resource have as apiVersion: "apps/v1", or "v1" for the core group. */
 export function apiVersionOf(resource: Resource): string {
   return formatApiVersion(resource);
 }

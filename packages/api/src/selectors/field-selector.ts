@@ -62,6 +62,7 @@ function termsByField(requirements: readonly FieldRequirement[]): ReadonlyMap<st
   return all;
 }
 
+/** Selects every object, whatever its fields. */
 export const everyField: FieldSelector = new FieldSelector([]);
 
 /** Parses a field selector. Throws TypeError with the text of Kubernetes. Source: apimachinery fields.ParseSelector. */

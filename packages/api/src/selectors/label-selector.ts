@@ -50,6 +50,7 @@ export class LabelSelector {
   }
 }
 
+/** Selects every object, whatever its labels. */
 export const everyLabel: LabelSelector = new LabelSelector([]);
 export const noLabel: LabelSelector = new LabelSelector([], { isNothing: true });
 

@@ -6,10 +6,11 @@ import { type CallSignal, parseApiVersion, type SlicedWork, TurnSlice } from '@k
 import { type ObjectConversion, pruneInSlices, type SchemaNode, type WebhookPool } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { runInTurns } from '@kapstan/storage';
+import type { ConversionFunctions } from './conversion-functions.ts';
 import type { ConversionMetrics } from './conversion-metrics.ts';
 import { acceptConverted, ConvertedFault } from './converted-object.ts';
 import { ConversionFailure, type Converter, formatGroupVersionKind } from './converter.ts';
-import { type ConvertObject, FunctionConverter } from './function-converter.ts';
+import { FunctionConverter } from './function-converter.ts';
 import { WebhookConverter } from './webhook-converter.ts';
 
 type Definition = DeepReadonly<CustomResourceDefinition>;
@@ -19,7 +20,7 @@ type Original = DeepReadonly<UnstructuredObject>;
 export interface ConversionPorts {
   readonly webhooks: WebhookPool;
   /** Functions by name of the definition. A function replaces the conversion in the definition. */
-  readonly functions: Readonly<Record<string, ConvertObject>>;
+  readonly functions: ConversionFunctions;
   readonly metrics: ConversionMetrics;
   readonly clock: Clock;
   readonly newUid: () => string;
@@ -28,7 +29,7 @@ export interface ConversionPorts {
 /** Returns undefined when versions differ only in apiVersion. */
 export function converterOf({ metadata, spec }: Definition, ports: ConversionPorts): Converter | undefined {
   const name = metadata?.name ?? '';
-  const convert = Object.hasOwn(ports.functions, name) ? ports.functions[name] : undefined;
+  const convert = ports.functions.get(name);
   if (convert !== undefined) return new FunctionConverter(convert);
   const { conversion } = spec;
   if (conversion?.strategy !== 'Webhook' || conversion.webhook === undefined) return undefined;
@@ -52,9 +53,16 @@ interface Group {
 
 export class DefinitionConversion implements ObjectConversion {
   readonly #options: DefinitionConversionOptions;
+  #converter: Converter;
 
   constructor(options: DefinitionConversionOptions) {
     this.#options = options;
+    this.#converter = options.converter;
+  }
+
+  /** Calls another one from now on, such as the same webhook with new authorities. */
+  use(converter: Converter): void {
+    this.#converter = converter;
   }
 
   async convert(
@@ -100,7 +108,7 @@ export class DefinitionConversion implements ObjectConversion {
   }
 
   async #converted({ objects }: Group, { apiVersion, signal }: Target): Promise<readonly UnstructuredObject[]> {
-    const values = await this.#options.converter.convert({ objects, desiredApiVersion: apiVersion, signal });
+    const values = await this.#converter.convert({ objects, desiredApiVersion: apiVersion, signal });
     if (values.length !== objects.length) {
       const message = `returned ${values.length} objects, expected ${objects.length}`;
       throw new ConversionFailure(message, { type: 'conversion_webhook_partial_response_failure' });
@@ -117,10 +125,10 @@ export class DefinitionConversion implements ObjectConversion {
   }
 
   #titleOf({ fromApiVersion, objects }: Group): string {
-    const { converter, definition } = this.#options;
+    const { definition } = this.#options;
     const { group = '', version = '' } = parseApiVersion(fromApiVersion) ?? {};
     const kind = objects[0]?.kind ?? definition.spec.names.kind;
-    return `${converter.title} ${formatGroupVersionKind({ group, version, kind })}`;
+    return `${this.#converter.title} ${formatGroupVersionKind({ group, version, kind })}`;
   }
 }
 

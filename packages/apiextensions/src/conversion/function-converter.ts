@@ -1,10 +1,11 @@
 // FunctionConverter converts objects by a function of the embedding program, without a webhook or certificate. The
 // other implementation of the port Converter is webhook-converter.ts.
 import type { UnstructuredObject } from '@kapstan/api';
-import { copyInSlices, TurnSlice } from '@kapstan/api/internal';
+import { copyInSlices, messageOf, TurnSlice } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { type ConversionCall, ConversionFailure, type Converter } from './converter.ts';
 
+/** One object to convert, and the version that it must have afterwards. */
 export interface ConversionRequest {
   /** The object's version, for example "example.com/v1". */
   readonly fromApiVersion: string;
@@ -44,7 +45,7 @@ export class FunctionConverter implements Converter {
         const kept = runInTurns(copyInSlices(isPromise(result) ? await result : result), signal);
         results.push(isPromise(kept) ? await kept : kept);
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         throw new ConversionFailure(`failed: ${why}`, { type: 'conversion_webhook_call_failure', cause: error });
       }
       if (slice.endsHere()) await slice.nextTurn();

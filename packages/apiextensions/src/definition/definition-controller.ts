@@ -14,7 +14,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { notFound } from '@kapstan/api/errors';
-import { nextTurn } from '@kapstan/api/internal';
+import { messageOf, nextTurn } from '@kapstan/api/internal';
 import {
   type RequestContext,
   type ResourceCatalog,
@@ -27,6 +27,7 @@ import type { ResourceFacts } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { MetricFamily } from '@kapstan/storage';
+import { ConversionFunctions } from '../conversion/conversion-functions.ts';
 import { ConversionMetrics } from '../conversion/conversion-metrics.ts';
 import type { ConversionPorts } from '../conversion/definition-conversion.ts';
 import type { ConvertObject } from '../conversion/function-converter.ts';
@@ -38,6 +39,7 @@ import { cleanupFinalizer, definitionResource, isCleanedUp } from './definition-
 import { deleteInstances } from './instance-cleanup.ts';
 import { ServedDefinition } from './served-definition.ts';
 
+/** Options of a {@link DefinitionController}. */
 export interface DefinitionControllerOptions {
   /** Receives customresourcedefinitions and the resources that they define. */
   readonly catalog: ResourceCatalog;
@@ -48,7 +50,7 @@ export interface DefinitionControllerOptions {
   /** Calls conversion webhooks. Absent: they are called without a way to Services. Its owner closes it. */
   readonly webhooks?: WebhookPool;
   /** Functions that convert objects, by name of the definition ("widgets.example.com"), in place of what it says. Default none. */
-  readonly conversions?: Readonly<Record<string, ConvertObject>>;
+  readonly conversions?: Readonly<Record<string, ConvertObject>> | ConversionFunctions;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
@@ -56,6 +58,10 @@ export interface DefinitionControllerOptions {
 const retryMs = 1000;
 const resource = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' };
 
+/**
+ * Follows CustomResourceDefinitions, serves their kinds, and reports names, conditions and stored versions in their
+ * statuses.
+ */
 export class DefinitionController {
   readonly #options: DefinitionControllerOptions;
   readonly #clock: Clock;
@@ -69,6 +75,7 @@ export class DefinitionController {
   readonly #dirty = new Set<string>();
   readonly #cleanups = new Map<string, Promise<void>>();
   readonly #timers = new Set<CancelTimer>();
+  readonly #unfollow: () => void;
   readonly #stop = new AbortController();
   #work: Promise<void> | undefined;
 
@@ -79,9 +86,11 @@ export class DefinitionController {
     this.#logger = options.logger ?? silentLogger;
     const definition = definitionResource({ clock: this.#clock, facts: options.facts });
     this.#ownWebhooks = options.webhooks === undefined ? new WebhookPool({ clock: this.#clock }) : undefined;
+    const { conversions: given } = options;
+    const functions = given instanceof ConversionFunctions ? given : new ConversionFunctions(given);
     this.#conversions = {
       webhooks: options.webhooks ?? (this.#ownWebhooks as WebhookPool),
-      functions: options.conversions ?? {},
+      functions,
       metrics: new ConversionMetrics(),
       clock: this.#clock,
       newUid: randomUUID,
@@ -97,6 +106,7 @@ export class DefinitionController {
       logger: this.#logger,
       onChange: (change) => this.#changed(change.next, change.last),
     });
+    this.#unfollow = functions.follow((name) => this.#enqueue(name));
   }
 
   /** Resolves when the existing definitions are served. */
@@ -110,6 +120,7 @@ export class DefinitionController {
   /** Ends all watches of definitions and of custom resources. Idempotent. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the server is shutting down'));
+    this.#unfollow();
     this.#feed.close();
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
@@ -253,7 +264,7 @@ export class DefinitionController {
       return { status: 'False', reason: 'InstanceDeletionCompleted', message: 'removed all instances' };
     } catch (error) {
       if (signal.aborted) throw error;
-      const message = `could not issue all deletes: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `could not issue all deletes: ${messageOf(error)}`;
       await this.#setTerminating(name, { status: 'True', reason: 'InstanceDeletionFailed', message });
       throw error;
     }

@@ -19,12 +19,14 @@ export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 /** Id of the resource "customresourcedefinitions" in the facts of the built-in kinds. */
 export const definitionsId = 'apiextensions.k8s.io/v1/customresourcedefinitions';
 
+/** Options of {@link definitionResource}. */
 export interface DefinitionResourceOptions {
   readonly clock: Clock;
   /** Facts of {@link definitionsId}. */
   readonly facts: ResourceFacts;
 }
 
+/** Returns the definition of the kind CustomResourceDefinition itself. */
 export function definitionResource({
   clock,
   facts,

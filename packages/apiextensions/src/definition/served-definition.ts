@@ -35,6 +35,7 @@ interface VersionStack {
 export class ServedDefinition {
   readonly #options: ServedDefinitionOptions;
   readonly #versions = new Map<string, VersionStack>();
+  #conversion: { readonly key: string; readonly value: DefinitionConversion } | undefined;
   #isTerminating = false;
 
   constructor(options: ServedDefinitionOptions) {
@@ -51,12 +52,28 @@ export class ServedDefinition {
     for (const name of obsolete) await this.#drop(name);
   }
 
+  #sharedKeyOf(definition: Definition): string {
+    return `${sharedKeyOf(definition)}/${this.#functionOf(definition)}`;
+  }
+
+  #functionOf({ metadata }: Definition): number {
+    return this.#options.conversions?.functions.revisionOf(metadata?.name ?? '') ?? 0;
+  }
+
   /** Undefined where versions differ in their apiVersion alone. */
   #conversionOf(definition: Definition): ObjectConversion | undefined {
     const ports = this.#options.conversions;
     const converter = ports && converterOf(definition, ports);
     if (ports === undefined || converter === undefined) return undefined;
-    return new DefinitionConversion({ definition, converter, schemaOf: versionSchemas(definition), ports });
+    const key = this.#sharedKeyOf(definition);
+    if (this.#conversion?.key === key) {
+      // The store stays with its requests and watches, and its conversions go on with the new authorities.
+      this.#conversion.value.use(converter);
+      return this.#conversion.value;
+    }
+    const value = new DefinitionConversion({ definition, converter, schemaOf: versionSchemas(definition), ports });
+    this.#conversion = { key, value };
+    return value;
   }
 
   /**
@@ -86,13 +103,13 @@ export class ServedDefinition {
     conversion: ObjectConversion | undefined,
   ): Promise<void> {
     const present = this.#versions.get(version.name);
-    const definitionKey = definitionKeyOf(definition);
+    const definitionKey = `${definitionKeyOf(definition)}/${this.#functionOf(definition)}`;
     if (present?.definitionKey === definitionKey) return;
     const resource = this.#resourceOf(definition, version, conversion);
     // Kubernetes' own resources come first: a definition cannot replace them.
     const occupant = this.#options.catalog.find(resource.group, resource.version, resource.resource);
     if (occupant !== undefined && occupant.definition.isCustom !== true) return;
-    const sharedKey = conversion && sharedKeyOf(definition);
+    const sharedKey = conversion && this.#sharedKeyOf(definition);
     const stack = await this.#stackFor(definition, { present, resource, version, sharedKey });
     const served = stack.servedAs(resource);
     this.#versions.set(version.name, { definitionKey, sharedKey, version, stack, served });
@@ -168,11 +185,17 @@ function definitionKeyOf({ metadata, status }: Definition): string {
   return stringifyJson([metadata?.uid, metadata?.generation ?? metadata?.resourceVersion, status?.acceptedNames]);
 }
 
-/** The same for two states whose objects are stored, read and converted alike. Watches end when it changes. */
+/**
+ * The same for two states whose objects are stored, read and converted alike. Watches end when it changes. Authorities do
+ * not count, because they are changed while the webhook stays the same.
+ */
 function sharedKeyOf({ spec }: Definition): string {
   const { group, names, scope, conversion, versions } = spec;
   const schemas = versions.map(({ name, storage, schema }) => [name, storage, schema ?? null]);
-  return stringifyJson([group, names.plural, names.kind, scope, conversion ?? null, schemas]);
+  const { webhook } = conversion ?? {};
+  const { caBundle: _authorities, ...clientConfig } = webhook?.clientConfig ?? {};
+  const converted = conversion && { ...conversion, ...(webhook && { webhook: { ...webhook, clientConfig } }) };
+  return stringifyJson([group, names.plural, names.kind, scope, converted ?? null, schemas]);
 }
 
 /** True when stored bytes are read and written as before, and the cache keeps the same fields of objects. */

@@ -32,6 +32,7 @@ export function customScaleSubresource(
     kind: scaleKind,
     verbs: ['get', 'patch', 'update'],
     schema: metaTypes.schema(scaleDefinition),
+    applyDefaults: (scale) => metaTypes.normalize(scaleDefinition, scale),
     table: customResourceTable(scaleColumns(paths)),
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
     update: async (store, context, { name, change, ...preconditions }) => {

@@ -27,6 +27,7 @@ import { jsonSchemaOf, rulesOfVersion } from './version-rules.ts';
 type Definition = DeepReadonly<CustomResourceDefinition>;
 type Version = DeepReadonly<CustomResourceDefinitionVersion>;
 
+/** Options of {@link customResource}. */
 export interface CustomResourceOptions {
   readonly definition: Definition;
   /** The version to make. */
@@ -39,6 +40,7 @@ export interface CustomResourceOptions {
   readonly conversion?: ObjectConversion | undefined;
 }
 
+/** Returns the definition of a custom kind in one version, for a catalog of the API server. */
 export function customResource(options: CustomResourceOptions): ResourceDefinition<UnstructuredObject> {
   const { definition, version, names, conversion } = options;
   const { group, scope, versions } = definition.spec;

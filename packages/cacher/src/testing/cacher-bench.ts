@@ -1,8 +1,8 @@
 // A Cacher over an ObjectStore over a MemoryEngine, for this package's tests: the storage suites' bench, with access to
 // the parts below it.
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
-import { ObjectStore, StorageError } from '@kapstan/storage';
-import { MemoryEngine, podAttributes, podStoreOptions, StorageBench } from '@kapstan/storage/testing';
+import { MemoryEngine, ObjectStore, StorageError } from '@kapstan/storage';
+import { podAttributes, podStoreOptions, StorageBench } from '@kapstan/storage/testing';
 import { Cacher, type CacherOptions } from '../cacher.ts';
 
 interface CacherParts {

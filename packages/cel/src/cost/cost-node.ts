@@ -3,6 +3,7 @@ import type { Expr } from '../syntax/expr.ts';
 import type { CelType } from '../types/cel-type.ts';
 import type { Range } from './range.ts';
 
+/** The origin of a value and how large it can be, from which the cost of an expression is estimated. */
 export interface CostNode {
   /**
    * Origin of the value: a variable, then names of fields, `@items`, `@keys`, `@values`. Undefined for values that

@@ -24,6 +24,7 @@ export interface AuthorizationRequest {
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
+/** What an authorizer decided. */
 export interface AuthorizationDecision {
   readonly isAllowed: boolean;
   readonly reason: string;

@@ -10,6 +10,7 @@ import { formatIp, type IpAddress, IpError, isMapped, parseIp } from './ip-addre
 
 const cidrType: CelType = opaqueType('net.CIDR');
 
+/** A value of the type `net.CIDR`. */
 export class CelCidr extends CelObject {
   readonly type: CelType = cidrType;
   readonly address: IpAddress;

@@ -19,6 +19,7 @@ interface FormatParts {
   readonly errorsOf: (text: string) => readonly string[];
 }
 
+/** A value of the type `kubernetes.NamedFormat`. */
 export class CelFormat extends CelObject {
   readonly type: CelType = formatType;
   readonly name: string;

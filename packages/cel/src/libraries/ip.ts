@@ -14,6 +14,7 @@ import { formatIp, type IpAddress, IpError, isIpv4, isMapped, parseIp } from './
 
 const ipType: CelType = opaqueType('net.IP');
 
+/** A value of the type `net.IP`. */
 export class CelIp extends CelObject {
   readonly type: CelType = ipType;
   readonly address: IpAddress;

@@ -8,6 +8,7 @@ function escapeKey(key: string): string {
   return key.replace(/[~/]/g, (char) => escapes[char] ?? char);
 }
 
+/** The function `jsonpatch.escapeKey`. */
 export const jsonPatchLibrary: Library = {
   name: 'kubernetes.jsonpatch',
   functions: [

@@ -18,6 +18,7 @@ import { type Amount, addAmounts, approximate, integerOf, negative, readAmount }
 
 const quantityType = structType('kubernetes.Quantity');
 
+/** A value of the type `kubernetes.Quantity`. */
 export class CelQuantity extends CelObject {
   readonly type: CelType = quantityType;
   readonly quantity: Quantity;

@@ -21,6 +21,7 @@ interface Version {
   readonly build: readonly string[];
 }
 
+/** A value of the type `kubernetes.Semver`. */
 export class CelSemver extends CelObject {
   readonly type: CelType = semverType;
   readonly version: Version;

@@ -23,6 +23,7 @@ import {
 
 const urlType = structType('kubernetes.URL');
 
+/** A value of the type `kubernetes.URL`. */
 export class CelUrl extends CelObject {
   readonly type: CelType = urlType;
   readonly url: GoUrl;

@@ -2,6 +2,7 @@
 
 import { codePointCount } from '../values/code-points.ts';
 
+/** A place in an expression's text. */
 export interface Location {
   /** Line, counted from 1; -1 for an error without a place. */
   readonly line: number;

@@ -1,5 +1,6 @@
 // CelType: static types of expressions, which are also the values of `type(x)`. Used by every other folder.
 
+/** The kinds of types. */
 export type TypeKind =
   | 'any'
   | 'bool'
@@ -82,14 +83,17 @@ export const anyMapType: CelType = mapType(dynType, dynType);
 /** The type that `type(optional.none())` returns. */
 export const anyOptionalType: CelType = new CelType('opaque', 'optional_type');
 
+/** Returns the type of lists of these elements. */
 export function listType(element: CelType): CelType {
   return new CelType('list', 'list', { parameters: [element] });
 }
 
+/** Returns the type of maps. */
 export function mapType(key: CelType, value: CelType): CelType {
   return new CelType('map', 'map', { parameters: [key, value] });
 }
 
+/** Returns the type of optional values. */
 export function optionalType(inner: CelType): CelType {
   return opaqueType('optional_type', [inner]);
 }
@@ -98,6 +102,7 @@ export function opaqueType(name: string, parameters: readonly CelType[] = noPara
   return new CelType('opaque', name, { parameters });
 }
 
+/** Returns the type of objects of this name. */
 export function structType(name: string): CelType {
   return new CelType('struct', name);
 }

@@ -8,6 +8,7 @@ export type Implementation = (...args: never[]) => unknown;
 /** An implementation whose arguments were checked, or need no check. */
 export type CheckedCall = (...args: unknown[]) => unknown;
 
+/** One form of a function: its parameters, its result, what it does and costs. */
 export interface Overload {
   /** Unique in an environment. Costs are looked up by it. */
   readonly id: string;
@@ -19,6 +20,7 @@ export interface Overload {
   readonly run: Implementation | undefined;
 }
 
+/** A function with its overloads. */
 export interface FunctionDeclaration {
   readonly name: string;
   readonly overloads: readonly Overload[];

@@ -1,6 +1,7 @@
 // TypeProvider: the port that declares structs, such as schemas of custom resources and objects of policies.
 import type { CelType } from './cel-type.ts';
 
+/** Finds types and their fields by name; the port through which schemas come in. */
 export interface TypeProvider {
   /** Returns whether a struct of this name exists. */
   hasStruct(name: string): boolean;

@@ -1,5 +1,6 @@
 // CelBox: the base of all values that JSON cannot represent. Every operation looks at `kind` first.
 
+/** The kinds of values. */
 export type ValueKind =
   | 'bool'
   | 'bytes'

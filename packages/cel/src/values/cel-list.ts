@@ -2,6 +2,7 @@
 import { CelBox } from './cel-box.ts';
 import type { CelFailure } from './failure.ts';
 
+/** A list of an expression. */
 export abstract class CelList extends CelBox {
   readonly kind = 'list';
   abstract readonly size: number;
@@ -20,12 +21,14 @@ export abstract class CelList extends CelBox {
   }
 }
 
+/** A list of an expression, or of JSON. */
 export type AnyList = readonly unknown[] | CelList;
 
 export function isList(value: unknown): value is AnyList {
   return Array.isArray(value) || value instanceof CelList;
 }
 
+/** Returns the number of elements of a list. */
 export function listSize(list: AnyList): number {
   return list instanceof CelList ? list.size : list.length;
 }
@@ -34,6 +37,7 @@ export function listAt(list: AnyList, index: number): unknown {
   return list instanceof CelList ? list.at(index) : list[index];
 }
 
+/** Returns the elements of a list. */
 export function listItems(list: AnyList): readonly unknown[] {
   return list instanceof CelList ? list.toArray() : list;
 }

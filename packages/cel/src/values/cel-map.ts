@@ -114,12 +114,14 @@ function isInnerInt(value: number): boolean {
   return value > -(2 ** 63) && value < 2 ** 63;
 }
 
+/** A map of an expression, or of JSON. */
 export type AnyMap = CelMapping | JsonMap;
 
 export function isMap(value: unknown): value is AnyMap {
   return kindOf(value) === 'map';
 }
 
+/** Returns the number of entries of a map. */
 export function mapSize(map: AnyMap): number {
   return map instanceof CelMapping ? map.size : Object.keys(map).length;
 }
@@ -130,6 +132,7 @@ export function mapFind(map: AnyMap, key: unknown): unknown {
   return typeof key === 'string' && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
+/** Returns the keys of a map. */
 export function mapKeys(map: AnyMap): unknown[] {
   return map instanceof CelMapping ? Array.from(map.entries(), ({ key }) => key) : Object.keys(map);
 }

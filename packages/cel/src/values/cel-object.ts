@@ -3,6 +3,7 @@ import type { CelType } from '../types/cel-type.ts';
 import { CelBox } from './cel-box.ts';
 import { type CelFailure, overloadFailure } from './failure.ts';
 
+/** A value of a type of a library. */
 export abstract class CelObject extends CelBox {
   readonly kind = 'object';
   abstract readonly type: CelType;

@@ -4,6 +4,7 @@ import { formatDoubleF } from './go-number.ts';
 
 const nanosPerSecond = 1_000_000_000n;
 
+/** A value of the type `google.protobuf.Duration`. */
 export class CelDuration extends CelBox {
   readonly kind = 'duration';
   /** A signed integer of 64 bits. */

@@ -2,6 +2,7 @@
 import { CelBox } from './cel-box.ts';
 import { CelFailure } from './failure.ts';
 
+/** A value of the type `optional_type`. */
 export class CelOptional extends CelBox {
   readonly kind = 'optional';
   /** Undefined for none. */

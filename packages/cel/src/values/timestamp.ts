@@ -6,6 +6,7 @@ const minSeconds = -62_135_596_800;
 const maxSeconds = 253_402_300_799;
 const nanosPerSecond = 1_000_000_000n;
 
+/** A value of the type `google.protobuf.Timestamp`. */
 export class CelTimestamp extends CelBox {
   readonly kind = 'timestamp';
   /** Seconds since 1970, rounded down. */

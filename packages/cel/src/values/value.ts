@@ -49,6 +49,7 @@ export function doubleValue(value: number): number | CelDouble {
   return Number.isSafeInteger(value) ? new CelDouble(value) : value;
 }
 
+/** Returns the kind of a value. */
 export function kindOf(value: unknown): ValueKind {
   switch (typeof value) {
     case 'boolean':

@@ -1,10 +1,12 @@
 // Real etcd servers for tests: finds or installs etcd, and runs it on free loopback ports in a temporary folder. Used
 // by the tests of this package and of the packages above it.
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { messageOf } from '@kapstan/api/internal';
 
 const install = ['apt-get', 'install', '-y', 'etcd-server'] as const;
 
@@ -30,7 +32,7 @@ export function findEtcd(): string | undefined {
     }
   } catch (error) {
     // etcd is not available here: the tests skip and say how to get it.
-    process.emitWarning(`etcd could not be installed: ${error instanceof Error ? error.message : String(error)}`);
+    process.emitWarning(`etcd could not be installed: ${messageOf(error)}`);
   }
   return onPath();
 }

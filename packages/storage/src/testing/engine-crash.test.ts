@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Commit, CommitResult } from '../engine.ts';
+import { MemoryEngine } from '../memory-engine.ts';
 import { CrashTally, crashStepOf, crashWhileWriting } from './engine-crash.ts';
 import { everything, type OpenEngine, textOf } from './engine-fixture.ts';
 import { EngineModel } from './engine-model.ts';
-import { MemoryEngine } from './memory-engine.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

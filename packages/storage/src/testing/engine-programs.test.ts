@@ -16,8 +16,8 @@ import type {
   RangeResult,
 } from '../engine.ts';
 import { compareKeys, isInRange } from '../key-range.ts';
+import { MemoryEngine } from '../memory-engine.ts';
 import { runEnginePrograms, shortestFailingProgram } from './engine-programs.ts';
-import { MemoryEngine } from './memory-engine.ts';
 import { shortestFailing } from './shortest-failing.ts';
 
 const everything: KeyRange = { start: '/', end: '0' };

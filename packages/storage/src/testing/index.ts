@@ -2,7 +2,6 @@ export { engineConformance } from './engine-conformance.ts';
 export type { EngineFixture, OpenEngine } from './engine-fixture.ts';
 export { type EngineProgramsOptions, enginePrograms } from './engine-programs.ts';
 export { WatchRecorder } from './engine-recorder.ts';
-export { MemoryEngine } from './memory-engine.ts';
 export { fillDisk, makeRoom, mountSmallDisk, unmountSmallDisk } from './small-disk.ts';
 export { storageConformance } from './storage-conformance.ts';
 export {

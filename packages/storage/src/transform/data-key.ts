@@ -1,7 +1,9 @@
 // DataKey holds the seed that encrypts new data, sealed by a key service, and replaces it when the key service changes
 // its own key. It stands between key-service.ts and envelope-transformer.ts. Source: encryptionconfig kmsv2PluginProbe.
+
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type CancelTimer, type Clock, formatTime, type Logger } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import { dekSource, keyIdError, keyIdHash, sealedKeyName, validateSealedKey } from './encrypted-object.ts';
 import type { KeyObserver } from './key-observer.ts';
 import type { KeyService, KeyServiceStatus, SealedKey } from './key-service.ts';
@@ -20,6 +22,7 @@ export interface WriteKey {
   readonly expiresAt: number;
 }
 
+/** Options of a {@link DataKey}. */
 export interface DataKeyOptions {
   /** Name of the provider, for errors. */
   readonly providerName: string;
@@ -37,6 +40,7 @@ const healthyTtlMs = 20_000;
 const unhealthyTtlMs = 3_000;
 const versions = ['v2', 'v2beta1'];
 
+/** A key that encrypts data, renewed by a key service (KMS v2). */
 export class DataKey {
   readonly #options: DataKeyOptions;
   #writeKey: WriteKey | undefined;
@@ -197,8 +201,4 @@ export class DataKey {
       ...expiry,
     };
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,9 +3,10 @@
 // once, then kept. Source: value/encrypt/envelope/kmsv2.
 import { randomUUID } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import { type StoreTrace, StoreTracer, type TracedCall } from '../store-trace.ts';
 import { aesGcmTransformer } from './aes-transformers.ts';
-import { type DataKey, messageOf } from './data-key.ts';
+import type { DataKey } from './data-key.ts';
 import {
   decodeEncryptedObject,
   dekSource,
@@ -19,6 +20,7 @@ import type { KeyService } from './key-service.ts';
 import { seedTransformer } from './seed-transformer.ts';
 import type { Transformed, Transformer } from './transformer.ts';
 
+/** Options of an {@link EnvelopeTransformer}. */
 export interface EnvelopeTransformerOptions {
   /** Name of the provider, for traces. */
   readonly providerName: string;
@@ -38,6 +40,7 @@ const openedKeyTtlMs = 24 * 3_600_000;
 /** Time for which a failure is kept. Only the caller that waited for the key reads it, in the next turn. */
 const failureTtlMs = 60_000;
 
+/** Encrypts each value with a data key, which a key service encrypts (KMS). */
 export class EnvelopeTransformer implements Transformer {
   readonly #options: EnvelopeTransformerOptions;
   readonly #opened: ExpiringCache<Transformer>;

@@ -1,6 +1,7 @@
 // The port of a KMS v2 plug-in, which encrypts the keys that encrypt the data. Its gRPC client is elsewhere, so that
 // storage does not depend on gRPC. Source: k8s.io/kms/pkg/service.
 
+/** What a key service says of itself. */
 export interface KeyServiceStatus {
   /** "v2" or "v2beta1". */
   readonly version: string;

@@ -1,8 +1,10 @@
 // Chooses a transformer by the prefix of the stored bytes: the first entry writes, all entries read. Providers of a
 // resource and keys of a provider stand side by side this way, so that keys can be rotated. Source:
 // value.NewPrefixTransformers.
+import { messageOf } from '@kapstan/api/internal';
 import { startsWith, type Transformed, type Transformer } from './transformer.ts';
 
+/** A transformer, and the prefix of what it has written. */
 export interface PrefixEntry {
   /**
    * Added in front of what the transformer writes, and removed before it reads. "" matches everything; identity has it.
@@ -66,6 +68,6 @@ function prepare(choices: readonly Choice[], bytes: Uint8Array): Promise<void> |
 
 /** Joins the texts, equal ones once. Source: utilerrors.Aggregate.Error. */
 function aggregateMessage(errors: readonly unknown[]): string {
-  const texts = [...new Set(errors.map((error) => (error instanceof Error ? error.message : String(error))))];
+  const texts = [...new Set(errors.map((error) => messageOf(error)))];
   return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
 }

@@ -2,6 +2,7 @@
 // apiserver storage/value/transformer.go. Calls are synchronous, so that a watch decodes in order without a queue;
 // whatever a key service must provide is fetched before.
 
+/** A value that was read, and whether it should be written again. */
 export interface Transformed {
   readonly bytes: Uint8Array;
   /**
@@ -11,6 +12,7 @@ export interface Transformed {
   readonly isStale: boolean;
 }
 
+/** Changes bytes on the way to the store and back, such as by encryption. */
 export interface Transformer {
   /** Throws when this transformer did not write the bytes. `context` is the full key: authenticated, not stored. */
   fromStorage(bytes: Uint8Array, context: string): Transformed;

@@ -1,8 +1,8 @@
 import { VirtualClock } from '@kapstan/api/testing';
-import { engineConformance } from './engine-conformance.ts';
-import type { EngineFixture } from './engine-fixture.ts';
-import { enginePrograms } from './engine-programs.ts';
 import { MemoryEngine } from './memory-engine.ts';
+import { engineConformance } from './testing/engine-conformance.ts';
+import type { EngineFixture } from './testing/engine-fixture.ts';
+import { enginePrograms } from './testing/engine-programs.ts';
 
 async function open(): Promise<EngineFixture> {
   const clock = new VirtualClock();

@@ -1,4 +1,5 @@
-// MemoryEngine is the smallest correct Engine. Tests build on it and compare other engines with it. Nothing is durable.
+// MemoryEngine is the smallest correct Engine. Tests build on it and compare other engines with it;
+// testCluster() uses it where LMDB has no binary. Nothing is durable.
 import { type CancelTimer, type Clock, type Revision, systemClock } from '@kapstan/api';
 import type {
   Commit,
@@ -13,9 +14,9 @@ import type {
   KeyValue,
   RangeOptions,
   RangeResult,
-} from '../engine.ts';
-import { compareKeys, isInRange } from '../key-range.ts';
-import { StorageError } from '../storage-error.ts';
+} from './engine.ts';
+import { compareKeys, isInRange } from './key-range.ts';
+import { StorageError } from './storage-error.ts';
 
 interface Watcher {
   readonly range: KeyRange;

@@ -1,3 +1,11 @@
+export type {
+  AdmissionOperation,
+  AdmissionRequest,
+  AdmissionResponse,
+  AdmissionUser,
+  DenialStatus,
+  OperationOptions,
+} from '@kapstan/api/internal';
 export {
   AdmissionChain,
   type AdmissionChainOptions,
@@ -6,7 +14,6 @@ export {
 } from './admission/admission-chain.ts';
 export { type PluginConfiguration, parseAdmissionConfiguration } from './admission/admission-configuration.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
-export type { AdmissionUser, OperationOptions } from './admission/matching/invocation.ts';
 export {
   allOperations,
   type BuiltInPlugin,
@@ -22,7 +29,7 @@ export {
   AdmissionFunctions,
   admit,
 } from './admission/webhook/admission-functions.ts';
-export type { AdmissionRequest, AdmissionResponse, DenialStatus } from './admission/webhook/admission-review.ts';
+export { admitWithHook } from './admission/webhook/hook-functions.ts';
 export { type ApiRegistration, type RemoteApi, rootPathOf } from './aggregation/api-registration.ts';
 export { ApiRegistrations, type ApiRegistrationsOptions } from './aggregation/api-registrations.ts';
 export { type RemoteDiscovery, readGroupDiscovery, readResourceList } from './aggregation/remote-discovery.ts';
@@ -36,13 +43,15 @@ export { type RemoteOpenApi, readOpenApiIndex } from './aggregation/remote-opena
 export type { ProxyCertificate, RemoteServer } from './aggregation/remote-server.ts';
 export { type RemoteSwagger, readRemoteSwagger } from './aggregation/remote-swagger.ts';
 export {
-  AuditLog,
-  type AuditLogFormat,
-  type AuditLogMode,
-  type AuditLogTarget,
-  auditLogFormats,
-  auditLogModes,
-} from './audit/audit-log.ts';
+  type AuditBatching,
+  type AuditMode,
+  type AuditThrottle,
+  type AuditTruncation,
+  auditModes,
+} from './audit/audit-backend.ts';
+export { AuditBackends, type AuditBackendsOptions, type AuditDelivery } from './audit/audit-backends.ts';
+export { type AuditLogFormat, type AuditLogTarget, auditLogFormats } from './audit/audit-log.ts';
+export type { AuditWebhookTarget } from './audit/audit-webhook.ts';
 export { AuditLogFile } from './audit/log-file.ts';
 export { parseAuditPolicy } from './audit/policy-file.ts';
 export {
@@ -54,6 +63,12 @@ export {
   type Credentials,
   certificateAuthenticator,
 } from './authn/authenticator.ts';
+export {
+  type AnonymousConfiguration,
+  type AuthenticationConfiguration,
+  parseAuthenticationConfiguration,
+} from './authn/jwt/authentication-configuration.ts';
+export { JwtAuthenticators, type JwtAuthenticatorsOptions } from './authn/jwt/jwt-authenticators.ts';
 export type { RequestHeaderOptions } from './authn/request-header-names.ts';
 export {
   bearerAuthenticator,
@@ -64,18 +79,34 @@ export {
   tokenAuthenticator,
 } from './authn/token-authenticator.ts';
 export { parseTokenFile } from './authn/token-file.ts';
+export { TokenCache, type TokenCacheOptions } from './authn/token-webhook/token-cache.ts';
+export { TokenCacheMetrics } from './authn/token-webhook/token-cache-metrics.ts';
+export { TokenWebhook, type TokenWebhookOptions } from './authn/token-webhook/token-webhook.ts';
 export { webSocketAuthenticator } from './authn/websocket-protocol.ts';
+export type { ReviewSpec, ReviewStatus } from './authz/access-review.ts';
+export { attributeAuthorizer } from './authz/attribute-authorizer.ts';
+export { type AttributePolicies, parseAttributePolicies } from './authz/attribute-policy.ts';
+export {
+  type AuthorizerConfiguration,
+  parseAuthorizationConfiguration,
+  type WebhookConfiguration,
+} from './authz/authorization-configuration.ts';
+export { AuthorizationMetrics } from './authz/authorization-metrics.ts';
+export { nameOfType, requireAuthorizers } from './authz/authorization-rules.ts';
 export {
   type AuthorizationAttributes,
   type AuthorizationDecision,
   type Authorizer,
   alwaysAllow,
+  alwaysDeny,
   type UserRules,
-  unionAuthorizer,
 } from './authz/authorizer.ts';
 export { mastersAuthorizer, mastersGroup } from './authz/masters-authorizer.ts';
 export { type Grant, type RuleSource, rbacAuthorizer } from './authz/rbac-authorizer.ts';
+export { ReviewConditions } from './authz/review-conditions.ts';
 export { type GrantedRules, RuleList } from './authz/rule-list.ts';
+export { unionAuthorizer } from './authz/union-authorizer.ts';
+export { WebhookAuthorizer } from './authz/webhook-authorizer.ts';
 export {
   isStorageMediaType,
   type ResourceCodecOptions,
@@ -101,11 +132,13 @@ export type { ObjectStats } from './flowcontrol/work-estimator.ts';
 export type { Page, PageAnswer, PageRequest } from './http/exchange/page.ts';
 export type { HealthCheck } from './http/paths/health.ts';
 export type { AuditOptions } from './http/request/request-audit.ts';
+export { type LoggedRequest, RequestLog, type RequestLogOptions } from './http/request/request-log.ts';
 export { type ApiServer, startApiServer } from './http/server/api-server.ts';
 export type { ApiServerOptions, IncomingRequest } from './http/server/api-server-options.ts';
 export type { ShutdownOptions } from './http/server/graceful-shutdown.ts';
 export type { TlsOptions } from './http/server/http-server.ts';
 export type { KubeletOptions } from './http/tunnel/tunnel-transport.ts';
+export type { OpenWatch } from './http/watch/watch-response-options.ts';
 export { objectPatching } from './object-patching.ts';
 export type { ResolveService, ServiceAddress, ServiceReference } from './peer/service-address.ts';
 export { InProcessClient, type InProcessClientOptions } from './registry/client/in-process-client.ts';
@@ -118,14 +151,18 @@ export type { ResourceDefinition } from './registry/definition/resource-definiti
 export type { ResourceStore } from './registry/definition/resource-store.ts';
 export { type SchemaKind, schemaResource } from './registry/definition/schema-resource.ts';
 export type { ResourceStrategy } from './registry/definition/strategy.ts';
-export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/store/admission-control.ts';
+export type { AdmissionAttributes, AdmissionControl } from './registry/store/admission-control.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/store/generic-store.ts';
 export type { FieldsCall, ManagedFieldsTracker } from './registry/store/managed-fields-tracker.ts';
 export { ResourceStack, type ResourceStackOptions } from './registry/store/resource-stack.ts';
 export { type VirtualRules, VirtualStore, type VirtualStoreOptions } from './registry/store/virtual-store.ts';
+export { formatGoDuration } from './schema/go-duration.ts';
 export { Age, timeSince } from './table/age.ts';
 export type { TableColumn, TableConvertor } from './table/table.ts';
+export { RequestTracer, type RequestTracerOptions } from './tracing/request-tracer.ts';
+export type { FinishedSpan, SpanEvent, SpanKind, SpanSink, SpanValue } from './tracing/span.ts';
+export { parseTracingConfiguration, type TracingConfiguration } from './tracing/tracing-configuration.ts';
 export { LargeObjectValidation, validationWorker } from './validation/large-object-validation.ts';
 export { type DefinitionMaker, type DefinitionMakers, runValidationThread } from './validation/validation-thread.ts';
 export { WebhookPool, type WebhookPoolOptions } from './webhook/webhook-pool.ts';
-export type { WebhookService } from './webhook/webhook-target.ts';
+export type { WebhookIdentity, WebhookService, WebhookTarget } from './webhook/webhook-target.ts';

@@ -51,15 +51,17 @@ export {
   withAuthenticatedGroup,
 } from './authn/authenticator.ts';
 export { authenticateToken } from './authn/token-authenticator.ts';
-export { forbiddenError, type SelectorTerms } from './authz/authorizer.ts';
+export { unverifiedClaims } from './authn/token-claims.ts';
+export { forbiddenError, refusalReason, type SelectorTerms } from './authz/authorizer.ts';
 export { joinErrors, rulesOf } from './authz/rbac-authorizer.ts';
-export { type Rule, urlCovers } from './authz/rule-matching.ts';
+export { type Rule, ruleAllows, urlCovers } from './authz/rule-matching.ts';
 export { parsedTerms } from './authz/selector-terms.ts';
 export { encodeMessage } from './codec/protobuf-encoder.ts';
 export { readEnvelope, wrapMessage } from './codec/protobuf-envelope.ts';
 export { compareVersions } from './discovery/discovery-index.ts';
 export { rootSchema } from './fieldmanager/schema-atom.ts';
 export { type HttpServer, startHttpServer } from './http/server/http-server.ts';
+export { KeptAnswers, type KeptAnswersOptions } from './peer/kept-answers.ts';
 export { requireComplete } from './registry/definition/complete-definition.ts';
 export {
   defaultStrategy,
@@ -134,7 +136,14 @@ export {
   textsSchema,
 } from './schema/configuration-file.ts';
 export { CorrelatedObject } from './schema/correlated-object.ts';
-export { embeddedFault } from './schema/decode-object.ts';
+export {
+  embeddedFault,
+  interpretKind,
+  kindRegistry,
+  readDocument,
+  readDocumentInSlices,
+  typeMeta,
+} from './schema/decode-object.ts';
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
 export { StrictErrors } from './schema/field-validation.ts';
 export { readJson } from './schema/json-reader.ts';
@@ -147,7 +156,7 @@ export type { SchemaNode } from './schema/schema-node.ts';
 export { isKnownFormat } from './schema/string-formats.ts';
 export { type JsonSchema, structuralSchema } from './schema/structural-schema.ts';
 export { TypeRegistry } from './schema/type-registry.ts';
-export { DecodeError, decodeTyped } from './schema/typed-decoder.ts';
+export { DecodeError, decodeTyped, decodeTypedInSlices } from './schema/typed-decoder.ts';
 export { compileValidator } from './schema/value-validation.ts';
 export type { ValueValidator } from './schema/value-validator.ts';
 export { Age, timeSince } from './table/age.ts';

@@ -1,12 +1,13 @@
 // AdmissionChain runs the enabled plug-ins in Kubernetes' order: all mutate, then, after the strategy, all validate.
 // Implements the registry's AdmissionControl.
 
-import { type Clock, deepCopy, type GroupResource, systemClock } from '@kapstan/api';
-import type { MetricFamily } from '@kapstan/api/internal';
-import { formatGroupResource } from '@kapstan/api/internal';
+import { type Clock, type GroupResource, systemClock } from '@kapstan/api';
+import type { AdmissionOperation, MetricFamily } from '@kapstan/api/internal';
+import { copyInSlices, formatGroupResource } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
-import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/store/admission-control.ts';
+import type { AdmissionAttributes, AdmissionControl } from '../registry/store/admission-control.ts';
 import {
   type AdmissionStep,
   admissionFamilies,
@@ -20,8 +21,10 @@ import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
 import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
 
+/** The names of plug-ins that are turned on and off, as `--enable-admission-plugins` and its counterpart give them. */
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
+/** Options of the admission chain: its plug-ins, which of them are on, and what they read. */
 export interface AdmissionChainOptions {
   /** Where plug-ins read namespaces, service accounts and classes. */
   readonly catalog: ResourceCatalog;
@@ -185,9 +188,11 @@ function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
     name: plugin.name,
     validatedResources: plugin.validatedResources,
     ...(plugin.admit === undefined ? {} : { admit: (attributes) => plugin.admit?.(attributes) }),
-    validate: (attributes) => {
-      const [object, oldObject] = [deepCopy(attributes.object), deepCopy(attributes.oldObject)];
-      return plugin.validate?.({ ...attributes, object, oldObject });
+    validate: async (attributes) => {
+      const { signal } = attributes.context;
+      const object = await runInTurns(copyInSlices(attributes.object), signal);
+      const oldObject = await runInTurns(copyInSlices(attributes.oldObject), signal);
+      await plugin.validate?.({ ...attributes, object, oldObject });
     },
   };
 }

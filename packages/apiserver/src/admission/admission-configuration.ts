@@ -3,6 +3,7 @@
 import { stringifyJson } from '@kapstan/api';
 import { decodeConfiguration, fileSchema, listSchema, structSchema, textSchema } from '../schema/configuration-file.ts';
 
+/** The configuration of one plug-in in the file of `--admission-control-config-file`. */
 export interface PluginConfiguration {
   /** Name of the plug-in. */
   readonly name: string;

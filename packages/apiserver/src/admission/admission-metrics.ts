@@ -1,7 +1,6 @@
 // AdmissionMetrics measures how long each admission plug-in takes, and all together. Filled by admission-chain.ts,
 // shown by /metrics. Names and labels are those of apiserver's pkg/admission/metrics.
-import { Histogram, type MetricFamily, type MetricSample } from '@kapstan/api/internal';
-import type { AdmissionOperation } from '../registry/store/admission-control.ts';
+import { type AdmissionOperation, Histogram, type MetricFamily, type MetricSample } from '@kapstan/api/internal';
 
 export type AdmissionStep = 'admit' | 'validate';
 

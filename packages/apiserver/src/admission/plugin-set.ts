@@ -1,9 +1,10 @@
 // PluginSet: the admission plug-ins of a server, passed in by the package that knows its kinds. admission-chain.ts
 // orders them.
 import type { Clock } from '@kapstan/api';
+import type { AdmissionOperation } from '@kapstan/api/internal';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
-import type { AdmissionOperation } from '../registry/store/admission-control.ts';
+
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import type { PolicyPorts } from './policy/policy-ports.ts';
 import type { WebhookPorts } from './webhook/webhook-run.ts';
@@ -23,6 +24,7 @@ export interface PluginPorts {
   readonly policies?: PolicyPorts;
 }
 
+/** A plug-in with the operations for which it is called, and whether it is on by default. */
 export interface BuiltInPlugin {
   readonly plugin: AdmissionPlugin;
   /** Operations for which it is called. */
@@ -31,6 +33,7 @@ export interface BuiltInPlugin {
   readonly isDefault: boolean;
 }
 
+/** The plug-ins that a server knows by name, and how they are made. */
 export interface PluginSet {
   /** All names that flags may contain, in the order in which plug-ins run; some are not built. */
   readonly names: readonly string[];
@@ -57,6 +60,7 @@ export function configured<T>(
   }
 }
 
+/** Every operation that admission knows. */
 export const allOperations: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
 
 export const noPlugins: PluginSet = { names: [], built: new Set(), configurable: new Set(), make: () => [] };

@@ -13,6 +13,7 @@ export interface RemoteApi {
   readonly isAvailable: boolean;
 }
 
+/** A group version that another API server serves: an APIService, read. */
 export interface ApiRegistration {
   /** For example "v1.example.com"; "v1." for the core group. */
   readonly name: string;

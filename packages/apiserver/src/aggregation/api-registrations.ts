@@ -11,6 +11,7 @@ import type { RemoteSwagger } from './remote-swagger.ts';
 
 const openApiRoot = '/openapi/v3/';
 
+/** Options of {@link ApiRegistrations}. */
 export interface ApiRegistrationsOptions {
   readonly resolveService: ResolveService;
   /** The certificate that this server shows to others. Default none, so that they believe no identity. */
@@ -21,6 +22,7 @@ export interface ApiRegistrationsOptions {
   readonly rejectsRedirects?: boolean | undefined;
 }
 
+/** The group versions of other API servers, by name, with their availability and the way to their servers. */
 export class ApiRegistrations {
   readonly rejectsRedirects: boolean;
   readonly #options: ApiRegistrationsOptions;

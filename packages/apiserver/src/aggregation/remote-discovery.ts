@@ -5,6 +5,7 @@ import { isJsonObject } from '@kapstan/api/internal';
 
 type Document = Readonly<Record<string, unknown>>;
 
+/** Discovery documents of other API servers. */
 export interface RemoteDiscovery {
   /** The resources as aggregated discovery shows them. */
   readonly resources: readonly Document[];

@@ -1,11 +1,12 @@
 // Fetches a document of another API server for this server's own use, under the identity of the aggregator. Used by the
 // loops that keep discovery, schemas and availability.
-import type { IncomingMessage } from 'node:http';
+import { readAnswer } from '../peer/read-answer.ts';
 import { formatHostPort } from '../registry/definition/destination.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import { identityHeaders } from './identity-headers.ts';
 import type { RemoteServer } from './remote-server.ts';
 
+/** Asks another API server for a document. */
 export interface RemoteDocumentRequest {
   /** Path with query, escaped. */
   readonly path: string;
@@ -18,6 +19,7 @@ export interface RemoteDocumentRequest {
   readonly signal: AbortSignal;
 }
 
+/** A document that another API server sent. */
 export interface RemoteDocument {
   readonly code: number;
   readonly contentType: string;
@@ -39,7 +41,7 @@ export async function fetchRemote(server: RemoteServer, request: RemoteDocumentR
   const answer = await server.ask(address, { method: 'GET', target: path, headers, signal });
   const { statusCode: code = 0 } = answer;
   const { 'content-type': contentType = '', etag: sent = '' } = answer.headers;
-  return { code, contentType, etag: sent, body: await readAtMost(answer, maxBytes) };
+  return { code, contentType, etag: sent, body: await readAnswer(answer, maxBytes) };
 }
 
 /** Asks for the head of an answer alone. `onAddress` gets the URL that is asked, for messages. */
@@ -54,19 +56,4 @@ export async function fetchRemoteHead(
   const answer = await server.ask(address, { method: 'GET', target: path, headers, signal });
   answer.destroy();
   return { code: answer.statusCode ?? 0 };
-}
-
-async function readAtMost(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of answer as AsyncIterable<Uint8Array>) {
-    size += piece.length;
-    if (size > maxBytes) {
-      answer.destroy();
-      throw new Error(`the answer is larger than ${maxBytes} bytes`);
-    }
-    pieces.push(piece);
-  }
-  if (!answer.complete) throw new Error('unexpected EOF');
-  return Buffer.concat(pieces);
 }

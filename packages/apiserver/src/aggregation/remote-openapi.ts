@@ -4,6 +4,7 @@ import { isJsonObject } from '@kapstan/api/internal';
 
 type Document = Readonly<Record<string, unknown>>;
 
+/** OpenAPI documents of other API servers. */
 export interface RemoteOpenApi {
   /** Entries of the index of OpenAPI v3, by their path in it, for example "apis/example.com/v1". */
   readonly paths: ReadonlyMap<string, Document>;

@@ -5,8 +5,9 @@ import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
-import { type ConnectionOptions, checkServerIdentity, connect as connectTls, createSecureContext } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls, createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
+import { checkCertificateNames } from '../peer/certificate-names.ts';
 import { dialError } from '../peer/dial-error.ts';
 import { type ResolveService, type ServiceAddress, serviceServerName } from '../peer/service-address.ts';
 import { formatHostPort } from '../registry/definition/destination.ts';
@@ -14,6 +15,7 @@ import type { ApiRegistration, RemoteApi } from './api-registration.ts';
 
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
+/** The certificate with which this server identifies itself to other API servers, PEM. */
 export interface ProxyCertificate {
   /** In PEM. */
   readonly cert: string;
@@ -55,6 +57,7 @@ const keepAliveMs = 30_000;
 /** Most certificates of authorities in one registration. */
 const maxAuthorities = 100;
 
+/** Another API server: where it is, and how requests to it are made. */
 export class RemoteServer {
   readonly remote: RemoteApi;
   #registration: ApiRegistration;
@@ -245,16 +248,9 @@ function tlsOptions(
     rejectUnauthorized: !skipsVerification,
     // Made once, because reading many authorities takes long, and agents would compare them as text.
     secureContext: createSecureContext({ ca: caBundle, cert: own?.cert, key: own?.key }),
-    checkServerIdentity: (name, certificate) => {
-      // Node would take the common name then, which Go has not done for years.
-      if (certificate.subjectaltname === undefined) return new Error(legacyNameText);
-      return checkServerIdentity(name, certificate);
-    },
+    checkServerIdentity: checkCertificateNames,
   };
 }
-
-const legacyNameText =
-  'tls: failed to verify certificate: x509: certificate relies on legacy Common Name field, use SANs instead';
 
 /** Source: client-go transport (rootCertPool, createErrorParsingCAData). */
 function bundleFault({ caBundle, skipsVerification }: RemoteApi): string | undefined {

@@ -1,26 +1,20 @@
+import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { type AuditEvent, formatJsonEvent, formatLegacyEvent, recordJson, recordObject } from './audit-event.ts';
-import { formatGoDuration } from './go-duration.ts';
+import { formatGoDuration } from '../schema/go-duration.ts';
+import {
+  type AuditEvent,
+  formatJsonEvent,
+  formatLegacyEvent,
+  recordInSlices,
+  recordJsonInSlices,
+} from './audit-event.ts';
+import { auditEvent } from './testing/audit-events.ts';
 
-const least: AuditEvent = {
-  level: 'Metadata',
-  auditId: 'id-1',
-  stage: 'RequestReceived',
+const least = auditEvent('id-1', {
   requestUri: '/version',
-  verb: 'get',
-  user: undefined,
-  impersonatedUser: undefined,
-  impersonationConstraint: undefined,
-  sourceIps: [],
-  userAgent: '',
-  objectRef: undefined,
-  responseStatus: undefined,
-  requestObject: undefined,
-  responseObject: undefined,
   receivedMs: 1_700_000_000_123,
   stageMs: 1_700_000_000_500,
-  annotations: new Map(),
-};
+});
 const most: AuditEvent = {
   ...least,
   level: 'RequestResponse',
@@ -101,15 +95,17 @@ describe('a recorded object', () => {
     ],
     ['a value that is none', [1], [1]],
   ])('loses its managed fields when that is asked: %s', (_, value, expected) => {
-    expect(JSON.parse(recordObject(value, 'omitted'))).toEqual(expected);
-    expect(JSON.parse(recordObject(value, 'kept'))).toEqual(value);
+    expect(JSON.parse(runWhole(recordInSlices(value, 'omitted')))).toEqual(expected);
+    expect(JSON.parse(runWhole(recordInSlices(value, 'kept')))).toEqual(value);
   });
 
   it('stays on one line, digit for digit, with every name', () => {
     const pretty = '{\n  "__proto__": 1,\n  "n": 12345678901234567890\n}\n';
-    expect(recordJson(Buffer.from(pretty), 'kept')).toBe('{"__proto__":1,"n":12345678901234567890}');
-    expect(recordJson(Buffer.from('{"a":1}\n'), 'kept')).toBe('{"a":1}');
-    expect(recordJson(Buffer.from('{"metadata":{"managedFields":[]}}'), 'omitted')).toBe('{"metadata":{}}');
+    expect(runWhole(recordJsonInSlices(Buffer.from(pretty), 'kept'))).toBe('{"__proto__":1,"n":12345678901234567890}');
+    expect(runWhole(recordJsonInSlices(Buffer.from('{"a":1}\n'), 'kept'))).toBe('{"a":1}');
+    expect(runWhole(recordJsonInSlices(Buffer.from('{"metadata":{"managedFields":[]}}'), 'omitted'))).toBe(
+      '{"metadata":{}}',
+    );
   });
 });
 

@@ -1,8 +1,8 @@
 // AuditEvent: what is recorded of a request at one stage, and its two forms as a line. Made by audit-trail.ts, written
-// by audit-log.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
+// by audit-record.ts. Source: apiserver apis/audit/v1/types.go, pkg/audit/format.go (1.36).
 
-import { parseJson, type Status, stringifyJson } from '@kapstan/api';
-import { formatMicroTime } from '@kapstan/api/internal';
+import { type Status, stringifyJson } from '@kapstan/api';
+import { formatMicroTime, parseJsonInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { AuditLevel, AuditStage } from './audit-policy.ts';
 
@@ -99,15 +99,15 @@ export function formatLegacyEvent(event: AuditEvent): string {
 }
 
 /** Returns an object as one line of JSON for an event. */
-export function recordObject(value: unknown, managedFields: 'kept' | 'omitted'): RecordedObject {
-  return stringifyJson(managedFields === 'kept' ? value : withoutManagedFields(value));
+export function* recordInSlices(value: unknown, managedFields: 'kept' | 'omitted'): SlicedWork<RecordedObject> {
+  return yield* stringifyInSlices(managedFields === 'kept' ? value : withoutManagedFields(value));
 }
 
-/** Does what {@link recordObject} does, from bytes that are JSON. */
-export function recordJson(bytes: Uint8Array, managedFields: 'kept' | 'omitted'): RecordedObject {
+/** Does what {@link recordInSlices} does, from bytes that are JSON. */
+export function* recordJsonInSlices(bytes: Uint8Array, managedFields: 'kept' | 'omitted'): SlicedWork<RecordedObject> {
   const text = Buffer.from(bytes).toString().trim();
   if (managedFields === 'kept' && !text.includes('\n')) return text;
-  return recordObject(parseJson(text), managedFields);
+  return yield* recordInSlices(yield* parseJsonInSlices(text), managedFields);
 }
 
 /** Removes managed fields from an object, the items of a list, or the objects in the rows of a Table. */

@@ -1,27 +1,10 @@
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import type { AuditMode } from './audit-backend.ts';
+import { AuditBackends, type AuditBackendsOptions } from './audit-backends.ts';
 import type { AuditEvent } from './audit-event.ts';
-import { AuditLog, type AuditLogOptions, type AuditLogTarget } from './audit-log.ts';
-
-const event = (auditId: string): AuditEvent => ({
-  level: 'Metadata',
-  auditId,
-  stage: 'RequestReceived',
-  requestUri: '/',
-  verb: 'get',
-  user: undefined,
-  impersonatedUser: undefined,
-  impersonationConstraint: undefined,
-  sourceIps: [],
-  userAgent: '',
-  objectRef: undefined,
-  responseStatus: undefined,
-  requestObject: undefined,
-  responseObject: undefined,
-  receivedMs: 0,
-  stageMs: 0,
-  annotations: new Map(),
-});
+import type { AuditLogFormat, AuditLogTarget } from './audit-log.ts';
+import { auditEvent } from './testing/audit-events.ts';
 
 /** Keeps what is written, unless it is broken. */
 class Memory implements AuditLogTarget {
@@ -55,11 +38,18 @@ class Slow extends Memory {
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function logOf(target: AuditLogTarget, options: Partial<AuditLogOptions> = {}) {
+interface LogOptions extends Omit<AuditBackendsOptions, 'log' | 'webhook'> {
+  readonly mode?: AuditMode;
+  readonly format?: AuditLogFormat;
+  readonly maxWaiting?: number;
+}
+
+function logOf(target: AuditLogTarget, { mode, format, maxWaiting, ...options }: LogOptions = {}) {
   const told: string[] = [];
   const tell = (message: string): void => void told.push(message);
   const logger = { debug: tell, info: tell, warn: tell, error: tell };
-  const log = new AuditLog({ target, logger, ...options });
+  const batching = { maxEvents: maxWaiting };
+  const log = new AuditBackends({ log: { target, mode, format, batching }, logger, ...options });
   const count = async (name: string): Promise<number> => {
     const line = (await log.metrics()).split('\n').find((text) => text.startsWith(name));
     return Number(line?.split(' ')[1] ?? 0);
@@ -71,7 +61,7 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
   it('has written an event when its request may go on', async () => {
     const memory = new Memory();
     const { log, count } = logOf(memory, { mode });
-    expect(await log.write(event('a'))).toBe(true);
+    expect(await log.write(auditEvent('a'))).toBe(true);
     expect(memory.ids).toEqual(['a']);
     await log.close();
     expect(memory.closes).toBe(1);
@@ -83,7 +73,7 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     const slow = new Slow();
     const { log } = logOf(slow, { mode });
     const order: string[] = [];
-    const write = (id: string) => log.write(event(id)).then(() => order.push(id));
+    const write = (id: string) => log.write(auditEvent(id)).then(() => order.push(id));
     const written = [write('a')];
     await nextTurn();
     written.push(write('b'), write('c'));
@@ -103,11 +93,11 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     const slow = new Slow();
     const clock = new VirtualClock();
     const { log, count } = logOf(slow, { mode, maxWaiting: 2, clock });
-    const waiting = [log.write(event('a')), log.write(event('b'))];
-    expect(await log.write(event('c'))).toBe(mode === 'blocking');
+    const waiting = [log.write(auditEvent('a')), log.write(auditEvent('b'))];
+    expect(await log.write(auditEvent('c'))).toBe(mode === 'blocking');
     const closed = log.close();
     await nextTurn();
-    waiting.push(log.write(event('d')));
+    waiting.push(log.write(auditEvent('d')));
     await clock.advance(10_000);
     await closed;
     expect(await waiting[2]).toBe(mode === 'blocking');
@@ -120,9 +110,11 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     const memory = new Memory();
     const { log, told, count } = logOf(memory, { mode });
     memory.isBroken = true;
-    expect([await log.write(event('a')), await log.write(event('b'))]).toEqual(Array(2).fill(mode === 'blocking'));
+    expect([await log.write(auditEvent('a')), await log.write(auditEvent('b'))]).toEqual(
+      Array(2).fill(mode === 'blocking'),
+    );
     memory.isBroken = false;
-    expect(await log.write(event('c'))).toBe(true);
+    expect(await log.write(auditEvent('c'))).toBe(true);
     expect(memory.ids).toEqual(['c']);
     expect(told).toEqual([
       'the audit log cannot be written; events are lost until it can be',
@@ -137,10 +129,10 @@ describe('an audit log in mode batch', () => {
   it('does not wait for the file, and keeps the order', async () => {
     const slow = new Slow();
     const { log } = logOf(slow, { mode: 'batch' });
-    for (const id of ['a', 'b']) void log.write(event(id));
+    for (const id of ['a', 'b']) void log.write(auditEvent(id));
     expect(slow.ids).toEqual([]);
     await nextTurn();
-    void log.write(event('c'));
+    void log.write(auditEvent('c'));
     slow.release();
     await nextTurn();
     expect(slow.ids).toEqual(['a', 'b']);
@@ -153,10 +145,10 @@ describe('an audit log in mode batch', () => {
   it('begins anew after all was written', async () => {
     const memory = new Memory();
     const { log } = logOf(memory, { mode: 'batch' });
-    void log.write(event('a'));
+    void log.write(auditEvent('a'));
     await nextTurn();
     await nextTurn();
-    void log.write(event('b'));
+    void log.write(auditEvent('b'));
     await log.close();
     expect(memory.ids).toEqual(['a', 'b']);
   });
@@ -164,7 +156,7 @@ describe('an audit log in mode batch', () => {
   it('drops and counts what comes while so many wait', async () => {
     const slow = new Slow();
     const { log, count } = logOf(slow, { mode: 'batch', maxWaiting: 3 });
-    for (const id of ['a', 'b', 'c', 'd', 'e']) expect(await log.write(event(id))).toBe(true);
+    for (const id of ['a', 'b', 'c', 'd', 'e']) expect(await log.write(auditEvent(id))).toBe(true);
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
     await nextTurn();
     slow.release();
@@ -175,18 +167,18 @@ describe('an audit log in mode batch', () => {
   it('drops and counts what comes while so many bytes wait or are being written', async () => {
     const slow = new Slow();
     const memory = new Memory();
-    await logOf(memory).log.write(event('a'));
+    await logOf(memory).log.write(auditEvent('a'));
     const bytes = Buffer.byteLength(memory.pieces.join(''));
     const { log, count } = logOf(slow, { mode: 'batch', maxWaitingBytes: 2 * bytes });
-    for (const id of ['a', 'é']) void log.write(event(id));
+    for (const id of ['a', 'é']) void log.write(auditEvent(id));
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(1);
-    void log.write(event('b'));
+    void log.write(auditEvent('b'));
     await nextTurn();
-    void log.write(event('c'));
+    void log.write(auditEvent('c'));
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
     slow.release();
     await nextTurn();
-    for (const id of ['d', 'e', 'f']) void log.write(event(id));
+    for (const id of ['d', 'e', 'f']) void log.write(auditEvent(id));
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(3);
     await nextTurn();
     slow.release();
@@ -198,9 +190,9 @@ describe('an audit log in mode batch', () => {
     const slow = new Slow();
     const clock = new VirtualClock();
     const { log, told, count } = logOf(slow, { mode: 'batch', clock });
-    void log.write(event('a'));
+    void log.write(auditEvent('a'));
     await nextTurn();
-    for (const id of ['b', 'c']) void log.write(event(id));
+    for (const id of ['b', 'c']) void log.write(auditEvent(id));
     const closed = log.close();
     await clock.advance(10_000);
     await closed;
@@ -216,7 +208,7 @@ describe('an audit log in mode batch', () => {
   it('leaves no timer when it is closed in time', async () => {
     const clock = new VirtualClock();
     const { log } = logOf(new Memory(), { mode: 'batch', clock });
-    void log.write(event('a'));
+    void log.write(auditEvent('a'));
     await log.close();
     expect(clock.pendingTimers).toBe(0);
   });
@@ -225,10 +217,10 @@ describe('an audit log in mode batch', () => {
     const memory = new Memory();
     const { log, count } = logOf(memory, { mode: 'batch' });
     memory.isBroken = true;
-    for (const id of ['a', 'b']) void log.write(event(id));
+    for (const id of ['a', 'b']) void log.write(auditEvent(id));
     await nextTurn();
     memory.isBroken = false;
-    void log.write(event('c'));
+    void log.write(auditEvent('c'));
     await log.close();
     expect(memory.ids).toEqual(['c']);
     expect(await count('apiserver_audit_error_total{plugin="log"}')).toBe(2);
@@ -238,14 +230,17 @@ describe('an audit log in mode batch', () => {
 it('writes no more than a file takes in one go, but for one event that is longer', async () => {
   const memory = new Memory();
   const { log } = logOf(memory);
-  const long = (mebibytes: number): AuditEvent => ({ ...event('a'), requestUri: 'x'.repeat(mebibytes * 1024 * 1024) });
+  const long = (mebibytes: number): AuditEvent => ({
+    ...auditEvent('a'),
+    requestUri: 'x'.repeat(mebibytes * 1024 * 1024),
+  });
   await Promise.all([0.6, 0.3, 0.6, 1.2, 0.1, 0.1].map((size) => log.write(long(size))));
   expect(memory.pieces.map((piece) => piece.split('\n').length - 1)).toEqual([2, 1, 1, 2]);
 });
 
 it('writes lines of text when that is asked', async () => {
   const memory = new Memory();
-  await logOf(memory, { format: 'legacy' }).log.write(event('a'));
+  await logOf(memory, { format: 'legacy' }).log.write(auditEvent('a'));
   expect(memory.pieces.join('')).toMatch(/^1970-01-01T00:00:00Z AUDIT: id="a" .*\n$/);
 });
 

@@ -1,12 +1,21 @@
-// AuditTrail collects what the audit log records of one request, stage by stage. http/request/request-audit.ts begins
-// it, the handlers of http/ fill it, audit-log.ts writes it. Source: apiserver pkg/audit/{request,context}.go,
+// AuditTrail collects what is recorded of one request, stage by stage. http/request/request-audit.ts begins it, the
+// handlers of http/ fill it, audit-backends.ts sends it. Source: apiserver pkg/audit/{request,context}.go,
 // endpoints/filters/audit.go (1.36).
 import type { Clock, KubernetesObject, Status } from '@kapstan/api';
+import type { SlicedWork } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import type { UserInfo } from '../registry/definition/request-context.ts';
-import { type AuditEvent, type ObjectReference, recordJson, recordObject } from './audit-event.ts';
-import type { AuditLog } from './audit-log.ts';
+import { formatGoDuration } from '../schema/go-duration.ts';
+import type { AuditBackends } from './audit-backends.ts';
+import {
+  type AuditEvent,
+  type ObjectReference,
+  type RecordedObject,
+  recordInSlices,
+  recordJsonInSlices,
+} from './audit-event.ts';
 import { type AuditDecision, type AuditStage, isAtLeast } from './audit-policy.ts';
-import { formatGoDuration } from './go-duration.ts';
+import { truncatedAnnotation } from './audit-record.ts';
 
 /** The request as it came. */
 type AuditedStart = Pick<
@@ -17,7 +26,7 @@ type AuditedStart = Pick<
 export interface AuditTrailOptions {
   readonly start: AuditedStart;
   readonly decision: AuditDecision;
-  readonly log: Pick<AuditLog, 'write' | 'maxObjectBytes'>;
+  readonly backends: Pick<AuditBackends, 'write' | 'maxObjectBytes' | 'reportLoss'>;
   readonly clock: Clock;
   /** True when the answer may take long, so that its beginning has an event too. */
   readonly isLongRunning: boolean;
@@ -34,8 +43,12 @@ export class AuditTrail {
   #objectRef: ObjectReference | undefined;
   #impersonated: { readonly user: UserInfo; readonly constraint: string | undefined } | undefined;
   #responseStatus: Partial<Status> | undefined;
-  #requestObject: string | undefined;
-  #responseObject: string | undefined;
+  #requestObject: RecordedObject | undefined;
+  #responseObject: RecordedObject | undefined;
+  /** The answer that the next event records. */
+  #response: SlicedWork<RecordedObject> | undefined;
+  /** Settles when a large answer is encoded. */
+  #encoding: Promise<void> | undefined;
   #phase: 'open' | 'answering' | 'over' = 'open';
   /** Result of the last event. */
   #recorded: Promise<boolean> | undefined;
@@ -58,7 +71,7 @@ export class AuditTrail {
 
   /** Answers with more bytes are left out. */
   get maxObjectBytes(): number {
-    return this.#options.log.maxObjectBytes;
+    return this.#options.backends.maxObjectBytes;
   }
 
   /** Records the first event. Resolves to false when that failed and the request should not go on. */
@@ -88,7 +101,7 @@ export class AuditTrail {
   }
 
   /** Records the object in the body before it is changed. */
-  request(object: KubernetesObject): void {
+  *request(object: KubernetesObject): SlicedWork<void> {
     const { name = '', namespace = '', uid = '', resourceVersion = '' } = object.metadata ?? {};
     const known = this.#objectRef ?? {};
     this.#objectRef = {
@@ -98,12 +111,12 @@ export class AuditTrail {
       uid: known.uid || uid,
       resourceVersion: known.resourceVersion || String(resourceVersion),
     };
-    if (this.keepsRequest) this.#requestObject = recordObject(object, this.#managedFields);
+    if (this.keepsRequest) this.#requestObject = yield* recordInSlices(object, this.#managedFields);
   }
 
   /** Records a body that is not an object: a patch or options. */
-  requestBody(value: unknown): void {
-    if (this.keepsRequest && value !== undefined) this.#requestObject = recordObject(value, 'kept');
+  *requestBody(value: unknown): SlicedWork<void> {
+    if (this.keepsRequest && value !== undefined) this.#requestObject = yield* recordInSlices(value, 'kept');
   }
 
   /** Records the answer. A Status is recorded in part at every level. */
@@ -111,17 +124,14 @@ export class AuditTrail {
     const { kind, apiVersion } = value as Partial<KubernetesObject>;
     if (kind === undefined || apiVersion === undefined) return;
     if (kind === 'Status') this.#responseStatus = statusMembers(value as Status);
-    if (!this.keepsResponse) return;
-    const recorded = recordObject(value, this.#managedFields);
-    if (Buffer.byteLength(recorded) > this.maxObjectBytes) this.truncate();
-    else this.#responseObject = recorded;
+    if (this.keepsResponse) this.#response = recordInSlices(value, this.#managedFields);
   }
 
   /** Records an answer given as JSON bytes, which is no Status. */
   respondJson(bytes: Uint8Array): void {
     if (!this.keepsResponse) return;
     if (bytes.length > this.maxObjectBytes) this.truncate();
-    else this.#responseObject = recordJson(bytes, this.#managedFields);
+    else this.#response = recordJsonInSlices(bytes, this.#managedFields);
   }
 
   /**
@@ -129,9 +139,10 @@ export class AuditTrail {
    * plugin/pkg/audit/truncate.
    */
   truncate(): void {
+    this.#response = undefined;
     this.#requestObject = undefined;
     this.#responseObject = undefined;
-    this.annotate('audit.k8s.io/truncated', 'true');
+    this.annotate(truncatedAnnotation, 'true');
   }
 
   /** Records that the head of the answer is sent. */
@@ -178,9 +189,9 @@ export class AuditTrail {
   }
 
   #write(stage: AuditStage, stageMs: number = this.#options.clock.now()): void {
-    const { decision, start, log } = this.#options;
+    const { decision, start, backends } = this.#options;
     if (decision.omitStages.has(stage)) return;
-    const recorded = log.write({
+    const event = {
       ...start,
       level: decision.level,
       stage,
@@ -189,14 +200,36 @@ export class AuditTrail {
       impersonatedUser: this.#impersonated?.user,
       impersonationConstraint: this.#impersonated?.constraint,
       responseStatus: this.#responseStatus,
-      requestObject: this.#requestObject,
-      responseObject: this.#responseObject,
       annotations: this.#annotations,
+    };
+    const send = (): Promise<boolean> =>
+      backends.write({ ...event, requestObject: this.#requestObject, responseObject: this.#responseObject });
+    const encoding = this.#encodeResponse();
+    const sent = encoding === undefined ? send() : encoding.then(send);
+    const settled = (isTaken: boolean): boolean => {
+      if (this.#recorded === recorded) this.#recorded = undefined;
+      return isTaken;
+    };
+    const recorded: Promise<boolean> = sent.then(settled, (error: unknown) => {
+      backends.reportLoss(error);
+      return settled(false);
     });
     this.#recorded = recorded;
-    void recorded.then(() => {
-      if (this.#recorded === recorded) this.#recorded = undefined;
-    });
+  }
+
+  /** Encodes the answer if that is still to be done. Returns a promise when it takes several turns. */
+  #encodeResponse(): Promise<void> | undefined {
+    const response = this.#response;
+    this.#response = undefined;
+    const encoded = response === undefined ? undefined : runInTurns(response);
+    if (encoded instanceof Promise) this.#encoding = encoded.then((object) => this.#keepResponse(object));
+    else if (encoded !== undefined) this.#keepResponse(encoded);
+    return this.#encoding;
+  }
+
+  #keepResponse(object: RecordedObject): void {
+    if (Buffer.byteLength(object) > this.maxObjectBytes) this.truncate();
+    else this.#responseObject = object;
   }
 }
 

@@ -10,11 +10,11 @@ export interface AuditLogFileOptions {
   /** Created if absent, with its directory; only the owner can read them. */
   readonly path: string;
   /** Size at which the file becomes a backup, in mebibytes. 0 = never. Default 100. */
-  readonly maxMebibytes?: number;
+  readonly maxMebibytes?: number | undefined;
   /** Number of backups kept. 0 = all. Default 100. */
-  readonly maxBackups?: number;
+  readonly maxBackups?: number | undefined;
   /** How long backups are kept, in days. 0 = forever. Default 366. */
-  readonly maxDays?: number;
+  readonly maxDays?: number | undefined;
   readonly clock: Clock;
 }
 
@@ -33,13 +33,20 @@ interface OpenFile {
   size: number;
 }
 
+/** The audit log in a file that is rotated by size, with limits on number and age of the old files. */
 export class AuditLogFile {
-  readonly #options: Required<AuditLogFileOptions>;
+  readonly #options: { readonly [K in keyof AuditLogFileOptions]-?: Exclude<AuditLogFileOptions[K], undefined> };
   #open: OpenFile | undefined;
   #isClosed = false;
 
-  private constructor(options: AuditLogFileOptions) {
-    this.#options = { ...defaults, ...options };
+  private constructor({ path, clock, maxMebibytes, maxBackups, maxDays }: AuditLogFileOptions) {
+    this.#options = {
+      path,
+      clock,
+      maxMebibytes: maxMebibytes ?? defaults.maxMebibytes,
+      maxBackups: maxBackups ?? defaults.maxBackups,
+      maxDays: maxDays ?? defaults.maxDays,
+    };
   }
 
   /** Opens the file. Rejects with the system's error when it cannot. */

@@ -19,10 +19,13 @@ export interface Credentials {
   readonly forwarded?: ForwardedHeaders | undefined;
   /** Why a client certificate that was sent cannot be trusted. */
   readonly certificateError?: string;
+  /** The decoded path of the request. Absent = none of {@link AuthenticationOptions.anonymousPaths}. */
+  readonly path?: string | undefined;
   /** Absent = remarks are dropped. */
   readonly remarks?: AuthenticationRemarks;
 }
 
+/** The subject of a client certificate: user and groups. */
 export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -35,6 +38,7 @@ export interface CertificateSubject {
 /** The user; "none" when the request has no credentials of this kind, "invalid" when they are wrong. */
 export type AuthenticationResult = UserInfo | 'none' | 'invalid';
 
+/** Tells who sends a request, by its credentials. */
 export interface Authenticator {
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult>;
 }
@@ -46,6 +50,7 @@ export const nodesGroup = 'system:nodes';
 export const unauthenticatedGroup = 'system:unauthenticated';
 export const anonymousUser = 'system:anonymous';
 
+/** Options of authentication: which credentials are accepted. */
 export interface AuthenticationOptions {
   /** Authenticators in the order in which they are asked; the first user counts. */
   readonly authenticators: readonly Authenticator[];
@@ -56,6 +61,8 @@ export interface AuthenticationOptions {
   readonly requestHeader?: RequestHeaderOptions | undefined;
   /** True = requests without credentials are system:anonymous; false = they are refused. Default true. */
   readonly anonymous?: boolean;
+  /** The only paths at which requests may be anonymous. Absent or empty = all. */
+  readonly anonymousPaths?: readonly string[] | undefined;
 }
 
 /** Returns the user of a request with all groups, or throws 401. Wrong credentials never make a request anonymous. */
@@ -72,10 +79,14 @@ export function authenticate(
     },
     otherwise: () => {
       if (isInvalid) return 'invalid';
-      if (options.anonymous === false) return 'none';
+      if (options.anonymous === false || !isAnonymousPath(credentials.path, options.anonymousPaths)) return 'none';
       return { name: anonymousUser, groups: [unauthenticatedGroup] };
     },
   });
+}
+
+function isAnonymousPath(path: string | undefined, allowed: readonly string[] = []): boolean {
+  return allowed.length === 0 || (path !== undefined && allowed.includes(path));
 }
 
 /** True for the user of requests without credentials. Source: filters/authentication.go (isAnonymousUser). */

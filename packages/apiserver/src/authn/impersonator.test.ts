@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type AuthorizationAttributes, type Authorizer, unionAuthorizer } from '../authz/authorizer.ts';
+import type { AuthorizationAttributes, Authorizer } from '../authz/authorizer.ts';
 import { mastersAuthorizer } from '../authz/masters-authorizer.ts';
+import { unionAuthorizer } from '../authz/union-authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import { readImpersonation } from './impersonation.ts';
 import { Impersonator } from './impersonator.ts';

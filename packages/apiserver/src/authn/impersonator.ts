@@ -4,7 +4,7 @@
 import { type Clock, isForbidden, systemClock } from '@kapstan/api';
 import { dnsSubdomainErrors, type FieldError, formatFieldErrors, invalidField } from '@kapstan/api/errors';
 import { goQuote } from '@kapstan/api/internal';
-import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
+import { type AuthorizationAttributes, type Authorizer, forbiddenError, refusalReason } from '../authz/authorizer.ts';
 import { mastersGroup } from '../authz/masters-authorizer.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 import {
@@ -189,8 +189,8 @@ class Attempt {
 
   async #require(attributes: AuthorizationAttributes): Promise<void> {
     const asked = this.#asked(attributes);
-    const { decision, reason } = await this.#authorizer.authorize(asked);
-    if (decision !== 'allow') throw forbiddenError(asked, reason);
+    const answer = await this.#authorizer.authorize(asked);
+    if (answer.decision !== 'allow') throw forbiddenError(asked, refusalReason(answer));
   }
 
   #ask(attributes: AuthorizationAttributes): ReturnType<Authorizer['authorize']> {

@@ -3,6 +3,7 @@
 // authentication/request/headerrequest.
 import type { ClientAuthorities } from './client-verification.ts';
 
+/** Names of the headers in which a proxy in front of this server says who asks, and which proxies may. */
 export interface RequestHeaderOptions {
   /** Certificates of the authorities that sign those of front proxies, in PEM. */
   readonly clientCa: ClientAuthorities;

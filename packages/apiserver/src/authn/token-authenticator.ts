@@ -8,18 +8,26 @@ import {
   type Authenticator,
   bearerToken,
 } from './authenticator.ts';
+import { withClaimsRead } from './token-claims.ts';
 
 /**
  * The user with the matching audiences if accepted; "unknown" = a token of another authenticator; `error` = its own
  * token, but invalid.
  */
 export type TokenResult =
-  | { readonly type: 'accepted'; readonly user: UserInfo; readonly audiences: readonly string[] }
+  | {
+      readonly type: 'accepted';
+      readonly user: UserInfo;
+      readonly audiences: readonly string[];
+      /** When the token expires, in milliseconds since 1970. Absent = it does not say. */
+      readonly untilMs?: number | undefined;
+    }
   | { readonly type: 'unknown' }
   | { readonly type: 'refused'; readonly error: string };
 
 type KnownTokenResult = Exclude<TokenResult, { readonly type: 'unknown' }>;
 
+/** Tells whose a token is. */
 export interface TokenAuthenticator {
   /** `audiences`: the token must be valid for at least one of them. */
   authenticateToken(
@@ -29,6 +37,7 @@ export interface TokenAuthenticator {
   ): MaybePromise<TokenResult>;
 }
 
+/** Options of token authentication. */
 export interface TokenAuthenticationOptions {
   /** Authenticators in the order in which they are asked; the first that accepts the token counts. */
   readonly authenticators: readonly TokenAuthenticator[];
@@ -52,17 +61,19 @@ export function authenticateToken(
 ): MaybePromise<KnownTokenResult> {
   const asked = audiences.length === 0 ? apiAudiences : audiences;
   const errors: string[] = [];
-  return firstDecision<TokenAuthenticator, TokenResult, KnownTokenResult>(authenticators, {
-    ask: (authenticator) => authenticator.authenticateToken(token, asked, remarks),
-    decide: (result) => {
-      if (result.type === 'refused') errors.push(result.error);
-      return result.type === 'accepted' ? result : undefined;
-    },
-    otherwise: () => {
-      const texts = [invalidBearerToken, ...errors];
-      return { type: 'refused', error: errors.length === 0 ? invalidBearerToken : `[${texts.join(', ')}]` };
-    },
-  });
+  const decision = (): MaybePromise<KnownTokenResult> =>
+    firstDecision<TokenAuthenticator, TokenResult, KnownTokenResult>(authenticators, {
+      ask: (authenticator) => authenticator.authenticateToken(token, asked, remarks),
+      decide: (result) => {
+        if (result.type === 'refused') errors.push(result.error);
+        return result.type === 'accepted' ? result : undefined;
+      },
+      otherwise: () => {
+        const texts = [invalidBearerToken, ...errors];
+        return { type: 'refused', error: errors.length === 0 ? invalidBearerToken : `[${texts.join(', ')}]` };
+      },
+    });
+  return withClaimsRead(token, decision);
 }
 
 /** Authenticates requests by `Authorization: Bearer …`. */

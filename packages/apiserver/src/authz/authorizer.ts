@@ -1,12 +1,14 @@
-// The Authorizer port and its refusal. Implemented by masters-authorizer.ts and rbac-authorizer.ts. Source: apiserver
-// pkg/authorization/authorizer, responsewriters.Forbidden.
+// The Authorizer port and its refusal. Implemented by masters-authorizer.ts, rbac-authorizer.ts, attribute-authorizer.ts
+// and webhook-authorizer.ts, joined by union-authorizer.ts. Source: apiserver pkg/authorization/authorizer,
+// responsewriters.Forbidden.
 
 import { StatusError } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
 import { type FieldRequirement, goQuote, type LabelRequirement } from '@kapstan/api/internal';
-import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
+import type { MaybePromise } from '../registry/definition/first-decision.ts';
 import type { UserInfo } from '../registry/definition/request-context.ts';
 
+/** What an authorizer decides on: who wants to do what, to which resource or path. */
 export type AuthorizationAttributes =
   | {
       readonly type: 'resource';
@@ -40,6 +42,8 @@ export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny' | 'noOpinion';
   /** Reason for the decision, shown to the client in a refusal. "" = no reason. */
   readonly reason: string;
+  /** Why it could not be decided properly. A request that is not allowed and has an error is answered with 500. */
+  readonly error?: Error | undefined;
 }
 
 interface ResourceRule {
@@ -61,14 +65,18 @@ export interface UserRules {
   readonly nonResourceRules: readonly NonResourceRule[];
   /** True = more may be allowed than is listed. */
   readonly incomplete: boolean;
-  readonly evaluationError?: string;
+  readonly evaluationError?: string | undefined;
 }
 
+/** Decides whether a user may do something. */
 export interface Authorizer {
   authorize(attributes: AuthorizationAttributes): MaybePromise<AuthorizationDecision>;
   /** Returns the rules for SelfSubjectRulesReview. Absent = they cannot be listed. Source: authorizer.RuleResolver. */
-  rulesFor?(user: UserInfo, namespace: string): UserRules | Promise<UserRules>;
+  rulesFor?(user: UserInfo, namespace: string): MaybePromise<UserRules>;
 }
+
+/** No rules, and no others are hidden. */
+const noRules: UserRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
 
 /** The rules of a user who may do everything. */
 const allRules: UserRules = {
@@ -83,32 +91,16 @@ export const alwaysAllow: Authorizer = {
   rulesFor: () => allRules,
 };
 
-/** Asks the authorizers in turn; the first opinion counts. */
-export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
-  return {
-    authorize: (attributes) => {
-      const reasons: string[] = [];
-      return firstDecision<Authorizer, AuthorizationDecision, AuthorizationDecision>(authorizers, {
-        ask: (authorizer) => authorizer.authorize(attributes),
-        decide: (answer) => {
-          if (answer.decision !== 'noOpinion') return answer;
-          if (answer.reason !== '') reasons.push(answer.reason);
-          return undefined;
-        },
-        otherwise: () => ({ decision: 'noOpinion', reason: reasons.join('\n') }),
-      });
-    },
-    rulesFor: async (user, namespace) => {
-      const all = await Promise.all(authorizers.map((authorizer) => authorizer.rulesFor?.(user, namespace)));
-      const errors = all.flatMap((rules) => rules?.evaluationError ?? []);
-      return {
-        resourceRules: all.flatMap((rules) => rules?.resourceRules ?? []),
-        nonResourceRules: all.flatMap((rules) => rules?.nonResourceRules ?? []),
-        incomplete: all.some((rules) => rules?.incomplete ?? true),
-        ...(errors.length === 0 ? {} : { evaluationError: errors.join(', ') }),
-      };
-    },
-  };
+/** Has no opinion on anything, and says so. Source: authorizerfactory.NewAlwaysDenyAuthorizer. */
+export const alwaysDeny: Authorizer = {
+  authorize: () => ({ decision: 'noOpinion', reason: 'Everything is forbidden.' }),
+  rulesFor: () => noRules,
+};
+
+/** Returns the text for a refusal: the error, if there is one, and the reason. */
+export function refusalReason({ reason, error }: AuthorizationDecision): string {
+  if (error === undefined) return reason;
+  return reason === '' ? error.message : `${error.message}: ${reason}`;
 }
 
 /** Returns the 403 for attributes that were not allowed. */

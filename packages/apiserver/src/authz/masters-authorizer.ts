@@ -2,6 +2,7 @@
 // by deleting roles. Source: apiserver authorizerfactory.NewPrivilegedGroups.
 import type { Authorizer } from './authorizer.ts';
 
+/** Members of this group may do everything. */
 export const mastersGroup = 'system:masters';
 
 /** Lists no rules; in RBAC they come from the role cluster-admin. */

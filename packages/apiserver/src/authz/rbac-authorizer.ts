@@ -10,6 +10,7 @@ export type Grant =
   | { readonly rules: readonly Rule[]; source(): string; readonly error?: undefined }
   | { readonly error: string };
 
+/** Where the rules of RBAC come from. */
 export interface RuleSource {
   /** Yields what the user is granted in the cluster, then in the namespace ("" = none). Called for every request. */
   grantsOf(user: UserInfo, namespace: string): Iterable<Grant>;

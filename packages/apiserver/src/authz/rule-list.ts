@@ -17,6 +17,7 @@ export interface GrantedRules {
   readonly rules: readonly Rule[];
 }
 
+/** A list of rules, for answers to SelfSubjectRulesReview. */
 export class RuleList implements RuleSource {
   readonly #granted: readonly GrantedRules[];
 

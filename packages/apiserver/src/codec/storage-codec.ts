@@ -20,6 +20,7 @@ import { stringifySorted } from './go-json.ts';
 import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
 import { encodeYaml } from './wire-format.ts';
 
+/** The forms in which objects can be stored. */
 export type StorageMediaType = 'application/json' | typeof protobufMediaType | 'application/yaml';
 
 /** The types in the order of kube-apiserver's message. */
@@ -29,6 +30,7 @@ export const storageMediaTypes: readonly StorageMediaType[] = [
   'application/yaml',
 ];
 
+/** True for a media type in which objects can be stored. */
 export function isStorageMediaType(text: string): text is StorageMediaType {
   return storageMediaTypes.includes(text as StorageMediaType);
 }
@@ -95,6 +97,7 @@ export function storageCodec(
   }
 }
 
+/** Options of the codec of a resource. */
 export interface ResourceCodecOptions {
   readonly mediaType: StorageMediaType;
   /**

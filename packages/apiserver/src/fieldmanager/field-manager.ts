@@ -39,12 +39,14 @@ import {
   type Managers,
   managedFieldsEntry,
 } from './managed-fields.ts';
+import { describeObject, formatKind, textOf } from './object-description.ts';
 import { fieldElement } from './path-element.ts';
 import { rootSchema } from './schema-atom.ts';
 import { isTyped, typedFault } from './typed-validation.ts';
 import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall, unownedFields } from './updater.ts';
 import { ConversionError, versionView } from './version-views.ts';
 
+/** Options of a field manager. */
 export interface FieldManagerOptions {
   /** Clock for the times of changes. Default: the system's clock. */
   readonly clock?: Clock;
@@ -370,15 +372,6 @@ function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind
   }
 }
 
-/**
- * Formats a GroupVersionKind as Go does: "apps/v1, Kind=Deployment", "/v1, Kind=Pod"; empty when the version cannot be
- * read.
- */
-function formatKind(apiVersion: string, kind: string): string {
-  if (apiVersion.split('/').length > 2) return '/, Kind=';
-  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
-}
-
 function refuseFault(
   which: 'patch' | 'live',
   object: DeepReadonly<UnstructuredObject>,
@@ -387,15 +380,4 @@ function refuseFault(
   if (fault === undefined) return;
   const message = `failed to create typed ${which} object (${describeObject(object, kind)}): ${fault}`;
   throw new StatusError({ code: 500, reason: '', message });
-}
-
-/** Names an object in errors. Source: managedfields objectGVKNN. */
-function describeObject(object: DeepReadonly<UnstructuredObject>, kind: GroupVersionKind): string {
-  const metadata: Record<string, unknown> = isJsonObject(object.metadata) ? object.metadata : {};
-  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatKind(formatApiVersion(kind), kind.kind)}`;
-}
-
-/** Clients may send any value in place of a text. */
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -14,6 +14,7 @@ import { adjustLimits, nominalLimits, widestRequest } from './seat-limits.ts';
 import { WatchTracker } from './watch-tracker.ts';
 import { WorkEstimator, type WorkEstimatorPorts } from './work-estimator.ts';
 
+/** Options of {@link FlowControl}. */
 export interface FlowControlOptions extends Omit<WorkEstimatorPorts, 'watches'> {
   /** Seats of all levels together. At least 1. */
   readonly seats: number;
@@ -41,6 +42,7 @@ const smallSize = 2_000;
 /** How often levels lend each other seats anew. Source: borrowingAdjustmentPeriod. */
 const adjustmentMs = 10_000;
 
+/** Priority and fairness: decides when each request runs, by FlowSchemas and PriorityLevelConfigurations. */
 export class FlowControl {
   readonly #clock: Clock;
   readonly #lingerClock: Clock;

@@ -1,6 +1,7 @@
 // FlowSchema says which requests belong together and at which priority level they are served; PriorityLevelConfig how many seats a level has
 // and what happens without a free one. Both are handed in. Used by flow-classifier.ts and flow-control.ts. Source: flowcontrol/v1 types.
 
+/** Says which requests belong to which priority level, and how they are told apart there. */
 export interface FlowSchema {
   readonly name: string;
   /** "" for a schema that is not stored. */
@@ -36,6 +37,7 @@ export interface ResourceFlowRule {
   readonly clusterScope: boolean;
 }
 
+/** The paths of a FlowSchema's rule. */
 export interface PathFlowRule {
   readonly verbs: readonly string[];
   /** Each matches itself and what is below it, with or without "/*" at its end. */
@@ -51,6 +53,7 @@ export interface Queuing {
   readonly queueLengthLimit: number;
 }
 
+/** The share of a priority level, and what becomes of requests that find no room. */
 export interface PriorityLevelConfig {
   readonly name: string;
   /** "" for a level that is not stored. */
@@ -65,6 +68,7 @@ export interface PriorityLevelConfig {
   readonly queuing: Queuing | 'none' | 'unlimited';
 }
 
+/** FlowSchemas and priority levels that hold together. */
 export interface FlowConfiguration {
   /** In any order. Those whose level is absent match nothing. */
   readonly schemas: readonly FlowSchema[];

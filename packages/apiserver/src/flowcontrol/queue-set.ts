@@ -343,7 +343,7 @@ export class QueueSet {
     this.#forget(queue);
   }
 
-  /** After a request has left the queue without running. */
+  /** Frees what belongs to a request that has left its queue without running. */
   #settle(queue: FairQueue): void {
     if (queue.isActive) return;
     this.#activeQueues--;

@@ -6,6 +6,7 @@ import { oneSeat, type WorkEstimate } from './work-estimate.ts';
 
 type ResourceTarget = Extract<FlowTarget, { type: 'resource' }>;
 
+/** How many objects a resource has and how large they are, from which the work of a list is estimated. */
 export interface ObjectStats {
   readonly objectCount: number;
   /** 0 when unknown. */

@@ -1,7 +1,9 @@
 // Says why a peer could not be reached in the words of Go's net and crypto packages, because clients see them and
 // people search for them. Thrown for tunnels (http/tunnel), aggregated API servers and webhooks.
+import type { PeerCertificate } from 'node:tls';
 import type { Destination } from '../registry/definition/destination.ts';
 import { formatHostPort } from '../registry/definition/destination.ts';
+import { wrongNameText } from './certificate-names.ts';
 
 const connectTexts: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'connect: connection refused'],
@@ -47,7 +49,5 @@ export function dialError(error: NodeJS.ErrnoException, { host, port }: Pick<Des
 
 function alternativeNames(error: NodeJS.ErrnoException, host: string): string | undefined {
   if (error.code !== 'ERR_TLS_CERT_ALTNAME_INVALID') return undefined;
-  const { subjectaltname = '' } = (error as { readonly cert?: { readonly subjectaltname?: string } }).cert ?? {};
-  const names = subjectaltname.split(', ').map((name) => name.replace(/^(?:DNS|IP Address):/, ''));
-  return `x509: certificate is valid for ${names.join(', ')}, not ${host}`;
+  return wrongNameText(host, (error as { readonly cert?: PeerCertificate }).cert ?? {});
 }

@@ -12,17 +12,25 @@ export interface ConfigurationForm {
   readonly schema: SchemaNode;
   /** True = unknown and repeated fields are ignored. Default false. */
   readonly isLenient?: boolean;
+  /** Further kinds of the same versions, which are refused as the wrong kind: "Foo" is told as "*group.Foo". */
+  readonly others?: { readonly expected: string; readonly goPackage: string; readonly kinds: ReadonlySet<string> };
 }
 
 /** Returns the decoded file. Throws an Error that says what is wrong. */
 export function decodeConfiguration(text: string, form: ConfigurationForm): Record<string, unknown> {
   const strict = new StrictErrors();
-  const { value = {}, repeats } = readDocument(text, { mediaType: 'application/yaml' }, strict);
+  // A text that begins with a brace is read as JSON, whose errors have other words.
+  const mediaType = text.trimStart().startsWith('{') ? 'application/json' : 'application/yaml';
+  const { value = {}, repeats } = readDocument(text, { mediaType }, strict);
   const { group, version, kind } = interpretKind(value, { group: '', version: '', kind: '' });
   const root = isJsonObject(value) ? value : {};
   if (kind === '') throw new DecodeError(`Object 'Kind' is missing in '${text}'`);
   if (version === '') throw new DecodeError(`Object 'apiVersion' is missing in '${text}'`);
   const apiVersion = group === '' ? version : `${group}/${version}`;
+  if (form.kinds.has(apiVersion) && form.others?.kinds.has(kind) === true) {
+    const { expected, goPackage } = form.others;
+    throw new DecodeError(`expected ${expected}, got *${goPackage}.${kind}`);
+  }
   if (form.kinds.get(apiVersion) !== kind)
     throw new DecodeError(`no kind "${kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const decoded = decodeTyped(root, { schema: form.schema, strict, repeats, words: 'json' });

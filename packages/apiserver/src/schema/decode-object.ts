@@ -128,7 +128,11 @@ export function readDocument(text: string, form: DocumentForm, strict: StrictErr
 }
 
 /** Does what {@link readDocument} does, for a text of any length. */
-function* readDocumentInSlices(text: string, form: DocumentForm, strict: StrictErrors): SlicedWork<JsonDocument> {
+export function* readDocumentInSlices(
+  text: string,
+  form: DocumentForm,
+  strict: StrictErrors,
+): SlicedWork<JsonDocument> {
   if (form.mediaType === 'application/yaml') return readYamlDocument(text, form, strict);
   try {
     return yield* readJsonText(text);

@@ -2,6 +2,7 @@
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { Age } from './age.ts';
 
+/** A column of `kubectl get`, with its cells. */
 export interface TableColumn {
   readonly name: string;
   readonly type: string;
@@ -11,6 +12,7 @@ export interface TableColumn {
   readonly priority: number;
 }
 
+/** Turns objects into rows of a table. */
 export interface TableConvertor<T extends KubernetesObject> {
   readonly columns: readonly TableColumn[];
   /**

@@ -22,4 +22,5 @@ export {
   testDefinition,
   unconditionalStrategy,
 } from './store-fixture.ts';
+export { type IssuerKey, issuerKey, signedToken, TestIssuer } from './token-issuer.ts';
 export { requestUpgrade } from './upgrade-client.ts';

@@ -3,10 +3,10 @@ import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 
-/** Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev"; `hosts` are DNS names beside the address. */
+/** Returns certificate and key in PEM. `name` is, for example, "CN=alice+O=dev"; `hosts` are DNS names beside the address; 'none' = it has no alternative names. */
 export async function selfSigned(
   name: string,
-  hosts: readonly string[] = [],
+  hosts: readonly string[] | 'none' = [],
 ): Promise<{ readonly cert: string; readonly key: string }> {
   const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(
@@ -14,12 +14,7 @@ export async function selfSigned(
       name,
       keys,
       signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
-      extensions: [
-        new SubjectAlternativeNameExtension([
-          { type: 'ip', value: '127.0.0.1' },
-          ...hosts.map((value) => ({ type: 'dns' as const, value })),
-        ]),
-      ],
+      extensions: hosts === 'none' ? [] : [alternativeNames(hosts)],
     },
     webcrypto as never,
   );
@@ -28,4 +23,9 @@ export async function selfSigned(
     cert: certificate.toString('pem'),
     key: `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----\n`,
   };
+}
+
+function alternativeNames(hosts: readonly string[]): SubjectAlternativeNameExtension {
+  const names = hosts.map((value) => ({ type: 'dns' as const, value }));
+  return new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }, ...names]);
 }

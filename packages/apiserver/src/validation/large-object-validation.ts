@@ -29,6 +29,7 @@ export interface ValidationJob {
   readonly old: string | undefined;
 }
 
+/** Validates large objects in a thread, so that the loop stays free. */
 export class LargeObjectValidation implements LargeValidation {
   readonly #thread: JobThread<ValidationJob, ToldFindings>;
   readonly #texts = new WeakMap<object, string>();

@@ -3,6 +3,7 @@
 import { X509Certificate } from 'node:crypto';
 import { dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { Field } from '../registry/meta/field.ts';
+import { parseGoUrl } from '../registry/meta/go-url.ts';
 
 /** A clientConfig as admission webhooks and conversion webhooks have it. */
 export interface ClientConfig {
@@ -26,7 +27,7 @@ export function validateClientConfig(at: Field, { url, service }: ClientConfig):
 const form = 'desired format: https://host[/path]';
 
 function validateUrl(at: Field, text: string): void {
-  const url = parseUrl(text);
+  const url = parseGoUrl(text);
   if (typeof url === 'string')
     return at.required(`url must be a valid URL: parse ${JSON.stringify(text)}: ${url}; ${form}`);
   if (url.scheme !== 'https') at.invalid(url.scheme, `'https' is the only allowed URL scheme; ${form}`);
@@ -34,38 +35,6 @@ function validateUrl(at: Field, text: string): void {
   if (url.user !== undefined) at.invalid(url.user, 'user information is not permitted in the URL');
   if (url.fragment !== '') at.invalid(url.fragment, 'fragments are not permitted in the URL');
   if (url.query !== '') at.invalid(url.query, 'query parameters are not permitted in the URL');
-}
-
-interface UrlParts {
-  readonly scheme: string;
-  readonly user: string | undefined;
-  readonly host: string;
-  readonly query: string;
-  readonly fragment: string;
-}
-
-/** Parses a URL as leniently as Go's net/url; returns a text that says what is wrong. */
-function parseUrl(text: string): UrlParts | string {
-  const [beforeFragment, fragment] = cut(text, '#');
-  if (beforeFragment.startsWith(':')) return 'missing protocol scheme';
-  const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(beforeFragment)?.[1] ?? '';
-  const [rest, query] = cut(scheme === '' ? beforeFragment : beforeFragment.slice(scheme.length + 1), '?');
-  if (scheme === '' && !rest.startsWith('/') && cut(rest, '/')[0].includes(':'))
-    return 'first path segment in URL cannot contain colon';
-  const authority = rest.startsWith('//') ? cut(rest.slice(2), '/')[0] : '';
-  const at = authority.lastIndexOf('@');
-  const host = authority.slice(at + 1);
-  if (host.includes(' ')) return 'invalid character " " in host name';
-  const port = /:[^\]:]*$/.exec(host)?.[0] ?? '';
-  const badEscape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(rest)?.[0];
-  if (badEscape !== undefined) return `invalid URL escape ${JSON.stringify(badEscape)}`;
-  if (!/^(:\d*)?$/.test(port)) return `invalid port ${JSON.stringify(port)} after host`;
-  return { scheme: scheme.toLowerCase(), user: at < 0 ? undefined : authority.slice(0, at), host, query, fragment };
-}
-
-function cut(text: string, separator: string): readonly [before: string, after: string] {
-  const index = text.indexOf(separator);
-  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)];
 }
 
 /** Kubernetes reports the missing field under the other field's name; we keep its mistake. */

@@ -1,14 +1,18 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { systemClock } from '@kapstan/api';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { selfSigned } from '../testing/self-signed.ts';
 import { WebhookError, WebhookPool, type WebhookPoolOptions } from './webhook-pool.ts';
+import type { WebhookIdentity } from './webhook-target.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 let server: Server;
+let own: { readonly cert: string; readonly key: string };
 let ca: string;
 let answer: Answer;
 let connections: number;
@@ -19,11 +23,14 @@ const echo: Answer = (request, response) => {
 };
 
 beforeEach(async () => {
-  const { cert, key } = await selfSigned('CN=hook');
+  own = await selfSigned('CN=hook');
+  const { cert, key } = own;
   ca = cert;
   answer = echo;
   connections = 0;
-  server = createServer({ cert, key }, (request, response) => answer(request, response));
+  server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false }, (request, response) =>
+    answer(request, response),
+  );
   server.on('secureConnection', () => {
     connections++;
   });
@@ -78,6 +85,26 @@ describe('WebhookPool', () => {
     expect(await failure(pool.post({ url: url(), caBundle: ' \n' }, call))).toBe(unknown);
   });
 
+  it('shows its certificate and credentials, and looks for the name that it is told', async () => {
+    const { cert, key } = await selfSigned('CN=server');
+    server.setSecureContext({ ...own, ca: cert });
+    let tokens = 0;
+    answer = (request, response) => {
+      const peer = (request.socket as TLSSocket).getPeerCertificate();
+      response.end(`${peer.subject?.CN ?? 'nobody'} ${request.headers.authorization ?? 'nothing'}`);
+    };
+    const asked = async (identity: WebhookIdentity): Promise<string> =>
+      (await pool.post({ url: url(), caBundle: ca, identity }, call)).toString();
+    expect(await asked({})).toBe('nobody nothing');
+    expect(await asked({ certificate: () => ({ cert, key }) })).toBe('server nothing');
+    expect(await asked({ authorization: () => `Bearer t${++tokens}` })).toBe('nobody Bearer t1');
+    expect(await asked({ authorization: async () => `Bearer t${++tokens}` })).toBe('nobody Bearer t2');
+    expect(await failure(asked({ serverName: 'other' }))).toContain(
+      'certificate is not valid for any names, but wanted to match other',
+    );
+    expect(await asked({ serverName: 'other', trustsAnyone: true })).toBe('nobody nothing');
+  });
+
   it('tells an answer with an error code in the words of the Go client', async () => {
     const refused = (code: number, body: string, contentType = 'text/plain'): Promise<string> => {
       answer = (_request, response) => void response.writeHead(code, { 'content-type': contentType }).end(body);
@@ -95,6 +122,131 @@ describe('WebhookPool', () => {
     );
     expect(await refused(500, '{"kind":"Status","status":"Failure","message":"own words"}')).toBe('refused: own words');
     expect(await refused(502, '{"kind":')).toMatch(/^refused: an error on the server/);
+  });
+
+  it.each([429, 503])(
+    'asks again after the time that an answer with code %i names, ten times at most',
+    async (code) => {
+      const waits: number[] = [];
+      const clock = {
+        ...systemClock,
+        setTimer: (callback: () => void, delayMs: number) => {
+          waits.push(delayMs);
+          return systemClock.setTimer(callback, 0);
+        },
+      };
+      let asked = 0;
+      answer = (request, response) => {
+        asked++;
+        if (asked <= 3) response.writeHead(code, { 'retry-after': '2' }).end();
+        else echo(request, response);
+      };
+      const target = { url: url(), caBundle: ca };
+      expect((await poolWith({ clock }).post(target, call)).toString()).toBe('{"a":1}');
+      expect(waits).toEqual([2000, 2000, 2000]);
+      asked = 0;
+      answer = (_request, response) => {
+        asked++;
+        response.writeHead(code, { 'retry-after': '0' }).end();
+      };
+      expect(await failure(pool.post(target, call))).toMatch(/^refused: /);
+      expect(asked).toBe(11);
+    },
+  );
+
+  it('does not ask again after a refusal that names no time in seconds, nor after another code', async () => {
+    let asked = 0;
+    const refuse = (code: number, retryAfter: string): Promise<string> => {
+      answer = (_request, response) => {
+        asked++;
+        response.writeHead(code, { 'retry-after': retryAfter }).end();
+      };
+      return failure(pool.post({ url: url(), caBundle: ca }, call));
+    };
+    await refuse(429, 'Wed, 21 Oct 2026 07:28:00 GMT');
+    await refuse(429, '');
+    await refuse(404, '1');
+    expect(asked).toBe(3);
+  });
+
+  it('gives up while it waits to ask again, when the time of the call is over', async () => {
+    answer = (_request, response) => void response.writeHead(429, { 'retry-after': '3600' }).end();
+    expect(await failure(pool.post({ url: url(), caBundle: ca }, { ...call, timeoutSeconds: 0.2 }))).toMatch(
+      /^timeout: Post .*context deadline exceeded/,
+    );
+  });
+
+  it('ends calls that wait to ask again, or for a connection, when it is closed, and asks nobody afterwards', async () => {
+    let asked = 0;
+    const both = new Promise<void>((resolve) => {
+      answer = (request, response) => {
+        if (request.url?.startsWith('/later') === true) response.writeHead(429, { 'retry-after': '3600' }).end();
+        if (++asked === 2) resolve();
+      };
+    });
+    poolWith({ maxConnections: 1 });
+    const target = { url: url('/later'), caBundle: ca };
+    const later = pool.post(target, call);
+    const { cert, key } = await selfSigned('CN=server');
+    const other = { url: url('/held'), caBundle: ca, identity: { certificate: () => ({ cert, key }) } };
+    const held = [pool.post(other, call), pool.post(other, call)];
+    const failures = Promise.all([later, ...held].map(failure));
+    await both;
+    pool.close();
+    const closed = expect.stringMatching(/^unreachable: Post .*: context canceled$/);
+    expect(await failures).toEqual([closed, closed, closed]);
+    expect(await failure(pool.post(target, call))).toEqual(closed);
+    expect(asked).toBe(2);
+  });
+
+  it('opens none of the connections that wait for their turn once it is closed', async () => {
+    const sockets: Socket[] = [];
+    const silent = createTcpServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const target = { url: `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`, caBundle: ca };
+    const failures = Promise.all(Array.from({ length: 40 }, () => failure(pool.post(target, call))));
+    await vi.waitFor(() => expect(sockets.length).toBe(16));
+    pool.close();
+    await failures;
+    await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
+    expect(sockets.length).toBe(16);
+    silent.close();
+    await once(silent, 'close');
+  });
+
+  it('keeps the connections of a wave of calls', async () => {
+    const wave = (): Promise<unknown> =>
+      Promise.all(Array.from({ length: 60 }, () => pool.post({ url: url(), caBundle: ca }, call)));
+    await wave();
+    const opened = connections;
+    expect(opened).toBeGreaterThan(16);
+    await wave();
+    expect(connections).toBe(opened);
+  });
+
+  it('opens sixteen connections to one webhook at a time', async () => {
+    const sockets: Socket[] = [];
+    const mute = createTcpServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+    mute.listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const { port: mutePort } = mute.address() as AddressInfo;
+    const stop = new AbortController();
+    const asked = Array.from({ length: 60 }, () =>
+      pool.post({ url: `https://127.0.0.1:${mutePort}/`, caBundle: ca }, { ...call, signal: stop.signal }),
+    );
+    const all = Promise.allSettled(asked);
+    // Connections are accepted in the order in which they come, so all before the last one are there.
+    const last = connect(mutePort, '127.0.0.1', () => undefined);
+    await vi.waitFor(() => expect(sockets.some(({ remotePort }) => remotePort === last.localPort)).toBe(true));
+    expect(sockets).toHaveLength(17);
+    // Another webhook is reached meanwhile.
+    expect((await pool.post({ url: url(), caBundle: ca }, call)).toString()).toBe('{"a":1}');
+    stop.abort(new Error('over'));
+    expect((await all).every(({ status }) => status === 'rejected')).toBe(true);
+    last.destroy();
+    for (const socket of sockets) socket.destroy();
+    mute.close();
   });
 
   it('gives up after the time of the call', async () => {
@@ -183,8 +335,8 @@ describe('WebhookPool', () => {
     poolWith({ maxConnections: 2, maxCalls: 3 });
     const slow = [1, 2, 3].map(() => pool.post({ url: url('/slow'), caBundle: ca }, call));
     await both;
-    expect(await failure(pool.post({ url: url('/slow'), caBundle: ca }, call))).toContain(
-      'too many calls of this webhook are under way (3)',
+    expect(await failure(pool.post({ url: url('/slow'), caBundle: ca }, call))).toMatch(
+      /^busy: Post .*too many calls of this webhook are under way \(3\)/,
     );
     expect(held).toHaveLength(2);
     const { cert, key } = await selfSigned('CN=other');
@@ -212,7 +364,7 @@ describe('WebhookPool', () => {
       },
     });
     expect(await failure(pool.post({ service, caBundle: cert }, call))).toBe(
-      'unreachable: Post "https://hook.ns.svc:443/c?timeout=30s": tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not hook.ns.svc',
+      'unreachable: Post "https://hook.ns.svc:443/c?timeout=30s": tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match hook.ns.svc',
     );
     expect(asked).toEqual([service]);
     poolWith({});

@@ -2,19 +2,22 @@
 // and limits them per webhook, and limits time and bytes of each call, so that a webhook that hangs affects nobody
 // else. Source: apiserver util/webhook ClientManager, client-go rest.Request.
 
-import type { IncomingMessage } from 'node:http';
-import { Agent, type RequestOptions, request } from 'node:https';
-import { type Clock, systemClock } from '@kapstan/api';
-import { addAbortListener, type CallSignal, goQuote, removeAbortListener } from '@kapstan/api/internal';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { type RequestOptions, request } from 'node:https';
+import { type Clock, delay, systemClock } from '@kapstan/api';
+import { addAbortListener, type CallSignal, goQuote, messageOf, removeAbortListener } from '@kapstan/api/internal';
 import { dialError } from '../peer/dial-error.ts';
+import { readAnswer } from '../peer/read-answer.ts';
 import type { ResolveService } from '../peer/service-address.ts';
+import { WebhookAgent, type WebhookTrust } from './webhook-agent.ts';
 import { refusalText } from './webhook-answer.ts';
-import { type WebhookAddress, type WebhookTarget, webhookAddress } from './webhook-target.ts';
+import { type WebhookAddress, type WebhookKeyPair, type WebhookTarget, webhookAddress } from './webhook-target.ts';
 
+/** Options of a {@link WebhookPool}. */
 export interface WebhookPoolOptions {
   /** Finds the address of a Service. Default: no Service can be reached. */
   readonly resolveService?: ResolveService;
-  /** Most connections to one webhook; further calls wait for one. Default 32. */
+  /** Most connections to one webhook; further calls wait for one. Default 256. */
   readonly maxConnections?: number;
   /** Most calls of one webhook that run or wait; further ones fail at once. Default 1 024. */
   readonly maxCalls?: number;
@@ -30,15 +33,22 @@ export interface WebhookCall {
   /** Error text for a call that takes too long. Default: the text of a Go client with a timeout of its own. */
   readonly timeoutText?: string;
   readonly signal?: CallSignal | undefined;
+  /** Place of the call in a trace: the value of the header traceparent. Absent = none. */
+  readonly traceParent?: string | undefined;
 }
 
 /** A call without a usable answer. Its message is kube-apiserver's text after "failed: ". */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
-  /** 'refused': the webhook answered with an error code; 'unreachable': no answer; 'timeout': none in time. */
-  readonly reason: 'refused' | 'unreachable' | 'timeout';
+  /**
+   * 'refused': the webhook answered with an error code; 'unreachable': no answer; 'timeout': none in time; 'busy': it was
+   * not asked, because too many calls of it are under way. Clients can bring about the last.
+   */
+  readonly reason: 'refused' | 'unreachable' | 'timeout' | 'busy';
   /** The webhook's HTTP status code, where it refused. */
   readonly code: number | undefined;
+  /** True = the webhook reset the connection, so that another try may succeed. */
+  readonly isReset: boolean;
 
   constructor(
     message: string,
@@ -47,12 +57,21 @@ export class WebhookError extends Error {
     super(message, options);
     this.reason = options.reason;
     this.code = options.code;
+    this.isReset = isReset(options.cause);
   }
 }
 
-const idleMs = 90_000;
-/** Idle connections kept per webhook. */
-const maxIdle = 4;
+/** One that the webhook merely closed counts as an end of the answer. */
+function isReset(error: unknown): boolean {
+  const { code, syscall, cause } = (error ?? {}) as NodeJS.ErrnoException;
+  if (code === 'ECONNRESET') return syscall === 'read' || syscall === 'write';
+  return cause !== undefined && isReset(cause);
+}
+
+/** Most sets of trusted authorities whose connections are kept. */
+const maxAgents = 256;
+/** Most times that a webhook may ask for another try of one call. Source: client-go rest.Request. */
+const maxRetries = 10;
 
 export interface WebhookPoolAnswer {
   readonly body: Buffer;
@@ -61,27 +80,23 @@ export interface WebhookPoolAnswer {
   readonly code: number;
 }
 
+/** Connections to webhooks, shared by all who call them. */
 export class WebhookPool {
   readonly #clock: Clock;
   readonly #resolveService: ResolveService | undefined;
   readonly #maxCalls: number;
-  readonly #agent: Agent;
+  readonly #maxConnections: number;
+  /** Connections by what is trusted and shown on them, the last used last. */
+  readonly #agents = new Map<string, WebhookAgent>();
   /** Number of calls under way by webhook. Webhooks without any are absent. */
   readonly #calls = new Map<string, number>();
+  readonly #closing = new AbortController();
 
   constructor(options: WebhookPoolOptions = {}) {
     this.#clock = options.clock ?? systemClock;
     this.#resolveService = options.resolveService;
     this.#maxCalls = options.maxCalls ?? 1024;
-    const maxSockets = options.maxConnections ?? 32;
-    // The agent counts connections per host, port, name and authority, so per webhook.
-    this.#agent = new Agent({
-      keepAlive: true,
-      timeout: idleMs,
-      maxSockets,
-      maxFreeSockets: maxIdle,
-      scheduling: 'lifo',
-    });
+    this.#maxConnections = options.maxConnections ?? 256;
   }
 
   /** Posts a JSON body and resolves to the bytes of a 2xx answer. Rejects with WebhookError, or with the signal's reason. */
@@ -92,10 +107,11 @@ export class WebhookPool {
   /** Does what {@link post} does, and resolves to the whole answer. */
   async ask(target: WebhookTarget, call: WebhookCall): Promise<WebhookPoolAnswer> {
     const address = addressOf(target, call);
+    if (this.#closing.signal.aborted) throw canceled(address);
     const calls = this.#calls.get(address.url) ?? 0;
     if (calls >= this.#maxCalls) {
       const text = `too many calls of this webhook are under way (${calls}); try again when it answers faster`;
-      throw new WebhookError(failedPost(address, text), { reason: 'unreachable' });
+      throw new WebhookError(failedPost(address, text), { reason: 'busy' });
     }
     this.#calls.set(address.url, calls + 1);
     try {
@@ -107,9 +123,10 @@ export class WebhookPool {
     }
   }
 
-  /** Cuts all connections. Calls under way fail. Idempotent. */
+  /** Cuts all connections. Calls under way and later ones fail. Idempotent. */
   close(): void {
-    this.#agent.destroy();
+    this.#closing.abort();
+    for (const agent of this.#agents.values()) agent.destroy();
   }
 
   /** The time includes looking up a Service and waiting for a connection. */
@@ -119,6 +136,8 @@ export class WebhookPool {
     const onAbort = (): void => stop.abort(signal?.reason);
     if (signal?.aborted === true) onAbort();
     addAbortListener(signal, onAbort);
+    const onClose = (): void => stop.abort(canceled(address));
+    addAbortListener(this.#closing.signal, onClose);
     const cancel = this.#clock.setBackgroundTimer(() => {
       const { timeoutText: text = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)' } = call;
       stop.abort(new WebhookError(failedPost(address, text), { reason: 'timeout' }));
@@ -128,49 +147,64 @@ export class WebhookPool {
     } catch (error) {
       stop.signal.throwIfAborted();
       if (error instanceof WebhookError) throw error;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new WebhookError(failedPost(address, why), { cause: error, reason: 'unreachable' });
     } finally {
       cancel();
       removeAbortListener(signal, onAbort);
+      removeAbortListener(this.#closing.signal, onClose);
     }
   }
 
   async #exchange({ target, address, call, stop }: Exchange): Promise<WebhookPoolAnswer> {
     const { hostname, port } = await this.#destination(address);
+    const authorization = await target.identity?.authorization?.();
+    const certificate = await target.identity?.certificate?.();
     stop.throwIfAborted();
-    const { caBundle = '' } = target;
     const options: RequestOptions = {
       method: 'POST',
-      agent: this.#agent,
       hostname,
       port,
       path: address.path,
       servername: address.servername,
-      ...(caBundle.trim() === '' ? {} : { ca: caBundle }),
       signal: stop,
-      headers: {
-        host: address.host,
-        accept: 'application/json, */*',
-        'content-type': 'application/json',
-        'content-length': call.body.length,
-        'user-agent': 'kapstan',
-      },
+      headers: headersOf(address, call, authorization),
     };
-    const answer = await send(options, call.body).catch((error: unknown) => {
+    const onRefused = (error: unknown): never => {
       const failure = error as NodeJS.ErrnoException;
       // A certificate is for the name of the Service, whatever its address.
       const isName = failure.code === 'ERR_TLS_CERT_ALTNAME_INVALID' && address.servername !== '';
       throw dialError(failure, { host: isName ? address.servername : hostname, port });
-    });
-    const body = await read(answer, call.maxAnswerBytes);
-    const { statusCode: code = 0, headers } = answer;
-    const contentType = headers['content-type'] ?? '';
-    if (code >= 200 && code < 300) return { body, contentType, code };
-    throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), {
-      reason: 'refused',
-      code,
-    });
+    };
+    for (let retries = 0; ; retries++) {
+      // Connections of a call that waited to ask again may have been given up.
+      const agent = this.#agentFor(target, certificate);
+      const answer = await send({ ...options, agent }, call.body).catch(onRefused);
+      const body = await readAnswer(answer, call.maxAnswerBytes, largerThan);
+      const waitSeconds = retries < maxRetries ? wantedWaitSeconds(answer) : undefined;
+      if (waitSeconds === undefined) return answerOf(answer, body);
+      await delay(this.#clock, waitSeconds * 1000, stop);
+    }
+  }
+
+  #agentFor({ caBundle = '', identity }: WebhookTarget, certificate: WebhookKeyPair | undefined): WebhookAgent {
+    const trust = { caBundle, certificate, trustsAnyone: identity?.trustsAnyone };
+    const key = identity === undefined ? caBundle : trustKey(trust);
+    const known = this.#agents.get(key);
+    const agent = known ?? new WebhookAgent({ trust, maxConnections: this.#maxConnections });
+    this.#agents.delete(key);
+    this.#agents.set(key, agent);
+    if (known === undefined && this.#agents.size > maxAgents) this.#forgetOne();
+    return agent;
+  }
+
+  /** Webhooks come and go with their authorities. */
+  #forgetOne(): void {
+    for (const [key, agent] of this.#agents) {
+      if (!agent.isIdle) continue;
+      this.#agents.delete(key);
+      return agent.destroy();
+    }
   }
 
   async #destination(address: WebhookAddress): Promise<{ readonly hostname: string; readonly port: number }> {
@@ -180,6 +214,11 @@ export class WebhookPool {
     const { host, port } = await this.#resolveService(service);
     return { hostname: host, port };
   }
+}
+
+/** Targets with the same text may share connections. */
+function trustKey({ caBundle, certificate, trustsAnyone = false }: WebhookTrust): string {
+  return JSON.stringify([caBundle, certificate?.cert, certificate?.key, trustsAnyone]);
 }
 
 interface Exchange {
@@ -202,6 +241,49 @@ function failedPost({ url }: WebhookAddress, why: string): string {
   return `Post ${goQuote(url)}: ${why}`;
 }
 
+function canceled(address: WebhookAddress): WebhookError {
+  return new WebhookError(failedPost(address, 'context canceled'), { reason: 'unreachable' });
+}
+
+function headersOf(
+  address: WebhookAddress,
+  { body, traceParent }: WebhookCall,
+  authorization: string | undefined,
+): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {
+    host: address.host,
+    accept: 'application/json, */*',
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'user-agent': 'kapstan',
+  };
+  // Node refuses headers that are undefined.
+  if (authorization !== undefined) headers.authorization = authorization;
+  if (traceParent !== undefined) headers.traceparent = traceParent;
+  return headers;
+}
+
+function largerThan(maxBytes: number): WebhookError {
+  return new WebhookError(`the answer of the webhook is larger than ${maxBytes} bytes`, { reason: 'refused' });
+}
+
+/** Throws WebhookError for an answer that is not 2xx. */
+function answerOf({ statusCode: code = 0, headers }: IncomingMessage, body: Buffer): WebhookPoolAnswer {
+  const contentType = headers['content-type'] ?? '';
+  if (code >= 200 && code < 300) return { body, contentType, code };
+  throw new WebhookError(refusalText({ code, contentType, body: body.toString('utf8') }), { reason: 'refused', code });
+}
+
+/**
+ * Returns after how many seconds the webhook wants the call again; undefined = not again. Source: client-go
+ * rest/with_retry.go checkWait.
+ */
+function wantedWaitSeconds({ statusCode: code = 0, headers }: IncomingMessage): number | undefined {
+  if (code !== 429 && code < 500) return undefined;
+  const wanted = headers['retry-after'] ?? '';
+  return /^[+-]?\d+$/.test(wanted) ? Math.max(0, Number(wanted)) : undefined;
+}
+
 /** Tries again if the webhook closed an idle connection just as it was used. */
 async function send(options: RequestOptions, body: Uint8Array): Promise<IncomingMessage> {
   for (;;) {
@@ -222,19 +304,4 @@ function sendOnce(options: RequestOptions, body: Uint8Array): Promise<Outcome> {
     });
     sent.end(body);
   });
-}
-
-async function read(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of answer as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > maxBytes) {
-      answer.destroy();
-      throw new WebhookError(`the answer of the webhook is larger than ${maxBytes} bytes`, { reason: 'refused' });
-    }
-    parts.push(part);
-  }
-  if (!answer.complete) throw new Error('unexpected EOF');
-  return Buffer.concat(parts);
 }

@@ -1,11 +1,30 @@
 // WebhookTarget: where a webhook listens, as in a clientConfig. Called through webhook-pool.ts. Source: apiserver
 // util/webhook ClientConfig.
 import { type ServiceReference, serviceServerName } from '../peer/service-address.ts';
+import { formatGoDuration } from '../schema/go-duration.ts';
 
 /** A Service in the cluster, reached through the port `ResolveService`. */
 export interface WebhookService extends ServiceReference {
   /** Path of the request. Default "/". */
   readonly path?: string;
+}
+
+/** In PEM. */
+export interface WebhookKeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** How the server proves who it is to a webhook, and how it checks the webhook's certificate. */
+export interface WebhookIdentity {
+  /** Returns the client certificate and its key, PEM. It is called for each request, because certificates are rotated. */
+  readonly certificate?: (() => WebhookKeyPair | Promise<WebhookKeyPair>) | undefined;
+  /** Returns the header Authorization. It is called for each request, because tokens change. */
+  readonly authorization?: (() => string | undefined | Promise<string | undefined>) | undefined;
+  /** Name in the webhook's certificate. Default: the host of the URL. */
+  readonly serverName?: string | undefined;
+  /** True = any certificate of the webhook is accepted. Default false. */
+  readonly trustsAnyone?: boolean | undefined;
 }
 
 /** Exactly one of `url` and `service` is given. */
@@ -14,7 +33,9 @@ export interface WebhookTarget {
   readonly url?: string;
   readonly service?: WebhookService;
   /** PEM certificates of the authorities to trust. Absent or blank = the system's authorities. */
-  readonly caBundle?: string;
+  readonly caBundle?: string | undefined;
+  /** Default: the server shows no credentials. */
+  readonly identity?: WebhookIdentity | undefined;
 }
 
 /** A clientConfig of the API. */
@@ -51,13 +72,13 @@ export interface WebhookAddress {
   readonly service: WebhookService | undefined;
 }
 
-/** Returns the address with the query `timeout=…s`, which webhooks read to give up in time. Throws TypeError for a bad URL. */
+/** Returns the address with the query `timeout=…`, which webhooks read to give up in time. Throws TypeError for a bad URL. */
 export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): WebhookAddress {
   const { service } = target;
   const base = service === undefined ? target.url : serviceUrl(service);
   if (base === undefined) throw new TypeError('webhook configuration must have either service or URL');
   const url = new URL(base);
-  url.searchParams.set('timeout', `${timeoutSeconds}s`);
+  url.searchParams.set('timeout', formatGoDuration(timeoutSeconds * 1000));
   const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const host = service === undefined ? url.host : `${serviceServerName(service)}:${service.port}`;
   return {
@@ -67,7 +88,7 @@ export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): W
     port: url.port === '' ? 443 : Number(url.port),
     path: `${url.pathname}${url.search}`,
     host,
-    servername: isAddress(hostname) ? '' : hostname,
+    servername: target.identity?.serverName ?? (isAddress(hostname) ? '' : hostname),
     service,
   };
 }

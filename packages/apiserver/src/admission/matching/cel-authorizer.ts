@@ -1,16 +1,20 @@
 // Lets expressions ask the server's authorizer about the user of a request. Used by match-conditions.ts. Source:
 // apiserver pkg/cel/library/authz.go.
 import { parseFieldSelector, parseLabelSelector } from '@kapstan/api';
-import type { Authorizer as CelPort, AuthorizationRequest as CelRequest } from '@kapstan/cel';
+import type {
+  AuthorizationDecision as CelDecision,
+  Authorizer as CelPort,
+  AuthorizationRequest as CelRequest,
+} from '@kapstan/cel';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '../../authz/authorizer.ts';
 import { parsedTerms } from '../../authz/selector-terms.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 
 export function celAuthorizerOf(authorizer: Authorizer, user: UserInfo): CelPort {
-  const told = ({ decision, reason }: AuthorizationDecision): { isAllowed: boolean; reason: string } => ({
-    isAllowed: decision === 'allow',
-    reason,
-  });
+  const told = ({ decision, reason, error }: AuthorizationDecision): CelDecision => {
+    const isAllowed = decision === 'allow';
+    return error === undefined ? { isAllowed, reason } : { isAllowed, reason, error: error.message };
+  };
   return {
     authorize: (request) => {
       const answer = authorizer.authorize(attributesOf(request, userOf(request, user)));

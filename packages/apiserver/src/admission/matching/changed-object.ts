@@ -1,15 +1,17 @@
 // Brings an object that a webhook or a policy changed into the form of its kind again, and puts it in the place of the
 // one that all on the way of the request hold. Used by mutating-webhooks.ts and policy/. Source: plugin/webhook/mutating
 // callAttrMutatingHook, plugin/policy/mutating dispatchOne.
-import { type KubernetesObject, StatusError } from '@kapstan/api';
+import { type KubernetesObject, StatusError, type UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { formatApiVersion, type GroupVersionKind, getOwn, type SlicedWork, setOwn } from '@kapstan/api/internal';
-import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import type { ObjectSubresource, ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import { jsonEqualInSlices } from '../../registry/meta/json-equality.ts';
 import { decodeDocumentInSlices, interpretKind } from '../../schema/decode-object.ts';
 import { StrictErrors, strictDecodingText } from '../../schema/field-validation.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import { DecodeError } from '../../schema/typed-decoder.ts';
+import { connectOptionsSchema } from './connect-options.ts';
 
 /** What a patched object must be again. */
 export interface PatchedKind {
@@ -24,17 +26,24 @@ export interface PatchedKind {
 /** Returns the schema of the object, or of the kind that its subresource has; undefined = it has none. */
 export function schemaOfPatched(of: PatchedKind): SchemaNode | undefined {
   const part = partOf(of);
-  return part === undefined ? of.definition?.schema : partSchema(part.schema, of);
+  return part === undefined ? of.definition?.schema : partSchema(part, of);
 }
 
 /** Returns the subresource if it has a kind of its own. */
-function partOf({ definition, subresource }: PatchedKind): { readonly schema?: SchemaNode } | undefined {
+function partOf({ definition, subresource }: PatchedKind): ObjectSubresource<UnstructuredObject> | undefined {
   const part = definition?.subresources.find(({ name }) => name === subresource);
   return part?.type === 'object' ? part : undefined;
 }
 
 /** Decodes a changed object into its kind and sets defaults. Throws 500 for what is not of the kind. */
 export function* changedObject(value: unknown, of: PatchedKind): SlicedWork<KubernetesObject> {
+  const object = yield* decodedObject(value, of);
+  yield* defaultObject(object, of);
+  return object;
+}
+
+/** Decodes a changed object into its kind. Throws 500 for what is not of the kind. */
+function* decodedObject(value: unknown, of: PatchedKind): SlicedWork<UnstructuredObject> {
   const { kind, definition, isStrict = false } = of;
   const part = partOf(of);
   const strict = new StrictErrors();
@@ -51,17 +60,46 @@ export function* changedObject(value: unknown, of: PatchedKind): SlicedWork<Kube
     if (formatApiVersion(gvk) !== formatApiVersion(kind)) throw otherVersion(gvk, kind);
     const faults = isStrict && definition?.isCustom !== true ? strict.texts() : [];
     if (faults.length > 0) throw internalError(new Error(strictDecodingText(faults)));
-    if (part !== undefined || definition === undefined) return object;
-    if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(object);
-    else yield* definition.applyDefaultsInSlices(object);
     return object;
   } catch (error) {
     throw error instanceof DecodeError ? wrongKind(error) : error;
   }
 }
 
-function partSchema(schema: SchemaNode | undefined, { kind, definition }: PatchedKind): SchemaNode | undefined {
+function* defaultObject(object: UnstructuredObject, of: PatchedKind): SlicedWork<void> {
+  const { definition } = of;
+  const part = partOf(of);
+  part?.applyDefaults?.(object);
+  if (part !== undefined || definition === undefined) return;
+  if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(object);
+  else yield* definition.applyDefaultsInSlices(object);
+}
+
+/**
+ * Does what {@link changedObject} does, and tells whether the value differs from the object that was there. They are
+ * compared as Go's structs, before defaults: amounts by their value, times by their instant, empty lists like absent ones.
+ * Source: callAttrMutatingHook.
+ */
+export function* comparedObject(
+  value: unknown,
+  of: PatchedKind,
+  before: KubernetesObject,
+): SlicedWork<{ readonly object: KubernetesObject; readonly isChanged: boolean }> {
+  const object = yield* decodedObject(value, of);
+  const types = of.definition?.schema.types;
+  const name = types?.nameOf(formatApiVersion(of.kind), of.kind.kind);
+  if (types !== undefined && name !== undefined) yield* types.normalizeInSlices(name, object);
+  const isChanged = !(yield* jsonEqualInSlices(before, object));
+  yield* defaultObject(object, of);
+  return { object, isChanged };
+}
+
+function partSchema(
+  { schema, connect }: ObjectSubresource<UnstructuredObject>,
+  { kind, definition }: PatchedKind,
+): SchemaNode | undefined {
   const types = definition?.schema.types ?? metaTypes;
+  if (connect !== undefined) return connectOptionsSchema(connect, kind, types);
   return schema ?? types.schemaOfKind(formatApiVersion(kind), kind.kind);
 }
 

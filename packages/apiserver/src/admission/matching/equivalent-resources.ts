@@ -1,13 +1,16 @@
 // EquivalentResources: the other versions and groups in which the same objects are served, and the way of an object
 // there and back. Used by request-matching.ts. Source: runtime.EquivalentResourceMapper, admission.VersionedAttributes.
-import { type DeepReadonly, deepCopy, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import {
   type CallSignal,
+  copyInSlices,
   formatApiVersion,
   type GroupVersionKind,
   type GroupVersionResource,
+  type SlicedWork,
 } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
 import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 
@@ -92,11 +95,31 @@ export async function convertBetween(
     if (converted === undefined) throw internalError(new Error(`${from.kind} was not converted`));
     return converted;
   }
-  const copy = deepCopy(source) as UnstructuredObject;
-  const stored =
-    from.convert === undefined
-      ? { ...copy, apiVersion: formatApiVersion(from.storageVersion) }
-      : from.convert.toStored(copy);
-  const converted = to.convert === undefined ? stored : to.convert.fromStored(deepCopy(stored));
+  return await runInTurns(convertInSlices(source, { from, to }), signal);
+}
+
+function* convertInSlices(
+  source: DeepReadonly<UnstructuredObject>,
+  { from, to }: Conversion,
+): SlicedWork<KubernetesObject> {
+  const copy = (yield* copyInSlices(source)) as UnstructuredObject;
+  const stored = yield* storedForm(copy, from);
+  const converted = to.convert === undefined ? stored : yield* servedForm(stored, to.convert);
   return { ...converted, apiVersion: formatApiVersion(to), kind: to.kind };
+}
+
+function* storedForm(
+  copy: UnstructuredObject,
+  { convert, storageVersion }: ResourceDefinition,
+): SlicedWork<UnstructuredObject> {
+  if (convert === undefined) return { ...copy, apiVersion: formatApiVersion(storageVersion) };
+  return convert.toStoredInSlices === undefined ? convert.toStored(copy) : yield* convert.toStoredInSlices(copy);
+}
+
+function* servedForm(
+  stored: UnstructuredObject,
+  convert: NonNullable<ResourceDefinition['convert']>,
+): SlicedWork<UnstructuredObject> {
+  const copy = (yield* copyInSlices(stored)) as UnstructuredObject;
+  return convert.fromStoredInSlices === undefined ? convert.fromStored(copy) : yield* convert.fromStoredInSlices(copy);
 }

@@ -1,21 +1,15 @@
 // Invocation: a request as one webhook or policy sees it, with its objects in the version that it wants, and its description
 // for reviews and expressions. Made by request-matching.ts. Source: plugin/webhook/request, plugin/cel CreateAdmissionRequest.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
-import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
+import type {
+  AdmissionUser,
+  DescribedRequest,
+  GroupVersionKind,
+  GroupVersionResource,
+  OperationOptions,
+} from '@kapstan/api/internal';
 import type { WriteIntent } from '../../registry/definition/request-context.ts';
-import type { AdmissionAttributes, AdmissionOperation } from '../../registry/store/admission-control.ts';
-
-export interface AdmissionUser {
-  readonly username?: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
-
-/** The options of the request: CreateOptions, UpdateOptions or DeleteOptions. */
-export type OperationOptions = { readonly kind: string; readonly apiVersion: string } & Readonly<
-  Record<string, unknown>
->;
+import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 
 /** What is asked about: the request with its objects in the version that the webhook wants. */
 export interface Invocation {
@@ -24,25 +18,6 @@ export interface Invocation {
   readonly resource: GroupVersionResource;
   readonly object: KubernetesObject | undefined;
   readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
-}
-
-/** Everything about a request but its uid and its objects. Absent members are empty. */
-export interface DescribedRequest {
-  /** Kind and version of the objects; the request itself may have come in another version, see `requestKind`. */
-  readonly kind: GroupVersionKind;
-  readonly resource: GroupVersionResource;
-  /** "status", "scale", …; absent = the object itself. */
-  readonly subResource?: string;
-  readonly requestKind: GroupVersionKind;
-  readonly requestResource: GroupVersionResource;
-  readonly requestSubResource?: string;
-  /** Absent when the server is to generate it, and in the deletion of a collection. */
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly operation: AdmissionOperation;
-  readonly userInfo: AdmissionUser;
-  readonly dryRun: boolean;
-  readonly options: OperationOptions | null;
 }
 
 /** Returns everything about the request but its uid and its objects. Empty texts are left out, as Go does. */

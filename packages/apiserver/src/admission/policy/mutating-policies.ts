@@ -53,7 +53,7 @@ export class MutatingPolicies implements AdmissionPlugin {
 
   admit(attributes: AdmissionAttributes): Promise<void> | void {
     const { mutating, isExempt } = this.#ports;
-    if (isExempt(attributes.kind)) return;
+    if (isExempt(attributes.resource)) return;
     if (!mutating.hasSynced) return this.#admitLater(attributes);
     if (this.#index.candidates(attributes).length > 0) return this.#admit(attributes);
   }

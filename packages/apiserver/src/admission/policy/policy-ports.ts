@@ -1,6 +1,5 @@
 // PolicyPorts: what the plug-ins that evaluate policies work with.
-import type { Clock } from '@kapstan/api';
-import type { GroupVersionKind } from '@kapstan/api/internal';
+import type { Clock, GroupResource } from '@kapstan/api';
 import type { Authorizer } from '../../authz/authorizer.ts';
 import type { ConditionMetrics } from '../matching/condition-metrics.ts';
 import type { RequestMatching } from '../matching/request-matching.ts';
@@ -19,6 +18,6 @@ export interface PolicyPorts {
   readonly validatingMetrics: PolicyMetrics;
   readonly mutatingMetrics: PolicyMetrics;
   readonly clock: Clock;
-  /** True for kinds about which no policy is asked: a bad policy must stay correctable. */
-  readonly isExempt: (kind: GroupVersionKind) => boolean;
+  /** True for resources about which no policy is asked: a bad policy must stay correctable, and nobody may be locked out. */
+  readonly isExempt: (resource: GroupResource) => boolean;
 }

@@ -53,7 +53,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
 
   validate(attributes: AdmissionAttributes): Promise<void> | void {
     const { validating, isExempt } = this.#ports;
-    if (isExempt(attributes.kind)) return;
+    if (isExempt(attributes.resource)) return;
     if (!validating.hasSynced) return this.#validateLater(attributes);
     if (this.#index.candidates(attributes).length > 0) return this.#validate(attributes);
   }

@@ -3,16 +3,27 @@
 import {
   type Clock,
   type DeepReadonly,
-  deepCopy,
   isStatusError,
   type KubernetesObject,
+  type LabelSelectorSpec,
   type Resource,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
-import type { AdmissionOperation } from '../../registry/store/admission-control.ts';
-import { type AdmissionRequest, type AdmissionResponse, admissionRequest } from './admission-review.ts';
+import {
+  type AdmissionOperation,
+  type AdmissionRequest,
+  type AdmissionResponse,
+  addAbortListener,
+  type CallSignal,
+  copyInSlices,
+  messageOf,
+  removeAbortListener,
+} from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
+import { type MatchCondition, MatchConditions } from '../matching/match-conditions.ts';
+import type { RequestExpressions } from '../matching/request-expressions.ts';
+import { admissionRequest } from './admission-review.ts';
 import { type AdmissionWebhook, admissionWebhook, type WebhookSource } from './admission-webhook.ts';
 import type { WebhookAnswer, WebhookCaller, WebhookQuestion } from './webhook-caller.ts';
 import { WebhookCallError } from './webhook-failure.ts';
@@ -20,6 +31,7 @@ import { WebhookCallError } from './webhook-failure.ts';
 /** Absent or undefined = allowed. */
 export type AdmissionAnswer = AdmissionResponse | undefined;
 
+/** What a function of the program gets beside the request that it admits. */
 export interface AdmissionFunctionCall {
   /** Aborted when the client has gone or the time is over. */
   readonly signal: AbortSignal;
@@ -30,15 +42,23 @@ export interface AdmissionFunctionOptions<T extends KubernetesObject> {
   /** Name in messages, metrics and audit annotations. Default "functions.kapstan.dev". */
   readonly name?: string;
   /** Default CREATE and UPDATE. */
-  readonly operations?: readonly AdmissionOperation[];
+  readonly operations?: readonly AdmissionOperation[] | undefined;
   /** "status", "scale", …; "*" = the object and all subresources. Default: the object alone. */
-  readonly subresource?: string;
+  readonly subresource?: string | undefined;
   /** Whether a function that throws or takes too long refuses the request. Default "Fail". */
-  readonly failurePolicy?: 'Fail' | 'Ignore';
+  readonly failurePolicy?: 'Fail' | 'Ignore' | undefined;
+  /** Whether requests in other versions of the resource count, converted. Default "Equivalent". */
+  readonly matchPolicy?: 'Exact' | 'Equivalent' | undefined;
+  /** Expressions that must all hold for the request. Default none. */
+  readonly matchConditions?: readonly MatchCondition[] | undefined;
+  /** Selects the namespaces of the objects. Default all. */
+  readonly namespaceSelector?: LabelSelectorSpec | undefined;
+  /** Selects the objects, before or after the change. Default all. */
+  readonly objectSelector?: LabelSelectorSpec | undefined;
   /** Time of a call, at least 1. Default 10. */
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | undefined;
   /** Whether `mutate` is called again when the object is changed after its call. Default "Never". */
-  readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
+  readonly reinvocationPolicy?: 'Never' | 'IfNeeded' | undefined;
   /** May change `request.object`, which is a copy of its own, or answer with a patch. */
   mutate?(request: AdmissionRequest<T>, call: AdmissionFunctionCall): AdmissionAnswer | Promise<AdmissionAnswer>;
   /** Is called at the end, with the object as it would be written. */
@@ -75,6 +95,7 @@ export function admit<T extends KubernetesObject = UnstructuredObject>(
 export class AdmissionFunctions {
   readonly #clock: Clock;
   readonly #functions = new Set<AdmissionFunction>();
+  #expressions: RequestExpressions | undefined;
   readonly #refusals = new Map<'mutate' | 'validate', string>();
   #mutating: readonly AdmissionWebhook[] = [];
   #validating: readonly AdmissionWebhook[] = [];
@@ -96,6 +117,12 @@ export class AdmissionFunctions {
       this.#functions.delete(admission);
       this.#rebuild();
     };
+  }
+
+  /** The server gives its expressions, without which no match condition can be read. */
+  useExpressions(expressions: RequestExpressions): void {
+    this.#expressions = expressions;
+    this.#rebuild();
   }
 
   /** Refuses functions that mutate, or that validate, because nothing would call them. Throws TypeError if there are some. */
@@ -128,7 +155,8 @@ export class AdmissionFunctions {
 
   #webhookOf({ resource, options }: AdmissionFunction, type: 'mutate' | 'validate', index: number): AdmissionWebhook {
     const { name = 'functions.kapstan.dev', operations = ['CREATE', 'UPDATE'], subresource = '' } = options;
-    const { failurePolicy = 'Fail', reinvocationPolicy = 'Never' } = options;
+    const { failurePolicy = 'Fail', reinvocationPolicy = 'Never', matchPolicy = 'Equivalent' } = options;
+    const { namespaceSelector = {}, objectSelector = {} } = options;
     const plural = resource === '*' ? '*' : resource.plural;
     const spec = {
       name,
@@ -142,13 +170,19 @@ export class AdmissionFunctions {
       ],
       failurePolicy,
       reinvocationPolicy,
-      matchPolicy: 'Equivalent',
-      namespaceSelector: {},
-      objectSelector: {},
+      matchPolicy,
+      namespaceSelector,
+      objectSelector,
       sideEffects: 'NoneOnDryRun',
     };
     const caller = new FunctionCaller(options, { type, clock: this.#clock });
-    return admissionWebhook(spec, { configuration: 'functions', index, conditions: undefined, caller });
+    return admissionWebhook(spec, { configuration: 'functions', index, conditions: this.#conditions(options), caller });
+  }
+
+  #conditions({ matchConditions = [] }: AdmissionFunctionOptions<KubernetesObject>): MatchConditions | undefined {
+    // Functions may be added before a server has them; nothing calls them until it gives its expressions.
+    if (matchConditions.length === 0 || this.#expressions === undefined) return undefined;
+    return new MatchConditions(matchConditions, this.#expressions);
   }
 }
 
@@ -168,9 +202,10 @@ class FunctionCaller implements WebhookCaller {
 
   async ask({ webhook, invocation, signal }: WebhookQuestion): Promise<WebhookAnswer> {
     // A function that changes the objects of validation, or keeps them, changes only its own.
-    const request = deepCopy(admissionRequest(invocation, '')) as AdmissionRequest;
+    const asked = admissionRequest(invocation, '');
+    const request = (await runInTurns(copyInSlices(asked), signal)) as AdmissionRequest;
     const failed = (cause: unknown): WebhookCallError => {
-      const why = `failed to call webhook: ${cause instanceof Error ? cause.message : String(cause)}`;
+      const why = `failed to call webhook: ${messageOf(cause)}`;
       return new WebhookCallError(webhook, { why, code: 503, cause });
     };
     try {

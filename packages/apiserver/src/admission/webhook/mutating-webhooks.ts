@@ -1,13 +1,14 @@
 // MutatingWebhooks is the admission plug-in that calls mutating webhooks, one after the other, and applies their patches.
 // A plug-in of the admission chain. Source: plugin/webhook/mutating.
-import type { KubernetesObject } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { runInTurns } from '@kapstan/storage';
-import { jsonEqual } from '../../registry/meta/json-equality.ts';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
 import type { AdmissionAttributes } from '../../registry/store/admission-control.ts';
 import type { AdmissionPlugin } from '../admission-plugin.ts';
-import { changedObject, replaceMembers } from '../matching/changed-object.ts';
+import { comparedObject, replaceMembers } from '../matching/changed-object.ts';
 import { convertBetween } from '../matching/equivalent-resources.ts';
+import type { Invocation } from '../matching/invocation.ts';
 import { requireReady } from '../matching/readiness.ts';
 import { PluginReinvocation } from '../matching/reinvocation.ts';
 import { sameKind } from '../matching/request-matching.ts';
@@ -80,10 +81,11 @@ export class MutatingWebhooks implements AdmissionPlugin {
       throw internalError(new Error(why));
     }
     const of = { kind, definition, subresource: attributes.subresource };
-    const changed = await runInTurns(changedObject(value, of), context.signal);
-    if (jsonEqual(object, changed)) return false;
-    replaceMembers(attributes.object, await this.#inRequestVersion(changed, matched));
-    return true;
+    const hadFractions = answer.object === undefined && losesFractions(invocation, definition);
+    const changed = await runInTurns(comparedObject(value, of, object), context.signal);
+    // Defaults may have come to what is equal otherwise.
+    replaceMembers(attributes.object, await this.#inRequestVersion(changed.object, matched));
+    return changed.isChanged || hadFractions;
   }
 
   /** Returns the object as the webhook wants it, before it is decoded; undefined = as it is. */
@@ -116,4 +118,19 @@ export class MutatingWebhooks implements AdmissionPlugin {
     if (sameKind(kind, attributes.kind) || definition === undefined || to === undefined) return changed;
     return convertBetween(changed, { from: definition, to, signal: attributes.context.signal });
   }
+}
+
+/**
+ * Returns true when a patch counts as a change whatever it does: kube-apiserver sets times in managed fields with
+ * fractions of a second, which the first patch of a request loses. Objects of custom resources have texts there.
+ */
+function losesFractions(
+  { attributes, object, oldObject }: Invocation,
+  definition: ResourceDefinition | undefined,
+): boolean {
+  if (definition?.isCustom === true || attributes.reinvocation?.isNeeded === true) return false;
+  const timesOf = (of: DeepReadonly<KubernetesObject> | undefined): readonly (string | undefined)[] =>
+    (of?.metadata?.managedFields ?? []).map(({ time }) => time);
+  const known = new Set(timesOf(oldObject));
+  return timesOf(object).some((time) => time !== undefined && !known.has(time));
 }

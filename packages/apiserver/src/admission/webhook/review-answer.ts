@@ -1,12 +1,19 @@
 // Reads the AdmissionReview that a webhook answers, with the errors that kube-apiserver has for wrong ones. Used by
 // webhook-caller.ts. Source: plugin/webhook/request VerifyAdmissionResponse, client-go rest.Result.Into.
-import { formatApiVersion, goQuote, isJsonObject, JsonSyntaxError, type SlicedWork } from '@kapstan/api/internal';
+import {
+  type AdmissionResponse,
+  formatApiVersion,
+  goQuote,
+  isJsonObject,
+  JsonSyntaxError,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { kindRegistry, typeMeta } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
 import type { SchemaNode } from '../../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
-import { type AdmissionResponse, type ReviewVersion, reviewGroup } from './admission-review.ts';
+import { type ReviewVersion, reviewGroup } from './admission-review.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 
 export interface ExpectedReview {
@@ -29,6 +36,12 @@ const status: SchemaNode = struct('v1.Status', {
   message: text,
   reason: text,
   code: integer,
+  metadata: struct('v1.ListMeta', {
+    selfLink: text,
+    resourceVersion: text,
+    continue: text,
+    remainingItemCount: { type: 'integer', format: 'int64' },
+  }),
   details: struct('v1.StatusDetails', {
     name: text,
     group: text,

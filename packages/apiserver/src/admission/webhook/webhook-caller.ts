@@ -2,17 +2,20 @@
 // admission-functions.ts in this process. Used by
 // mutating-webhooks.ts and validating-webhooks.ts.
 import { randomUUID } from 'node:crypto';
-import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
+import { tooManyRequests } from '@kapstan/api/errors';
+import { type AdmissionResponse, type CallSignal, goQuote, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
+import type { Span } from '../../tracing/span.ts';
 import { WebhookError, type WebhookPool } from '../../webhook/webhook-pool.ts';
 import type { WebhookTarget } from '../../webhook/webhook-target.ts';
 import type { Invocation } from '../matching/invocation.ts';
-import { type AdmissionResponse, admissionRequest, type ReviewVersion, reviewGroup } from './admission-review.ts';
+import { admissionRequest, type ReviewVersion, reviewGroup } from './admission-review.ts';
 import { readReview } from './review-answer.ts';
 import { WebhookCallError } from './webhook-failure.ts';
 
 export interface WebhookQuestion {
   readonly webhook: string;
+  readonly configuration: string;
   readonly invocation: Invocation;
   readonly isMutating: boolean;
   readonly signal: CallSignal | undefined;
@@ -28,6 +31,9 @@ export interface WebhookCaller {
   /** Rejects with WebhookCallError when there is no usable answer, and with the signal's reason. */
   ask(question: WebhookQuestion): Promise<WebhookAnswer>;
 }
+
+/** When clients may ask again whose webhook has too many calls. */
+const busyRetrySeconds = 1;
 
 /** Most bytes of an answer: a patch that replaces the largest object takes less, in base64. */
 const maxAnswerBytes = 8 * 1024 * 1024;
@@ -56,38 +62,76 @@ export class RemoteCaller implements WebhookCaller {
     );
   }
 
-  async ask({ webhook, invocation, isMutating, signal }: WebhookQuestion): Promise<WebhookAnswer> {
+  async ask(question: WebhookQuestion): Promise<WebhookAnswer> {
     const version = this.#version;
     if (version === undefined) {
       const why =
         'could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)';
-      throw new WebhookCallError(webhook, { why, code: 400 });
+      throw new WebhookCallError(question.webhook, { why, code: 400 });
     }
     const uid = randomUUID();
+    const span = startSpan(question, uid);
+    try {
+      return await this.#ask({ ...question, uid, version, span });
+    } finally {
+      span?.end();
+    }
+  }
+
+  async #ask(call: ReviewCall): Promise<WebhookAnswer> {
+    const { webhook, invocation, isMutating, signal, uid, version, span } = call;
     const review = {
       kind: 'AdmissionReview',
       apiVersion: `${reviewGroup}/${version}`,
       request: admissionRequest(invocation, uid),
     };
     const text = await runInTurns(stringifyInSlices(review), signal);
-    const body = await this.#post(webhook, Buffer.from(text, 'utf8'), signal);
+    const body = await this.#post(call, Buffer.from(text, 'utf8'));
+    span?.addEvent('Request completed');
     const response = await runInTurns(readReview(body, { version, uid, isMutating, webhook }), signal);
     return { response };
   }
 
-  async #post(webhook: string, body: Buffer, signal: CallSignal | undefined): Promise<Uint8Array> {
+  async #post({ webhook, signal, span }: ReviewCall, body: Buffer): Promise<Uint8Array> {
     const { pool, target, timeoutSeconds } = this.#options;
+    const part = span?.startPart('HTTP POST', { 'http.request.method': 'POST' }, 'client');
+    const traceParent = part?.traceParent;
     try {
-      const answer = await pool.ask(target, { body, timeoutSeconds, maxAnswerBytes, timeoutText, signal });
+      const answer = await pool.ask(target, { body, timeoutSeconds, maxAnswerBytes, timeoutText, signal, traceParent });
+      part?.addAttributes({ 'http.response.status_code': answer.code });
       const fault = answerFault(answer);
       if (fault === undefined) return answer.body;
       throw new WebhookError(fault, { reason: 'refused' });
     } catch (error) {
+      part?.fail();
       if (!(error instanceof WebhookError)) throw error;
+      // Whoever sends many requests must not get past a webhook whose failures are ignored.
+      if (error.reason === 'busy') throw tooManyRequests(busyText(webhook, error), busyRetrySeconds);
       const { message, code = 503 } = error;
       throw new WebhookCallError(webhook, { why: `failed to call webhook: ${message}`, code, cause: error });
+    } finally {
+      part?.end();
     }
   }
+}
+
+interface ReviewCall extends WebhookQuestion {
+  readonly uid: string;
+  readonly version: ReviewVersion;
+  readonly span: Span | undefined;
+}
+
+/** Source: plugin/webhook/{mutating,validating}/dispatcher.go. */
+function startSpan({ webhook, configuration, invocation, isMutating }: WebhookQuestion, uid: string): Span | undefined {
+  const { attributes, resource } = invocation;
+  return attributes.context.span?.startPart(isMutating ? 'Call mutating webhook' : 'Call validating webhook', {
+    configuration,
+    webhook,
+    resource: `${resource.group}/${resource.version}, Resource=${resource.resource}`,
+    subresource: attributes.subresource ?? '',
+    operation: attributes.operation,
+    UID: uid,
+  });
 }
 
 interface Answered {
@@ -100,4 +144,8 @@ interface Answered {
 function answerFault({ body, contentType, code }: Answered): string | undefined {
   if (body.length > 0) return undefined;
   return `0-length response with status code: ${code} and content type: ${contentType}`;
+}
+
+function busyText(webhook: string, { message }: WebhookError): string {
+  return `failed calling webhook ${goQuote(webhook)}: failed to call webhook: ${message}`;
 }

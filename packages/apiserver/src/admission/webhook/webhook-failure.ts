@@ -1,9 +1,8 @@
 // The errors of webhooks: a call that failed, which the failure policy may pass over, and a denial. Source: apiserver
 // util/webhook ErrCallingWebhook, plugin/webhook/errors ToStatusErr.
-import { StatusError, type StatusReason } from '@kapstan/api';
+import { type Status, StatusError, type StatusReason } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
-import { goQuote } from '@kapstan/api/internal';
-import type { DenialStatus } from './admission-review.ts';
+import { type DenialStatus, goQuote } from '@kapstan/api/internal';
 
 /** A call that brought no usable answer. */
 export class WebhookCallError extends Error {
@@ -24,13 +23,16 @@ export class WebhookCallError extends Error {
 
 /** Returns the answer for a request that a webhook denies. */
 export function denial(webhook: string, status: DenialStatus = {}): StatusError {
-  const { message = '', reason = '', code = 0, details } = status;
+  const { message = '', reason = '', code = 0, details, metadata } = status;
   const by = `admission webhook ${goQuote(webhook)} denied the request`;
   const why = message || reason;
   return new StatusError({
     code: Math.max(400, code),
     reason: reason as StatusReason,
     message: why === '' ? `${by} without explanation` : `${by}: ${why}`,
-    ...(details === undefined ? {} : { details }),
+    details,
+    metadata,
+    // A word of the webhook's own is passed on as kube-apiserver does, but a denial is never a success.
+    status: status.status === '' || status.status === 'Success' ? undefined : (status.status as Status['status']),
   });
 }

@@ -83,7 +83,9 @@ export class WebhookRun {
       throw badRequest(`admission webhook ${goQuote(name)} does not support dry run`);
     }
     const isMutating = this.#type === 'admit';
-    const answer = await webhook.caller.ask({ webhook: name, invocation, isMutating, signal: context.signal });
+    const { configuration } = webhook;
+    const question = { webhook: name, configuration, invocation, isMutating, signal: context.signal };
+    const answer = await webhook.caller.ask(question);
     const { allowed, status, auditAnnotations, warnings = [] } = answer.response;
     annotateAnswer({ context, webhook: name }, auditAnnotations);
     for (const text of warnings) context.warn(text);

@@ -1,11 +1,11 @@
 // Passes a request on to the API server that serves its group version, and the answer back. Authentication,
-// authorization, limits, audit and time are the request chain's, before this. Called by api-server.ts. Source:
+// authorization, limits, audit and time are the request chain's, before this. Called by request-chain.ts. Source:
 // kube-aggregator handler_proxy.go, apiserver util/proxy (NewRequestForProxy), apimachinery util/proxy.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
 import type { Clock, Logger } from '@kapstan/api';
-import { abortSignalOf } from '@kapstan/api/internal';
+import { abortSignalOf, messageOf } from '@kapstan/api/internal';
 import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
 import { identityHeaders } from '../../aggregation/identity-headers.ts';
 import { type RemoteServer, TooManyRemoteRequests, UnusableRegistration } from '../../aggregation/remote-server.ts';
@@ -189,5 +189,5 @@ async function upgrade(request: ProxiedRequest, address: ServiceAddress, ports: 
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

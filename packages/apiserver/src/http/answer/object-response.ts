@@ -24,6 +24,7 @@ export interface ObjectAnswer {
 /** Sends a stored object. Throws 400 and 406 before anything is sent. */
 export function sendStored(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): void {
   const { form } = answer;
+  exchange.span?.addEvent('About to write a response');
   if (form.target !== undefined || form.isPretty || form.format.name !== 'json') {
     sendObject(exchange, stored.object, answer);
     return;
@@ -33,6 +34,7 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
   const writer = new BodyWriter(exchange, answer);
   writer.push(jsonLine(objectJson(stored)));
   writer.finish();
+  exchange.span?.addEvent('Writing http response done');
 }
 
 /** Sends the written object: 201 when it is new. */

@@ -75,6 +75,8 @@ it.each([
   ['gzip', 'gzip'],
   ['deflate, , gzip,', 'gzip'],
   ['deflate', undefined],
+  ['gzip;q=1', undefined],
+  ['gzip;q=0, identity', undefined],
   [', ,  other, nothing, what, ', undefined],
 ])('a large answer for Accept-Encoding "%s" is in %s', async (accept, encoding) => {
   const answer = await get('a chunk beyond the bound', accept);

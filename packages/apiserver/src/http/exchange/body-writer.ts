@@ -135,7 +135,7 @@ function gzipSink(stream: ResponseStream): BodySink {
   };
 }
 
-/** The word alone decides; its quality value is ignored, as in responsewriters.negotiateContentEncoding. */
+/** Only the bare word counts, not one with a quality value. Source: apiserver responsewriters.negotiateContentEncoding. */
 function acceptsGzip(header: string | undefined): boolean {
-  return (header ?? '').split(',').some((part) => (part.split(';')[0] ?? '').trim() === 'gzip');
+  return (header ?? '').split(',').some((part) => part.trim() === 'gzip');
 }

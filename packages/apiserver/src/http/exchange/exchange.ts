@@ -4,9 +4,10 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '@kapstan/api';
-import { badRequest, requestEntityTooLarge } from '@kapstan/api/errors';
 import { CallAbort, type CallSignal } from '@kapstan/api/internal';
 import type { AuditTrail } from '../../audit/audit-trail.ts';
+import type { Span } from '../../tracing/span.ts';
+import { connectionClosed, readAll, tooLarge } from './request-body.ts';
 import { parseRequestUrl } from './request-url.ts';
 import {
   abortResponse,
@@ -16,9 +17,6 @@ import {
   type ResponseStream,
 } from './response-stream.ts';
 import { dropRest, endAndCut, isRestComing, isRestLong } from './unread-body.ts';
-
-// Made once, because every request ends with it and its stack trace would say nothing.
-const connectionClosed = new Error('the connection was closed');
 
 /** The connection of a request that asked to go on in another protocol. */
 export interface UpgradeOffer {
@@ -30,9 +28,22 @@ export interface UpgradeOffer {
   readonly release?: () => void;
 }
 
+/** Learns where a request is. */
+export interface RequestSteps {
+  /** Ends the step under way and begins the next. `userName` is told once it is known. */
+  enter(step: string, userName?: string): void;
+}
+
 export interface ExchangePorts {
   readonly clock: Clock;
   readonly upgrade?: UpgradeOffer;
+}
+
+export interface ReportedResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
 }
 
 export class Exchange {
@@ -44,10 +55,16 @@ export class Exchange {
   auditId = '';
   /** Records this request in the audit log. Undefined = it is not recorded. */
   audit: AuditTrail | undefined;
+  /** The part of the trace that is under way; undefined where the request is not traced. */
+  span: Span | undefined;
+  /** Records the steps of this request for people who look. Undefined = nobody does. */
+  steps: RequestSteps | undefined;
   /** Audit annotations made before the trail began; the trail starts with them. */
   readonly earlyAnnotations: (readonly [key: string, value: string])[] = [];
   /** Warnings made before it is known which handler answers. */
   readonly earlyWarnings: string[] = [];
+  /** Names that metrics show for a path that is no resource. */
+  reportedResource: ReportedResource | undefined;
   /** The query as it was sent, for texts that quote it. */
   readonly rawQuery: string;
   #bodyBytes: number | undefined;
@@ -238,10 +255,12 @@ export class Exchange {
    */
   async readBody(limitBytes: number): Promise<Uint8Array> {
     this.#isBodyOpen = true;
+    this.steps?.enter('reading the body');
     if (Number(this.header('content-length') ?? 0) > limitBytes) throw tooLarge(limitBytes);
     const body = await readAll(this.#request, limitBytes, this.signal);
     this.#isBodyOpen = false;
     this.#bodyBytes = body.length;
+    this.steps?.enter('handler');
     return body;
   }
 
@@ -332,6 +351,7 @@ export class Exchange {
   #writeHead(status: number): void {
     const response = this.#response;
     this.#hasBegun = true;
+    this.steps?.enter('sending the answer');
     this.#beforeHead?.();
     writeHeaders(response, status, this.#headers);
     this.audit?.begin(status);
@@ -351,39 +371,4 @@ function writeHeaders(response: NodeResponse, status: number, headers: ReadonlyM
     else for (const one of value) raw.push(name, one);
   }
   response.writeHead(status, raw);
-}
-
-function tooLarge(limitBytes: number): Error {
-  return requestEntityTooLarge(`limit is ${limitBytes}`);
-}
-
-/**
- * Resolves at the end of the body. It listens to events, because an async iterator per request costs several times as
- * much. The signal ends it too: a peer that sends a byte a minute must not hold a place among the requests.
- */
-function readAll(request: NodeRequest, limitBytes: number, signal: CallSignal): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  return new Promise((resolve, reject) => {
-    let isOver = false;
-    // Every request closes in the end. The error, whose trace costs as much as the parsing, is made only for those not
-    // yet read.
-    const fail = (error: Error): void => {
-      if (!isOver) reject(badRequest(`error reading the request body: ${error.message}`));
-      isOver = true;
-    };
-    if (request.destroyed || signal.aborted) return fail(connectionClosed);
-    request.on('data', (chunk: Uint8Array) => {
-      size += chunk.length;
-      if (size <= limitBytes) chunks.push(chunk);
-      else reject(tooLarge(limitBytes));
-    });
-    request.once('end', () => {
-      isOver = true;
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
-    });
-    request.once('error', fail);
-    request.once('close', () => fail(connectionClosed));
-    signal.addEventListener('abort', () => fail(connectionClosed), { once: true });
-  });
 }

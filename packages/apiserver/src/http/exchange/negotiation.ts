@@ -159,7 +159,7 @@ export function requireProduced(accept: string, available: readonly string[]): v
 const prettyAgents = ['curl', 'Wget', 'Mozilla/5.0'];
 
 /** `pretty` in the query decides; without it, tools that people read directly get indented JSON. */
-function isPrettyRequest(request: OutputRequest): boolean {
+export function isPrettyRequest(request: OutputRequest): boolean {
   const asked = request.query.get('pretty') ?? '';
   if (asked !== '') return ['1', 't', 'T', 'TRUE', 'true', 'True'].includes(asked);
   return prettyAgents.some((agent) => request.userAgent?.startsWith(agent) === true);

@@ -4,6 +4,7 @@ import { abortSignalOf } from '@kapstan/api/internal';
 import type { Exchange } from './exchange.ts';
 import { requireProduced } from './negotiation.ts';
 
+/** What a {@link Page} is asked. */
 export interface PageRequest {
   /** Scheme and host by which the client names this server, for example "https://127.0.0.1:6443". */
   readonly origin: string;
@@ -12,10 +13,13 @@ export interface PageRequest {
   readonly signal: AbortSignal;
 }
 
+/** What a {@link Page} answers. */
 export interface PageAnswer {
   readonly contentType: string;
   /** Default "no-cache, private". */
   readonly cacheControl?: string;
+  /** Further headers. Default none. */
+  readonly headers?: Readonly<Record<string, string>>;
   /**
    * The pieces of an iterable are sent as they come, as fast as the client takes them; an error among them cuts the
    * connection.
@@ -23,6 +27,7 @@ export interface PageAnswer {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
+/** A page of the server that is no resource, such as /metrics. */
 export interface Page {
   /** For example "/openid/v1/jwks". A path below /debug/ has no time limit. */
   readonly path: string;
@@ -42,6 +47,7 @@ export async function servePage(exchange: Exchange, page: Page): Promise<void> {
   const origin = `${exchange.socket?.encrypted === true ? 'https' : 'http'}://${host}`;
   const answer = await page.respond({ origin, query: exchange.query, signal: abortSignalOf(exchange.signal) });
   exchange.setHeader('Content-Type', answer.contentType);
+  for (const [name, value] of Object.entries(answer.headers ?? {})) exchange.setHeader(name, value);
   if (answer.cacheControl !== undefined) exchange.setHeader('Cache-Control', answer.cacheControl);
   if (answer.body instanceof Uint8Array) return exchange.send(200, answer.body);
   await sendPieces(exchange, answer.body);

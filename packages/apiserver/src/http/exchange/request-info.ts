@@ -147,11 +147,15 @@ export function trimSlashes(path: string): string {
 }
 
 /** Its pages are answered at once, unlike others below /debug/. */
+/** The live stream of the inspector lasts as long as somebody looks. */
+const inspectorStream = '/inspect/v1/live';
 const flowControlPath = '/debug/api_priority_and_fairness/';
 
 /** True for watches, long subresources and debugging, which have no request timeout and do not count as in flight. */
 export function isLongRunning(info: RequestInfo): boolean {
-  if (info.type === 'path') return info.path.startsWith('/debug/') && !info.path.startsWith(flowControlPath);
+  if (info.type === 'path') {
+    return info.path === inspectorStream || (info.path.startsWith('/debug/') && !info.path.startsWith(flowControlPath));
+  }
   if (info.verb === 'watch' || info.verb === 'proxy') return true;
   return ['attach', 'exec', 'proxy', 'log', 'portforward'].includes(info.subresource);
 }

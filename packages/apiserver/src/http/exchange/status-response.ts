@@ -1,6 +1,8 @@
 // Sends errors and Status objects as answers. Source: apiserver responsewriters (ErrorNegotiated, ErrorToAPIStatus).
+
 import { isStatusError, type Status } from '@kapstan/api';
 import type { StatusDetails } from '@kapstan/api/errors';
+import { messageOf } from '@kapstan/api/internal';
 import { encodeValue, hasProtobufForm, jsonFormat } from '../../codec/wire-format.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
@@ -12,7 +14,7 @@ import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
 export function statusOf(error: unknown): Status {
   // A StatusError without a code counts as a server error. Source: ErrorToAPIStatus.
   if (isStatusError(error)) return error.status.code === 0 ? { ...error.status, code: 500 } : error.status;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code: 500 };
 }
 

@@ -7,6 +7,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { sendPageNotFound, sendText } from '../exchange/status-response.ts';
 import { HealthMetrics } from './health-metrics.ts';
 
+/** A line of /livez and /readyz. */
 export interface HealthCheck {
   readonly name: string;
   /** Returns the error if the part is not healthy. Clients do not see it. */

@@ -23,9 +23,12 @@ import { type Page, servePage } from '../exchange/page.ts';
 import { trimSlashes } from '../exchange/request-info.ts';
 import { outputRequestOf, sendJson, sendPageNotFound, sendValue } from '../exchange/status-response.ts';
 import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
+import { flagzPage } from './flagz.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
 import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
 import type { ServerMetrics } from './server-metrics.ts';
+import { statuszPage } from './statusz.ts';
+import { type StructuredPage, serveStructuredPage } from './structured-page.ts';
 
 export type { HealthCheck };
 
@@ -37,6 +40,10 @@ export interface PathRouterOptions {
   readonly livezGraceMs: number;
   readonly metrics: ServerMetrics;
   readonly pages: readonly Page[];
+  /** Undefined = there is no /flagz. */
+  readonly flags: ReadonlyMap<string, string> | undefined;
+  readonly hasStatusz: boolean;
+  readonly random: () => number;
   readonly clock: Clock;
 }
 
@@ -50,6 +57,7 @@ export class PathRouter {
   readonly #metrics: ServerMetrics;
   readonly #exact: ReadonlyMap<string, PathHandler>;
   readonly #pages: ReadonlyMap<string, Page>;
+  readonly #structured: readonly StructuredPage[];
 
   constructor(options: PathRouterOptions) {
     this.#discovery = new DiscoveryIndex(options.catalog, options.registrations);
@@ -65,7 +73,9 @@ export class PathRouter {
     const sources = { morePages: told, registrations: options.registrations };
     this.#openApi = new OpenApiDocuments(options.catalog, sources);
     const swagger = new SwaggerDocuments(options.catalog, sources);
+    this.#structured = this.#structuredPages(options);
     this.#exact = new Map<string, PathHandler>([
+      ...this.#structured.map((page) => [`/${page.name}`, pageHandler(page)] as const),
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', serveVersion],
       ['/version/', serveVersion],
@@ -112,18 +122,32 @@ export class PathRouter {
   }
 
   #serveIndex(exchange: Exchange): void {
-    sendValue(exchange, 200, {
-      paths: [
-        ...this.#discovery.current().paths(),
-        ...this.#health.paths(),
-        ...[...this.#pages.values()].filter(({ isListed }) => isListed !== false).map((page) => page.path),
-        '/metrics',
-        '/metrics/slis',
-        '/openapi/v2',
-        '/version',
-      ].sort(),
-    });
+    sendValue(exchange, 200, { paths: this.#listedPaths() });
   }
+
+  #listedPaths(): string[] {
+    return [
+      ...this.#discovery.current().paths(),
+      ...this.#health.paths(),
+      ...[...this.#pages.values()].filter(({ isListed }) => isListed !== false).map((page) => page.path),
+      ...this.#structured.map(({ name }) => `/${name}`),
+      '/metrics',
+      '/metrics/slis',
+      '/openapi/v2',
+      '/version',
+    ].sort();
+  }
+
+  #structuredPages({ flags, hasStatusz, clock, random }: PathRouterOptions): readonly StructuredPage[] {
+    return [
+      ...(flags === undefined ? [] : [flagzPage({ flags, random })]),
+      ...(hasStatusz ? [statuszPage({ clock, random, paths: () => this.#listedPaths() })] : []),
+    ];
+  }
+}
+
+function pageHandler(page: StructuredPage): PathHandler {
+  return (exchange) => serveStructuredPage(exchange, page);
 }
 
 /**

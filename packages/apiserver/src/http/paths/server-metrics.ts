@@ -90,13 +90,14 @@ export class ServerMetrics {
   /** Counts a finished request. Only names that exist become labels, because other names could be any number. */
   observe(exchange: Exchange, info: RequestInfo, durationMs: number): void {
     const definition = this.#definitionOf(info);
-    const { group, version, resource, subresource } = definition === undefined ? noNames : (info as ResourceRequest);
+    const known = definition === undefined ? (exchange.reportedResource ?? noNames) : (info as ResourceRequest);
+    const { group, version, resource, subresource } = known;
     const [verb, scope, dry_run] = [verbOf(exchange, info), scopeOf(info), dryRunOf(exchange.query)];
     const names = { group, version, resource, subresource, scope, component: 'apiserver' };
     const key = `${verb} ${group}/${version}/${resource}/${subresource} ${scope}`;
     const counts = this.#requests.of(`${key} ${dry_run}`, () => ({ verb, dry_run, ...names }));
     counts.codes.set(exchange.status, (counts.codes.get(exchange.status) ?? 0) + 1);
-    if (resource !== '' && exchange.bodyBytes !== undefined) {
+    if (definition !== undefined && exchange.bodyBytes !== undefined) {
       const labels = (): Labels => ({ group, resource, verb: info.verb });
       this.#bodySizes.of(`${group}/${resource} ${info.verb}`, labels).observe(exchange.bodyBytes);
     }

@@ -1,6 +1,6 @@
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, expect, it } from 'vitest';
-import { AuditLog } from '../../audit/audit-log.ts';
+import { AuditBackends } from '../../audit/audit-backends.ts';
 import type { AuthenticationRemarks } from '../../authn/authenticator.ts';
 import { bearerAuthenticator } from '../../authn/token-authenticator.ts';
 import { startTestServer, type TestServer } from '../../testing/api-server-fixture.ts';
@@ -31,10 +31,9 @@ const tokens = {
 
 it('what authenticators remark stands in the warnings of the answer and, from its first event on, in the audit log', async () => {
   const events: { stage: string; annotations?: Record<string, string> }[] = [];
-  const log = new AuditLog({
-    target: { append: async (line: Uint8Array) => void events.push(JSON.parse(Buffer.from(line).toString())) },
-  });
-  const audit = { policy: { rules: [{ level: 'Metadata' }] } as const, log };
+  const append = async (line: Uint8Array) => void events.push(JSON.parse(Buffer.from(line).toString()));
+  const backends = new AuditBackends({ log: { target: { append } } });
+  const audit = { policy: { rules: [{ level: 'Metadata' }] } as const, backends };
   const authentication = { authenticators: [bearerAuthenticator(tokens)] };
   server = await startTestServer(openLmdbEngine, { definitions, audit, authentication });
   const good = await server.send('GET', configMaps, { headers: { authorization: 'Bearer good' } });

@@ -1,5 +1,5 @@
 // InflightLimit limits how many requests run at once, reads and writes apart; a request that finds no place is refused. It is the limit of a
-// server without flow schemas. Asked by api-server.ts. Source: filters/maxinflight.go.
+// server without flow schemas. Asked by request-chain.ts. Source: filters/maxinflight.go.
 import type { MetricFamily } from '@kapstan/api/internal';
 import { mastersGroup } from '../../authz/masters-authorizer.ts';
 import { isLongRunning } from '../exchange/request-info.ts';

@@ -1,5 +1,5 @@
 // PriorityAndFairness makes requests wait for seats of their priority level, and refuses those that wait too long. It stands between HTTP and
-// flowcontrol/flow-control.ts. Asked by api-server.ts. Source: filters/priority-and-fairness.go.
+// flowcontrol/flow-control.ts. Asked by request-chain.ts. Source: filters/priority-and-fairness.go.
 import { type Clock, parseFieldSelector } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/api/internal';
 import type { ClassifiedRequest } from '../../flowcontrol/active-schema.ts';

@@ -1,10 +1,10 @@
 // RequestAccess finds out who sends a request, as whom it is served, and whether it is allowed. It sits between the
-// limits and the handlers of api-server.ts. Source: apiserver endpoints/filters/{authentication,authorization}.go,
+// limits and the handlers of request-chain.ts. Source: apiserver endpoints/filters/{authentication,authorization}.go,
 // filters/impersonation.
 
 import { type Clock, isForbidden, type Logger, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
 import { forbidden } from '@kapstan/api/errors';
-import { isPromiseLike, type ParsedSelector, parseLongLabelSelector } from '@kapstan/api/internal';
+import { isPromiseLike, messageOf, type ParsedSelector, parseLongLabelSelector } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../../authn/authenticator.ts';
 import { ClientCertificates } from '../../authn/client-certificate.ts';
@@ -111,7 +111,8 @@ export class RequestAccess {
     const startMs = clock.monotonicNow();
     try {
       const answer = this.#authorizer.authorize(attributes);
-      const { decision, reason } = isPromiseLike(answer) ? await answer : answer;
+      const { decision, reason, error } = isPromiseLike(answer) ? await answer : answer;
+      if (decision !== 'allow' && error !== undefined) throw error;
       audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
       audit?.annotate('authorization.k8s.io/reason', reason);
       if (decision === 'allow') return true;
@@ -138,7 +139,8 @@ export class RequestAccess {
     describe: (reason: string) => string = (reason) => reason,
   ): Promise<void> {
     if (info.verb === verb) return;
-    const { decision, reason } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
+    const { decision, reason, error } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
+    if (error !== undefined) throw error;
     if (decision !== 'allow') throw forbidden(info, info.name, describe(reason));
   }
 
@@ -153,6 +155,7 @@ export class RequestAccess {
       },
       authorization,
       webSocketProtocols,
+      path: exchange.path,
       ...this.#certificates.credentialsOf(exchange.socket),
       forwarded: this.#certificates.isFrontProxy(exchange.socket) ? exchange : undefined,
     };
@@ -190,5 +193,5 @@ export function sendInternalError(exchange: Exchange, why: string): void {
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -1,10 +1,10 @@
 // RequestAudit begins the audit trail of a request at the level of the policy, and ends it. It stands between
-// api-server.ts and ../audit. Source: apiserver endpoints/filters/{audit,authn_audit}.go, apimachinery util/net
+// request-chain.ts and ../audit. Source: apiserver endpoints/filters/{audit,authn_audit}.go, apimachinery util/net
 // SourceIPs.
 import { isIP } from 'node:net';
 import type { Clock } from '@kapstan/api';
+import type { AuditBackends } from '../../audit/audit-backends.ts';
 import type { ObjectReference } from '../../audit/audit-event.ts';
-import type { AuditLog } from '../../audit/audit-log.ts';
 import { type AuditPolicy, decideAudit } from '../../audit/audit-policy.ts';
 import { AuditTrail } from '../../audit/audit-trail.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
@@ -12,9 +12,10 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { isLongRunning, type RequestInfo } from '../exchange/request-info.ts';
 import { attributesOf } from './request-access.ts';
 
+/** Options of auditing: the policy, and where events go. */
 export interface AuditOptions {
   readonly policy: AuditPolicy;
-  readonly log: AuditLog;
+  readonly backends: AuditBackends;
 }
 
 const nobody: UserInfo = { name: '', groups: [] };
@@ -35,9 +36,9 @@ export class RequestAudit {
    * must not go on.
    */
   async begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): Promise<boolean> {
-    const { policy, log } = this.#options;
+    const { policy, backends } = this.#options;
     const decision = decideAudit(policy, { ...attributesOf(info, user ?? nobody), user });
-    log.countLevel(decision.level);
+    backends.countLevel(decision.level);
     if (decision.level === 'None') return true;
     const objectRef = referenceOf(info);
     const start = {
@@ -53,7 +54,7 @@ export class RequestAudit {
     const trail = new AuditTrail({
       start,
       decision,
-      log,
+      backends,
       clock: this.#clock,
       isLongRunning: user === undefined || isLongRunning(info),
     });
@@ -62,7 +63,7 @@ export class RequestAudit {
     exchange.audit = trail;
     if (user === undefined || (await trail.receive())) return true;
     exchange.audit = undefined;
-    log.countRejection();
+    backends.countRejection();
     return false;
   }
 }

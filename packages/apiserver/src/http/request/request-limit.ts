@@ -1,4 +1,4 @@
-// RequestLimit decides when a request may run. Implemented by priority-and-fairness.ts and inflight-limit.ts, asked by api-server.ts.
+// RequestLimit decides when a request may run. Implemented by priority-and-fairness.ts and inflight-limit.ts, asked by request-chain.ts.
 import type { MetricFamily } from '@kapstan/api/internal';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import type { Exchange } from '../exchange/exchange.ts';

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AuditLog } from '../../audit/audit-log.ts';
+import { AuditBackends } from '../../audit/audit-backends.ts';
 import {
   adminToken,
   startTestServer,
@@ -96,7 +96,7 @@ describe('the time of a request', () => {
       void events.push(JSON.parse(Buffer.from(line).toString()));
     const audit = {
       policy: { rules: [{ level: 'RequestResponse' as const }] },
-      log: new AuditLog({ target: { append } }),
+      backends: new AuditBackends({ log: { target: { append } } }),
     };
     const on = await start({ audit });
     await on.send('GET', '/api/v1/namespaces?timeout=foo');

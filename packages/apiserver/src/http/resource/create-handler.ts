@@ -8,7 +8,9 @@ export async function handleCreate(call: ResourceCall): Promise<void> {
   const { exchange, served, ports } = call;
   const form = negotiateAnswer(call);
   const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'CreateOptions'));
+  exchange.span?.addEvent('About to store object in database');
   const answer = await createAt(target, object);
+  exchange.span?.addEvent('Write to database call succeeded', { len: exchange.bodyBytes ?? 0 });
   await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
 }

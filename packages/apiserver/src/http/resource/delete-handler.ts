@@ -2,6 +2,7 @@
 
 import { isStatusError } from '@kapstan/api';
 import { badRequest, methodNotSupported, type StatusDetails } from '@kapstan/api/errors';
+import { runInTurns } from '@kapstan/storage';
 import { readEnvelope } from '../../codec/protobuf-envelope.ts';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
 import { documentForm, readDocument } from '../../schema/decode-object.ts';
@@ -26,7 +27,9 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
   const { definition } = served;
   const form = negotiateAnswer(call);
   const options = await readDeleteOptions(call);
+  exchange.span?.addEvent('About to delete object from database');
   const result = await served.store.delete(deleteContext(call, options), name, options.request);
+  exchange.span?.addEvent('Object deleted from database');
   const isAccepted = !result.deleted && options.request.orphanDependents === false;
   const answer = { definition, form, status: isAccepted ? 202 : 200, clock: ports.clock };
   const shown = !result.deleted || definition.returnsDeletedObject === true ? result.stored : undefined;
@@ -38,6 +41,7 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
 export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDeleteOptions> {
   const { exchange, ports } = call;
   const body = await exchange.readBody(ports.maxBodyBytes);
+  exchange.span?.addEvent('limitedReadBody succeeded', { len: body.length });
   const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : await readBodyOptions(call, body);
   if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
   call.exchange.audit?.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
@@ -68,7 +72,8 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
         ? readEnvelope(body, { types: metaTypes, expected: deleteOptionsKind })
         : readText(body, readYaml);
     const options = deleteOptionsFromBody(value, call.ports);
-    call.exchange.audit?.requestBody({ ...(value as object), ...internalOptions });
+    const { audit, signal } = call.exchange;
+    if (audit !== undefined) await runInTurns(audit.requestBody({ ...(value as object), ...internalOptions }), signal);
     return options;
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;

@@ -25,6 +25,7 @@ export async function handleGet(call: ResourceCall): Promise<void> {
   refuseExport(decodeBoolean(exchange.query.get('export')));
   const resourceVersion = exchange.query.get('resourceVersion') ?? '';
   const options = resourceVersion === '' ? {} : { resourceVersion };
+  exchange.span?.addEvent('About to Get from storage');
   sendStored(exchange, await served.store.get(context, call.name, options), answer);
 }
 

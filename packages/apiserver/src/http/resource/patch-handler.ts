@@ -1,9 +1,12 @@
 // PATCH: JSON patch, merge patch, strategic merge patch, server-side apply. Source: apiserver handlers/patch.go.
+import type { SlicedWork } from '@kapstan/api/internal';
+import { runInTurns } from '@kapstan/storage';
+import type { AuditTrail } from '../../audit/audit-trail.ts';
 import { applyMediaType } from '../../fieldmanager/apply-request.ts';
 import { patchMediaTypes, patchTypesOf } from '../../patch/apply-patch.ts';
 import { type PatchBody, patchAt } from '../../registry/client/object-writes.ts';
 import { patchTypeNotSupported, unknownBodyFormat } from '../../registry/definition/route-errors.ts';
-import { readDocument } from '../../schema/decode-object.ts';
+import { readDocumentInSlices } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { decodeText } from '../../schema/json-reader.ts';
 import type { YamlReading } from '../../schema/yaml-body.ts';
@@ -17,26 +20,34 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   requireName(call);
   const form = negotiateAnswer(call);
   const body = await exchange.readBody(ports.maxBodyBytes);
+  exchange.span?.addEvent('limitedReadBody succeeded', { len: body.length });
   const readYaml = type === 'apply' ? await ports.yamlBodies.prepare(body, exchange.signal) : undefined;
   await ports.turns.room();
   const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
   const target = targetOf(call, contextOf(call, options, body.length));
-  if (exchange.audit?.keepsRequest) exchange.audit.requestBody(readPatch(body, readYaml));
+  if (exchange.audit?.keepsRequest) {
+    await runInTurns(recordPatch(exchange.audit, body, readYaml), exchange.signal);
+  }
   const patch = { type, body, force: options.force, ...(readYaml && { readYaml }) };
+  exchange.span?.addEvent('About to apply patch');
   const answer = await patchAt(target, ports.patching, patch);
+  exchange.span?.addEvent('Object stored in database');
   await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
 }
 
-/** Returns the patch as a value; undefined when it cannot be parsed, which the next step refuses. */
-function readPatch(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
+/** Records the patch, unless it cannot be parsed: then the next step refuses it. */
+function* recordPatch(audit: AuditTrail, body: Uint8Array, readYaml: YamlReading | undefined): SlicedWork<void> {
+  let value: unknown;
   try {
-    if (readYaml !== undefined) return readYaml().document.value;
-    return readDocument(decodeText(body), { mediaType: 'application/json' }, new StrictErrors()).value;
+    const strict = new StrictErrors();
+    const document = readYaml?.().document;
+    value = (document ?? (yield* readDocumentInSlices(decodeText(body), { mediaType: 'application/json' }, strict)))
+      .value;
   } catch (error) {
-    if (error instanceof Error) return undefined;
-    throw error;
+    if (!(error instanceof Error)) throw error;
   }
+  yield* audit.requestBody(value);
 }
 
 /**

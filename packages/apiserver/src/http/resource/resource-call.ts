@@ -88,11 +88,13 @@ export function contextOf(
   return {
     user,
     namespace: served.definition.namespaced ? info.namespace : '',
+    verb: info.verb,
     dryRun: options.dryRun,
     fieldManager: managerOrUserAgent(options.fieldManager, exchange.header('user-agent')),
     fieldValidation: options.fieldValidation,
     signal: exchange.signal,
     auditId: exchange.auditId,
+    span: exchange.span,
     ...(bodyBytes >= largeObjectBytes && { nextTurn }),
     ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),
@@ -153,12 +155,16 @@ export async function readObject(
 ): Promise<{ readonly object: UnstructuredObject; readonly target: WriteTarget }> {
   const format = negotiateInput(call.exchange.header('content-type'));
   const body = await call.exchange.readBody(call.ports.maxBodyBytes);
+  const { span } = call.exchange;
+  span?.addEvent('limitedReadBody succeeded', { len: body.length });
   const readYaml = await yamlReadingOf(call, format, body);
   await call.ports.turns.room();
+  span?.addEvent('About to convert to expected version');
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const { signal } = target.context;
   const json = format.name === 'protobuf' ? await runInTurns(readProtobuf(target, body), signal) : body;
   const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)), signal);
+  span?.addEvent('Conversion done');
   if (call.exchange.audit !== undefined) await runInTurns(recordObject(call, object), signal);
   await target.context.nextTurn?.();
   return { object, target };
@@ -178,11 +184,12 @@ function* recordObject(
   { exchange, served: { definition }, subresource }: ResourceCall,
   object: UnstructuredObject,
 ): SlicedWork<void> {
-  if (exchange.audit?.keepsRequest !== true || subresource?.type === 'object') return exchange.audit?.request(object);
+  if (exchange.audit === undefined) return;
+  if (!exchange.audit.keepsRequest || subresource?.type === 'object') return yield* exchange.audit.request(object);
   const copy = yield* copyInSlices(object);
   if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(copy);
   else yield* definition.applyDefaultsInSlices(copy);
-  exchange.audit.request(copy);
+  yield* exchange.audit.request(copy);
 }
 
 /** Decodes a protobuf body to JSON, so that all bodies are decoded in one way. Throws 400 and 415. */

@@ -9,7 +9,9 @@ export async function handleUpdate(call: ResourceCall): Promise<void> {
   requireName(call);
   const form = negotiateAnswer(call);
   const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'UpdateOptions'));
+  exchange.span?.addEvent('About to store object in database');
   const answer = await updateAt(target, object);
+  exchange.span?.addEvent('Write to database call succeeded', { len: exchange.bodyBytes ?? 0 });
   await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
 }

@@ -33,6 +33,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     over = resolve;
   });
   const response = new WatchResponse({
+    of: definition,
     frames: new WatchFrames({ definition, form, includeObject, clock: ports.clock }),
     initialSlices: ports.initialSlices,
     allowBookmarks: options.allowWatchBookmarks,

@@ -9,13 +9,16 @@ import type { Authorizer } from '../../authz/authorizer.ts';
 import type { FlowControl } from '../../flowcontrol/flow-control.ts';
 import type { ObjectPatching } from '../../registry/client/object-writes.ts';
 import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
+import type { RequestTracer } from '../../tracing/request-tracer.ts';
 import type { Page } from '../exchange/page.ts';
 import type { HealthCheck } from '../paths/path-router.ts';
 import type { AuditOptions } from '../request/request-audit.ts';
+import type { RequestLog } from '../request/request-log.ts';
 import type { KubeletOptions, TunnelTransportOptions } from '../tunnel/tunnel-transport.ts';
 import type { ShutdownOptions } from './graceful-shutdown.ts';
 import type { TlsOptions } from './http-server.ts';
 
+/** Options of an API server: its resources, who may do what, where it listens, and its limits. */
 export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
   readonly authentication: AuthenticationOptions;
@@ -90,6 +93,17 @@ export interface ApiServerOptions {
   readonly maxConcurrentStreams?: number | undefined;
   /** Which requests are recorded, and where. Default: none. */
   readonly audit?: AuditOptions | undefined;
+  /**
+   * Flags of the program, for /flagz: values by name, without secrets. Whoever may read the path sees all. Default: the
+   * path does not exist.
+   */
+  readonly flags?: ReadonlyMap<string, string> | undefined;
+  /** False: /statusz does not exist. Default true. */
+  readonly hasStatusz?: boolean | undefined;
+  /** Traces requests. Default: none is traced. */
+  readonly tracer?: RequestTracer | undefined;
+  /** Learns of each request and its steps, for people who look. The caller closes it. Default: nothing is recorded. */
+  readonly requestLog?: RequestLog | undefined;
   /** How long a close waits for running requests, in milliseconds. Default: the longest time of a request. */
   readonly drainMs?: number | undefined;
   /** The steps of a close. Default: running requests end, then the server closes. */

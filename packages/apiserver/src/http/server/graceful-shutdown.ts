@@ -1,5 +1,5 @@
 // GracefulShutdown takes a server through the steps of stopping: not ready, closed to new requests, drained.
-// api-server.ts drives it and asks it about every request. Source: apiserver server/genericapiserver.go
+// request-chain.ts drives it and asks it about every request. Source: apiserver server/genericapiserver.go
 // (RunWithContext), filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
 import { type Clock, delay } from '@kapstan/api';
 import { serviceUnavailable } from '@kapstan/api/errors';
@@ -13,6 +13,7 @@ import type { InitialSlices } from '../watch/initial-slices.ts';
 import type { WatchRegistry } from '../watch/watch-registry.ts';
 import type { HttpServer } from './http-server.ts';
 
+/** How the server ends: how long it still answers, and what it waits for. */
 export interface ShutdownOptions {
   /**
    * How long a stopping server goes on serving, in milliseconds. Only /readyz fails at once, so that load balancers

@@ -1,16 +1,19 @@
 // HttpServer handles sockets, TLS, HTTP/1.1, HTTP/2 and a close that drains. It knows nothing of Kubernetes. Node 20's
 // HTTP/2 server has neither closeIdleConnections nor a drain of its own, so both are here.
+
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import { Exchange, type UpgradeOffer } from '../exchange/exchange.ts';
 import { abortResponse, type NodeRequest, type NodeResponse } from '../exchange/response-stream.ts';
 import { headWithoutUpgrade } from './ignored-upgrade.ts';
 import { maxHeaders, refusalOf, refuseClient, refusePlainHttp, sendRefusal } from './request-refusal.ts';
 import { UnansweredRequests } from './unanswered-requests.ts';
 
+/** The serving certificate, and whose client certificates are accepted. */
 export interface TlsOptions {
   /** In PEM. */
   readonly cert: string | Uint8Array;
@@ -265,7 +268,7 @@ class Connections {
     if (refusal !== undefined) return sendRefusal(response, refusal);
     const ports = { clock: this.#clock, ...(upgrade !== undefined && { upgrade }) };
     const onError = (error: unknown): void => {
-      this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
+      this.#logger.error('handler failed', { error: messageOf(error) });
       abortResponse(response);
     };
     try {

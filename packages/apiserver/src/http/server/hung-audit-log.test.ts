@@ -6,7 +6,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { AuditLog } from '../../audit/audit-log.ts';
+import { AuditBackends } from '../../audit/audit-backends.ts';
 import {
   adminToken,
   startTestServer,
@@ -64,7 +64,7 @@ afterEach(async () => {
 
 async function start(options: TestServerOptions = {}): Promise<TestServer> {
   const rules = [{ level: 'None', nonResourceURLs: ['/version'] }, { level: 'Metadata' }] as const;
-  const audit = { policy: { rules }, log: new AuditLog({ target: disk }) };
+  const audit = { policy: { rules }, backends: new AuditBackends({ log: { target: disk } }) };
   server = await startTestServer(openLmdbEngine, { definitions, audit, ...options });
   return server;
 }

@@ -3,9 +3,11 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '@kapstan/api';
+import { checkCertificateNames } from '../../peer/certificate-names.ts';
 import { DialError, dialError } from '../../peer/dial-error.ts';
 import type { Destination } from '../../registry/definition/destination.ts';
 
+/** How the server reaches kubelets, for logs, exec and port-forward. */
 export interface KubeletOptions {
   /** Certificate that this server shows to kubelets, in PEM, with its key below. Default none. */
   readonly clientCert?: string | undefined;
@@ -93,6 +95,7 @@ export class TunnelTransport {
       ...(isIP(host) === 0 && { servername: host }),
       ...(peer !== 'anyone' && clientCert !== undefined && { cert: clientCert, key: clientKey }),
       rejectUnauthorized: isVerified,
+      checkServerIdentity: checkCertificateNames,
       ...(isVerified && { ca }),
     });
   }

@@ -24,6 +24,11 @@ export class ReaderPace {
     this.#options = options;
   }
 
+  /** When the socket ceased to have room, by the monotonic clock; undefined = it has some. */
+  get blockedSinceMs(): number | undefined {
+    return this.#isBlocked ? this.#blockedSinceMs : undefined;
+  }
+
   /** Records that the socket has no room. */
   block(): void {
     this.#isBlocked = true;

@@ -10,7 +10,7 @@ import {
 } from '@kapstan/api/internal';
 import type { RequestScope } from '../exchange/request-labels.ts';
 import type { WatchResponse } from './watch-response.ts';
-import type { OverflowReason } from './watch-response-options.ts';
+import type { OpenWatch, OverflowReason } from './watch-response-options.ts';
 
 interface Overflows extends GroupResource {
   readonly count: number;
@@ -111,6 +111,15 @@ export class WatchRegistry {
 
   get size(): number {
     return this.#open.size;
+  }
+
+  /** Watches ended because their client read too slowly. */
+  get overflowCount(): number {
+    return [...this.#overflows.values()].reduce((sum, { count }) => sum + count, 0);
+  }
+
+  *inspect(): Generator<OpenWatch, void, undefined> {
+    for (const watch of this.#open) yield watch.inspect();
   }
 
   add(watch: WatchResponse): void {

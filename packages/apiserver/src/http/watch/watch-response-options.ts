@@ -1,5 +1,5 @@
 // The options and callbacks of a WatchResponse. Part of watch-response.ts.
-import type { Clock } from '@kapstan/api';
+import type { Clock, GroupResource } from '@kapstan/api';
 import type { Histogram } from '@kapstan/api/internal';
 import type { TurnFlusher } from '../exchange/turn-flusher.ts';
 import type { InitialSlices } from './initial-slices.ts';
@@ -12,7 +12,19 @@ import type { WatchFrames } from './watch-frames.ts';
  */
 export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
 
+/** An open watch, and how far its client is behind. */
+export interface OpenWatch extends GroupResource {
+  readonly userName: string;
+  /** Events and bytes that wait for the socket. */
+  readonly waitingEvents: number;
+  readonly waitingBytes: number;
+  /** When the socket ceased to take anything, by the monotonic clock; undefined = it takes what it gets. */
+  readonly blockedSinceMs: number | undefined;
+}
+
 export interface WatchResponseOptions {
+  /** The resource that is watched. */
+  readonly of: GroupResource;
   readonly frames: WatchFrames;
   readonly initialSlices: InitialSlices;
   readonly allowBookmarks: boolean;

@@ -124,6 +124,7 @@ beforeEach(() => {
 
 function watchOf(maxBufferedBytes = 4 * mebibyte): WatchResponse {
   return new WatchResponse({
+    of: { group: '', resource: 'configmaps' },
     frames: new WatchFrames({ definition, form, includeObject: 'None', clock }),
     initialSlices,
     allowBookmarks: true,

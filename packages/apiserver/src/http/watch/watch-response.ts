@@ -12,7 +12,7 @@ import type { InitialSlice } from './initial-slices.ts';
 import { ReaderPace } from './reader-pace.ts';
 import type { BudgetedWatch, BudgetReason, WatchAccount } from './watch-budget.ts';
 import type { WatchItem } from './watch-frames.ts';
-import type { OverflowReason, WatchResponseOptions } from './watch-response-options.ts';
+import type { OpenWatch, OverflowReason, WatchResponseOptions } from './watch-response-options.ts';
 
 /** A live event as shared bytes, or an initial one as it came, to be encoded when the socket has room. */
 type Pending = WatchItem | Uint8Array;
@@ -66,6 +66,18 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   constructor(options: WatchResponseOptions) {
     this.#options = options;
     this.#pace = new ReaderPace(options);
+  }
+
+  inspect(): OpenWatch {
+    const { of, userName } = this.#options;
+    return {
+      group: of.group,
+      resource: of.resource,
+      userName,
+      waitingEvents: this.#queue.length - this.#head,
+      waitingBytes: this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0),
+      blockedSinceMs: this.#pace.blockedSinceMs,
+    };
   }
 
   get isFull(): boolean {

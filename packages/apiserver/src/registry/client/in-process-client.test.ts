@@ -74,7 +74,10 @@ describe('the in-process client', () => {
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'create', 'update', 'patch'],
     get: async (store, context, name) => scaleOf((await store.get(context, name)).object as UnstructuredObject),
-    create: async (_store, _context, { name, body }) => ({ ...body, metadata: { name } }),
+    create: async (_store, _context, { name, body, validate }) => {
+      await validate();
+      return { ...body, metadata: { name } };
+    },
     update: async (store, context, { name, change }) => {
       const transform = async (present?: UnstructuredObject): Promise<UnstructuredObject> => {
         const next = await change(scaleOf(present as UnstructuredObject));

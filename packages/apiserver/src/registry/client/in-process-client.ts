@@ -1,6 +1,7 @@
 // InProcessClient implements the ResourceClient port directly on the registry, without HTTP. Its watches deliver the
 // storage's own events: shared objects, no copies, no buffers. Calls for single objects return the caller's own copy.
 
+import { randomUUID } from 'node:crypto';
 import {
   type ApplyOptions,
   apiVersionOf,
@@ -53,11 +54,12 @@ import {
   type WriteTarget,
 } from './object-writes.ts';
 
+/** Options of a client in the server's process. */
 export interface InProcessClientOptions {
   readonly catalog: ResourceCatalog;
   /**
-   * The user of all calls. Nothing is authorised here, but admission sees the user. Default: system:admin in
-   * system:masters.
+   * The user of all calls. Nothing is authorised here, but admission sees the user. Default:
+   * system:apiserver in system:masters, with a uid of its own.
    */
   readonly user?: UserInfo | undefined;
   /** Field manager of calls that name none. Default "kapstan". */
@@ -71,7 +73,8 @@ export interface InProcessClientOptions {
   readonly clock?: Clock | undefined;
 }
 
-const defaultUser: UserInfo = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] };
+/** As kube-apiserver asks itself, with a uid of each server. Source: server.NewLoopbackClientConfig, authorizeClientBearerToken. */
+const serverUser: UserInfo = { name: 'system:apiserver', groups: ['system:authenticated', 'system:masters'] };
 
 /**
  * Reads and writes through the registry, with the same rules and errors as over HTTP. All methods reject with
@@ -81,11 +84,13 @@ export class InProcessClient implements ResourceClient {
   readonly #catalog: ResourceCatalog;
   readonly #options: InProcessClientOptions;
   readonly #clock: Clock;
+  readonly #user: UserInfo;
 
   constructor(options: InProcessClientOptions) {
     this.#catalog = options.catalog;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#user = options.user ?? { ...serverUser, uid: randomUUID() };
   }
 
   async get<T extends KubernetesObject>(
@@ -260,7 +265,7 @@ export class InProcessClient implements ResourceClient {
   ): WriteTarget {
     const served = this.#find(token);
     const { name } = target;
-    const context = this.#context(served, target.namespace, options);
+    const context = { ...this.#context(served, target.namespace, options), verb };
     if (served.definition.namespaced && context.namespace === '') throw resourceNotFound();
     if (subresource !== '')
       return { served, name, context, part: requireSubresource(served, { name, subresource }, verb) };
@@ -285,7 +290,7 @@ export class InProcessClient implements ResourceClient {
 
   #context(served: ServedResource, namespace: string | undefined, options: WriteOptions): RequestContext {
     return {
-      user: this.#options.user ?? defaultUser,
+      user: this.#user,
       namespace: served.definition.namespaced ? (namespace ?? '') : '',
       dryRun: options.dryRun ?? false,
       fieldManager: options.fieldManager ?? this.#options.fieldManager ?? 'kapstan',

@@ -11,6 +11,7 @@ import { pathSegmentErrors } from '../meta/names.ts';
 /** 'cached': any state that was true once. 'live': the present state. */
 export type ReadFreshness = 'cached' | 'live';
 
+/** Reads objects of any kind of a catalog, from the watch cache where there is one. */
 export class ObjectReader {
   readonly #catalog: ResourceCatalog;
 

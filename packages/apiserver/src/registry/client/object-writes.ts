@@ -112,8 +112,14 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
   checkNamespace(object, context.namespace);
   if (part?.type === 'object') {
     if (part.create === undefined) throw methodNotAllowed();
-    await served.store.admitPart?.(context, partOf(target, 'CREATE', object));
-    return { type: 'object', object: await part.create(served.store, context, { name, body: object }), created: true };
+    part.applyDefaults?.(object);
+    const asked = partOf(target, 'CREATE', object);
+    await served.store.admitPart?.(context, { ...asked, phase: 'admit' });
+    const validate = async (): Promise<void> => {
+      await served.store.admitPart?.(context, { ...asked, phase: 'validate' });
+    };
+    const answer = await part.create(served.store, context, { name, body: object, validate });
+    return { type: 'object', object: answer, created: true };
   }
   const defaulting = applyDefaults(target, object);
   if (defaulting !== undefined) await defaulting;
@@ -242,6 +248,7 @@ async function updatePart(
   if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
   const change: SubresourceChange = async (present, track) => {
     const changed = await next(present);
+    part.applyDefaults?.(changed);
     if (fields === 'tracked' && part.isApplicable === true) await track?.(changed, present, part);
     // The subresource validates what the object became, which may have more than the client sent.
     const asked = partOf({ part, name }, 'UPDATE', changed);

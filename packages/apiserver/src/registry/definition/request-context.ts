@@ -1,6 +1,7 @@
 // RequestContext says who asks for what. Made once at the edge (HTTP or in process) and passed down.
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import type { CallSignal } from '@kapstan/api/internal';
+import type { Span } from '../../tracing/span.ts';
 
 /** An authenticated user. Source: authentication/user.Info. */
 export interface UserInfo {
@@ -16,10 +17,13 @@ export interface WriteIntent {
   readonly fieldValidation?: string;
 }
 
+/** What the registry knows of a request: who asks, for what, until when. */
 export interface RequestContext {
   readonly user: UserInfo;
   /** The request's namespace; "" for cluster-scoped resources and for all namespaces. */
   readonly namespace: string;
+  /** The verb as authorizers know it: "update", "patch". Absent = the server itself asks, for nobody. */
+  readonly verb?: string | undefined;
   /** dryRun=All: everything is done except the write. */
   readonly dryRun: boolean;
   /** Name of the owner of the written fields. */
@@ -30,6 +34,8 @@ export interface RequestContext {
   readonly signal?: CallSignal | undefined;
   /** Identifies the request in traces of storage. */
   readonly auditId?: string | undefined;
+  /** The part of the request's trace that is under way. Absent = the request is not traced. */
+  readonly span?: Span | undefined;
   /**
    * Called between the long steps of a write, so that other work gets a turn of the event loop. State that was read
    * before it may have changed after it. Absent = the object is small enough for one turn.

@@ -37,13 +37,24 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   readonly schema?: SchemaNode;
   /** Accepts bodies of other versions of its kind. Absent = none. */
   readonly acceptsVersion?: (version: GroupVersion) => boolean;
+  /**
+   * Brings an object as it was decoded into the form that admission and the functions below get: with defaults, and with
+   * the members that Go always writes. Absent = it has that form.
+   */
+  applyDefaults?(object: UnstructuredObject): void;
   /** Shows its object as a row. Absent = there is no Table. */
   readonly table?: TableConvertor<UnstructuredObject>;
   get?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<KubernetesObject>;
+  /** Calls `validate` once, when it has checked the body and before it acts on it. */
   create?(
     store: ResourceStore<T>,
     context: RequestContext,
-    call: { readonly name: string; readonly body: UnstructuredObject },
+    call: {
+      readonly name: string;
+      readonly body: UnstructuredObject;
+      /** Runs validating admission for the body, as it is by then. */
+      readonly validate: () => Promise<void>;
+    },
   ): Promise<KubernetesObject>;
   /** `change` returns the new subresource object for the present one; it may run several times. */
   update?(
@@ -152,6 +163,7 @@ interface PublishedResource {
   readonly keepsUnknownFields?: boolean;
 }
 
+/** What a server has to know of a kind to serve it: names, schema, strategy, columns. */
 export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
   readonly group: string;
   readonly version: string;

@@ -54,6 +54,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * created. Resolves to the error if not. Absent = everybody may.
    */
   readonly permit?: PermitWrite<T> | undefined;
+  /** Same as `permit`, but its errors are told before those of an object that is invalid, and with them. */
+  readonly permitAlways?: PermitWrite<T> | undefined;
   warningsOnCreate?(object: DeepReadonly<T>, context: RequestContext): readonly string[];
   warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
   /** Brings a valid object into its one stored form. */
@@ -103,4 +105,4 @@ export type PermitWrite<T extends KubernetesObject> = (
   object: DeepReadonly<T>,
   old: DeepReadonly<T> | undefined,
   context: RequestContext,
-) => Promise<FieldError | undefined>;
+) => Promise<readonly FieldError[]>;

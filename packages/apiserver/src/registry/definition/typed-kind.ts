@@ -18,6 +18,8 @@ interface StatusRules<T extends KubernetesObject> {
   readonly keepsMetadata?: boolean;
   /** Default 'change'. */
   readonly updateMetadata?: MetadataOnUpdate;
+  /** Checks whether the user may write what was changed. Its errors are told with those of {@link validate}. */
+  readonly permit?: PermitWrite<T> | undefined;
   /** True = the endpoint has no Table. Default false. */
   readonly withoutTable?: boolean;
   /** Fields that the endpoint ignores besides the content of the kind and the metadata that it keeps. */

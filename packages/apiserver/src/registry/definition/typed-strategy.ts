@@ -110,6 +110,7 @@ export function typedStatusStrategy<T extends KubernetesObject>(
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
     }),
     ...statusWarningsOf(kind),
+    permitAlways: kind.status?.permit,
     resetFields: [
       ['spec'],
       ...(kind.status?.keepsMetadata === true ? [['metadata']] : []),

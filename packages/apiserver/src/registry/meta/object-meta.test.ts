@@ -33,7 +33,7 @@ describe('system metadata', () => {
       deletionTimestamp: '2026-01-01T00:00:30Z',
       deletionGracePeriodSeconds: 30,
     };
-    const kept: ObjectMeta = { generation: 9, selfLink: '/x' };
+    const kept: ObjectMeta = { generation: 9 };
     keepSystemMetadata(kept, old);
     expect(kept).toEqual(old);
     const named: ObjectMeta = { uid: 'v', deletionGracePeriodSeconds: 5 };

@@ -71,7 +71,6 @@ export function keepSystemMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMet
   if (old.deletionGracePeriodSeconds !== undefined && next.deletionGracePeriodSeconds == null) {
     next.deletionGracePeriodSeconds = old.deletionGracePeriodSeconds;
   }
-  delete next.selfLink;
 }
 
 /**

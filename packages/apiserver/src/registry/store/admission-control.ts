@@ -2,12 +2,10 @@
 // Implemented by admission/admission-chain.ts.
 
 import type { DeepReadonly, GroupResource, KubernetesObject } from '@kapstan/api';
-import type { GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
+import type { AdmissionOperation, GroupVersionKind, GroupVersionResource } from '@kapstan/api/internal';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { FinishReservation } from '../definition/resource-definition.ts';
 import type { DeleteRequest } from '../definition/resource-store.ts';
-
-export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
 /** A request as admission sees it. Source: admission.Attributes. */
 export interface AdmissionAttributes {

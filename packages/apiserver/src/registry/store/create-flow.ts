@@ -162,8 +162,6 @@ export class CreateFlow<T extends KubernetesObject> {
     if (slices === undefined) strategy.prepareForCreate(object, context);
     else await runInTurns(slices, context.signal);
     const meta = metaOf(object);
-    delete meta.deletionTimestamp;
-    delete meta.deletionGracePeriodSeconds;
     dropEmptyMetadata(meta);
     const view = object as DeepReadonly<T>;
     const validating = requireValid(parts, { strategy, context, object: view }, '');
@@ -185,9 +183,10 @@ export class CreateFlow<T extends KubernetesObject> {
   }
 
   #attributes(object: T): AdmissionAttributes {
-    const name = this.#name || (object.metadata?.name ?? '');
+    const requestName = this.#name;
+    const name = requestName || (object.metadata?.name ?? '');
     const [context, subresource, finishers] = [this.#context, this.#subresource, this.#finishers];
-    const call = { context, operation: 'CREATE', subresource, name, object, finishers } as const;
+    const call = { context, operation: 'CREATE', subresource, name, requestName, object, finishers } as const;
     return admissionAttributes(this.#parts, call);
   }
 

@@ -1,10 +1,10 @@
 // DeleteFlow removes an object gracefully, after its finalizers, or at once. Called by generic-store.ts. Source:
 // apiserver registry/generic/registry/store.go (Delete).
 
-import { type DeepReadonly, deepCopy, formatTime, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { type DeepReadonly, formatTime, isNotFound, type KubernetesObject } from '@kapstan/api';
 import { conflict, notFound } from '@kapstan/api/errors';
-import type { Preconditions } from '@kapstan/api/internal';
-import type { Stored } from '@kapstan/storage';
+import { copyInSlices, type Preconditions } from '@kapstan/api/internal';
+import { runInTurns, type Stored } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { DeleteAnswer, DeleteRequest } from '../definition/resource-store.ts';
 import { metaOf } from '../meta/object-meta.ts';
@@ -68,7 +68,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     const stored = await this.#read();
     const { strategy } = this.#parts.definition;
     if (strategy.holdsDeletion?.(stored.object) === true) return this.#hold(stored);
-    const object = deepCopy(stored.object) as T;
+    const object = (await runInTurns(copyInSlices(stored.object), this.#context.signal)) as T;
     const decision = this.#decide(object);
     if (decision.type === 'pending') return { stored, deleted: false };
     const isImmediate =
@@ -188,7 +188,16 @@ export class DeleteFlow<T extends KubernetesObject> {
     if (!this.#context.dryRun) await this.#parts.definition.allocation?.release(stored.object);
   }
 
-  /** Returns the options as admission sees them: with the grace that the kind decides on. Source: rest.BeforeDelete. */
+  /**
+   * Returns the options as admission sees them: with the grace that the kind decides on, unless a collection is deleted.
+   * Source: rest.BeforeDelete, registry.Store.DeleteCollection, which works on copies of the options.
+   */
+  #asAdmitted(object: DeepReadonly<T>, preconditions: Preconditions | undefined): DeleteRequest {
+    if (this.#request.isOfCollection === true) return this.#request;
+    const graceful = this.#withGrace(object);
+    return preconditions === undefined ? graceful : { ...graceful, preconditions };
+  }
+
   #withGrace(object: DeepReadonly<T>): DeleteRequest {
     const { strategy } = this.#parts.definition;
     if (object.metadata?.deletionTimestamp === undefined) {
@@ -198,13 +207,14 @@ export class DeleteFlow<T extends KubernetesObject> {
     return gracePeriodSeconds === undefined ? this.#request : { ...this.#request, gracePeriodSeconds };
   }
 
-  async #admit(oldObject: DeepReadonly<T> | undefined): Promise<void> {
+  async #admit(oldObject: DeepReadonly<T> | undefined, preconditions = this.#request.preconditions): Promise<void> {
     const { admission } = this.#parts;
     if (admission === undefined || oldObject === undefined || this.#request.isAdmitted === true) return;
-    const deletion = this.#withGrace(oldObject);
+    const deletion = this.#asAdmitted(oldObject, preconditions);
     const name = deletion.isOfCollection === true ? '' : this.#name;
     const call = { context: this.#context, operation: 'DELETE', subresource: '', name, deletion } as const;
-    const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) as DeepReadonly<T> });
+    const copy = (await runInTurns(copyInSlices(oldObject), this.#context.signal)) as DeepReadonly<T>;
+    const attributes = admissionAttributes(this.#parts, { ...call, oldObject: copy });
     await admission.admit(attributes);
     await validatorOf(this.#parts)?.validate(attributes);
   }
@@ -219,7 +229,7 @@ export class DeleteFlow<T extends KubernetesObject> {
     const uid = stored.object.metadata?.uid;
     const preconditions = { ...(uid === undefined ? {} : { uid }), ...this.#request.preconditions };
     const begun = await this.#update(async (object) => {
-      await this.#admit(object as DeepReadonly<T>);
+      await this.#admit(object as DeepReadonly<T>, preconditions);
       const meta = metaOf(object);
       meta.deletionTimestamp ??= formatTime(this.#parts.clock.now());
       const { strategy } = this.#parts.definition;

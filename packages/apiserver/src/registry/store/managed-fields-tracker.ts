@@ -7,6 +7,7 @@ import type { SchemaNode } from '../../schema/schema-node.ts';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 
+/** A call of the field manager. */
 export interface FieldsCall {
   /** Its `fieldManager` is the manager's name. */
   readonly context: RequestContext;

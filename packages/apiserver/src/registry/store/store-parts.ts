@@ -8,13 +8,19 @@ import {
   type Revision,
   StatusError,
 } from '@kapstan/api';
-import { invalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@kapstan/api/internal';
+import {
+  type AdmissionOperation,
+  invalidTold,
+  parseRevision,
+  type ToldErrors,
+  tellFieldErrors,
+} from '@kapstan/api/internal';
 import { runInTurns, type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { RequestContext } from '../definition/request-context.ts';
 import type { ResourceDefinition } from '../definition/resource-definition.ts';
 import type { DeleteRequest, ResourceStore } from '../definition/resource-store.ts';
 import { dedupeOwnerReferences, metaOf } from '../meta/object-meta.ts';
-import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
+import type { AdmissionAttributes, AdmissionControl } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';
 import { type LargeValidation, type LargeValidationCall, largeCallOf } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
@@ -82,6 +88,7 @@ export function requireValid<T extends KubernetesObject>(
   subresource: string,
 ): Promise<void> | undefined {
   const whole = { ...call, definition: parts.definition };
+  if (call.strategy.permitAlways !== undefined) return validatePermitted(parts, whole, subresource);
   const validating = validateOnce(parts, whole, subresource);
   return call.strategy.permit === undefined ? validating : requirePermitted(parts, call, validating);
 }
@@ -106,8 +113,22 @@ async function requirePermitted<T extends KubernetesObject>(
   validating: Promise<void> | undefined,
 ): Promise<void> {
   await validating;
-  const error = await strategy.permit?.(object, old, context);
-  if (error !== undefined) throw invalid(parts, object, tellFieldErrors([error]));
+  const errors = (await strategy.permit?.(object, old, context)) ?? [];
+  if (errors.length > 0) throw invalid(parts, object, tellFieldErrors(errors));
+}
+
+/** A write without permission is checked here even if it is large, because its errors follow those of the permission. */
+async function validatePermitted<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  call: ValidationCall<T>,
+  subresource: string,
+): Promise<void> {
+  const { strategy, object, old, context } = call;
+  const forbidden = (await strategy.permitAlways?.(object, old, context)) ?? [];
+  if (forbidden.length === 0) return await validateOnce(parts, call, subresource);
+  const slices = slicedFindingsOf(call);
+  const { errors } = slices === undefined ? findingsOf(call) : await runInTurns(slices, context.signal);
+  throw invalid(parts, object, tellFieldErrors([...forbidden, ...errors]));
 }
 
 function tellFindings<T extends KubernetesObject>(
@@ -159,6 +180,8 @@ export interface AdmissionCall<T extends KubernetesObject> {
   readonly operation: AdmissionOperation;
   readonly subresource: string;
   readonly name: string;
+  /** Name in the request, if it is another one: a generated name is no namespace for admission. */
+  readonly requestName?: string | undefined;
   readonly object?: T;
   readonly oldObject?: DeepReadonly<T> | undefined;
   readonly deletion?: DeleteRequest | undefined;
@@ -176,7 +199,7 @@ export function admissionAttributes<T extends KubernetesObject>(
     subresource: call.subresource,
     kind: { group, version, kind },
     name: call.name,
-    namespace: namespaced ? call.context.namespace : isOwnNamespace ? call.name : '',
+    namespace: namespaced ? call.context.namespace : isOwnNamespace ? (call.requestName ?? call.name) : '',
     object: call.object,
     oldObject: call.oldObject,
     context: call.context,

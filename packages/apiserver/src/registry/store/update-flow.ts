@@ -24,13 +24,7 @@ import type { FinishReservation, ResourceDefinition } from '../definition/resour
 import type { TrackFields, UpdateAnswer, UpdateRequest } from '../definition/resource-store.ts';
 import type { ResourceStrategy } from '../definition/strategy.ts';
 import { jsonEqualInSlices, membersEqual } from '../meta/json-equality.ts';
-import {
-  dropEmptyMetadata,
-  ensureNamespace,
-  keepSystemMetadata,
-  metaOf,
-  wipeSystemMetadata,
-} from '../meta/object-meta.ts';
+import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf } from '../meta/object-meta.ts';
 import { CreateFlow, requestNamespace } from './create-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
@@ -141,6 +135,7 @@ export class UpdateFlow<T extends KubernetesObject> {
     const isLarge = response.isLarge === true || this.#context.nextTurn !== undefined;
     const copy = isLarge ? await runInTurns(copyInSlices(existing), this.#context.signal) : deepCopy(existing);
     const next = await this.#request.transform(copy as T, this.#trackPart);
+    metaOf(next).name ??= this.#request.name;
     await this.#context.nextTurn?.();
     await this.#admit(next, old);
     await this.#context.nextTurn?.();
@@ -240,7 +235,6 @@ export class UpdateFlow<T extends KubernetesObject> {
     const oldMeta = old.metadata ?? {};
     ensureNamespace(metaOf(next), requestNamespace(this.#parts, this.#context));
     keepSystemMetadata(metaOf(next), oldMeta);
-    metaOf(next).name ??= this.#request.name;
     const slices = isLarge ? this.#strategy.prepareForUpdateInSlices?.(next, old, this.#context) : undefined;
     if (slices !== undefined) return this.#prepareLarge(next, old, slices);
     this.#strategy.prepareForUpdate(next, old, this.#context);
@@ -296,14 +290,14 @@ export class UpdateFlow<T extends KubernetesObject> {
     });
     await create.admit();
     sentRevision(object);
-    wipeSystemMetadata(metaOf(object));
-    delete metaOf(object).resourceVersion;
     this.#finish = await create.reserve(object);
     try {
       await create.prepare(object);
     } finally {
       this.#finishers.push(...create.takeFinishers());
     }
+    // Validating admission sees what the writer sent.
+    delete metaOf(object).resourceVersion;
     const isLarge = this.#context.nextTurn !== undefined;
     return {
       object,

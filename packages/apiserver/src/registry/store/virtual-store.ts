@@ -34,6 +34,7 @@ export interface VirtualRules<T extends KubernetesObject = UnstructuredObject> {
   readonly notFoundAs?: string;
 }
 
+/** Options of a store whose objects are computed and not stored. */
 export interface VirtualStoreOptions {
   readonly managedFields?: ManagedFieldsTracker;
   readonly admission?: AdmissionControl;
@@ -63,9 +64,10 @@ export class VirtualStore implements ResourceStore {
     if (this.#rules.answer === undefined) return this.#refuse('create');
     ensureNamespace(metaOf(object), definition.namespaced ? context.namespace : '');
     await managedFields?.onCreate(object, { context, definition, subresource: '' });
-    await admission?.admit(this.#attributes(context, object));
+    const { name = '' } = metaOf(object);
+    await admission?.admit(this.#attributes(context, object, name));
     this.#rules.validate?.(object, context);
-    if (admission?.validates(definition) === true) await admission.validate(this.#attributes(context, object));
+    if (admission?.validates(definition) === true) await admission.validate(this.#attributes(context, object, name));
     const answer = await this.#rules.answer(object, context);
     return new Stored('', 0 as Revision, answer as UnstructuredObject);
   }
@@ -110,14 +112,15 @@ export class VirtualStore implements ResourceStore {
     return Promise.reject(methodNotSupported(resource, verb));
   }
 
-  #attributes(context: RequestContext, object: UnstructuredObject): AdmissionAttributes {
+  /** `name`: the one that was asked for, whatever admission makes of it. */
+  #attributes(context: RequestContext, object: UnstructuredObject, name: string): AdmissionAttributes {
     const { group, version, resource, kind } = this.#definition;
     return {
       operation: 'CREATE',
       resource: { group, version, resource },
       subresource: '',
       kind: { group, version, kind },
-      name: object.metadata?.name ?? '',
+      name: name || (object.metadata?.name ?? ''),
       namespace: object.metadata?.namespace ?? '',
       object,
       oldObject: undefined,

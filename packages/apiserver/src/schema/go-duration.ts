@@ -1,7 +1,8 @@
-// Formats durations as Go does. Used by audit-trail.ts. Source: time.Duration.String.
+// Formats durations as Go does. Used by audit-trail.ts and in errors of configuration files. Source: time.Duration.String.
 
-/** Returns, for example, "250ns", "1.5µs", "501.25ms", "1.5s", "2m30s". */
+/** Returns, for example, "250ns", "1.5µs", "501.25ms", "1.5s", "2m30s", "-1s". */
 export function formatGoDuration(ms: number): string {
+  if (ms < 0) return `-${formatGoDuration(-ms)}`;
   const nanos = Math.round(ms * 1e6);
   if (nanos === 0) return '0s';
   if (nanos < 1e3) return `${nanos}ns`;

@@ -1,0 +1,156 @@
+// Rules for an AuthorizationConfiguration. Used at the start and at each reload. Source: apiserver
+// pkg/apis/apiserver/validation (ValidateAuthorizationConfiguration), pkg/kubeapiserver/authorizer (LoadAndValidateData).
+import { aggregateTexts, dnsSubdomainErrors, formatFieldErrors } from '@kapstan/api/errors';
+import { collectFieldErrors, type Field } from '../registry/meta/field.ts';
+import { formatGoDuration } from '../schema/go-duration.ts';
+import type { AuthorizerConfiguration, WebhookConfiguration } from './authorization-configuration.ts';
+import { ConditionFault, compileCondition } from './review-conditions.ts';
+
+/** The only type that may be listed several times. */
+const webhookType = 'Webhook';
+
+export interface AuthorizationRulesPorts {
+  /** Types that the server knows. */
+  readonly types: readonly string[];
+  /** Returns why a file cannot be used: "must be a regular file", "error loading file: …"; undefined = it can. */
+  readonly faultOfFile: (path: string) => string | undefined;
+  /** Types that must be listed, because they were when the server started. Default none. */
+  readonly required?: ReadonlySet<string>;
+}
+
+/** Throws an Error with everything that is wrong. */
+export function requireAuthorizers(
+  authorizers: readonly AuthorizerConfiguration[],
+  ports: AuthorizationRulesPorts,
+): void {
+  const errors = collectFieldErrors((root) => validateAuthorizers(root.child('authorizers'), authorizers, ports));
+  if (errors.length > 0) throw new Error(formatFieldErrors(errors));
+  const { required = new Set() } = ports;
+  const others = authorizers.filter(({ type }) => type !== webhookType);
+  const faults = others.flatMap(({ type, name }) => {
+    const expected = nameOfType(type);
+    return expected === name ? [] : [`expected name ${expected} for authorizer ${type} instead of ${name}`];
+  });
+  const missing = [...required].filter((type) => !others.some((other) => other.type === type)).sort();
+  if (missing.length > 0) faults.push(`missing required types: [${missing.join(' ')}]`);
+  if (faults.length > 0) throw new Error(aggregateTexts(faults));
+}
+
+/** The only name that an authorizer of a type other than Webhook may have. */
+export function nameOfType(type: string): string {
+  return type.toLowerCase();
+}
+
+function validateAuthorizers(
+  at: Field,
+  authorizers: readonly AuthorizerConfiguration[],
+  { types: known, faultOfFile }: AuthorizationRulesPorts,
+): void {
+  if (authorizers.length === 0) return at.required('at least one authorization mode must be defined');
+  const types = new Set<string>();
+  const names = new Set<string>();
+  at.each(authorizers, ({ type, name, webhook }, place) => {
+    if (!isNewType(place.child('type'), type, { known, seen: types })) return;
+    types.add(type);
+    validateName(place.child('name'), name, names);
+    names.add(name);
+    if (type !== webhookType) {
+      if (webhook !== undefined)
+        place.child('webhook').invalid('non-null', `may only be specified when type=${webhookType}`);
+    } else if (webhook === undefined) place.child('webhook').required(`required when type=${webhookType}`);
+    // Kubernetes names the fields of a webhook without the member that holds them; we keep its mistake.
+    else validateWebhook(place, webhook, faultOfFile);
+  });
+}
+
+function isNewType(
+  at: Field,
+  type: string,
+  { known, seen }: { readonly known: readonly string[]; readonly seen: ReadonlySet<string> },
+): boolean {
+  if (type === '') at.required();
+  else if (!known.includes(type)) at.notSupported(type, [...known].sort());
+  else if (seen.has(type) && type !== webhookType) at.duplicate(type);
+  else return true;
+  return false;
+}
+
+function validateName(at: Field, name: string, seen: ReadonlySet<string>): void {
+  if (name === '') return at.required();
+  if (seen.has(name)) return at.duplicate(name);
+  const errors = dnsSubdomainErrors(name);
+  if (errors.length > 0) at.invalid(name, `authorizer name is invalid: ${errors.join(', ')}`);
+}
+
+function validateWebhook(
+  at: Field,
+  webhook: WebhookConfiguration,
+  faultOfFile: AuthorizationRulesPorts['faultOfFile'],
+): void {
+  const { timeoutMs, reviewVersion, conditionReviewVersion, failurePolicy, matchConditions } = webhook;
+  const timeout = at.child('timeout');
+  if (timeoutMs === 0) timeout.required();
+  else if (timeoutMs > 30_000 || timeoutMs < 0) timeout.invalid(formatGoDuration(timeoutMs), 'must be > 0s and <= 30s');
+  validateTtl(at.child('authorizedTTL'), webhook.authorizedTtlMs);
+  validateTtl(at.child('unauthorizedTTL'), webhook.unauthorizedTtlMs);
+  validateChoice(at.child('subjectAccessReviewVersion'), reviewVersion, ['v1', 'v1beta1']);
+  const version = at.child('matchConditionSubjectAccessReviewVersion');
+  if (conditionReviewVersion !== '') validateChoice(version, conditionReviewVersion, ['v1']);
+  else if (matchConditions.length > 0) version.required('required if match conditions are specified');
+  validateChoice(at.child('failurePolicy'), failurePolicy, ['NoOpinion', 'Deny']);
+  validateConnection(at.child('connectionInfo'), webhook.connection, faultOfFile);
+  validateConditions(at.child('matchConditions'), matchConditions);
+}
+
+function validateTtl(at: Field, ms: number): void {
+  if (ms < 0) at.invalid(formatGoDuration(ms), 'must be > 0s');
+}
+
+function validateChoice(at: Field, value: string, choices: readonly string[]): void {
+  if (value === '') at.required();
+  else if (!choices.includes(value)) at.notSupported(value, choices);
+}
+
+function validateConnection(
+  at: Field,
+  { type, kubeConfigFile }: WebhookConfiguration['connection'],
+  faultOfFile: AuthorizationRulesPorts['faultOfFile'],
+): void {
+  const file = at.child('kubeConfigFile');
+  switch (type) {
+    case '':
+      return at.child('type').required();
+    case 'InClusterConfig':
+      if (kubeConfigFile !== undefined) file.invalid(kubeConfigFile, 'can only be set when type=KubeConfigFile');
+      return;
+    case 'KubeConfigFile': {
+      if (kubeConfigFile === undefined || kubeConfigFile === '') return file.required();
+      if (!kubeConfigFile.startsWith('/')) return file.invalid(kubeConfigFile, 'must be an absolute path');
+      const fault = faultOfFile(kubeConfigFile);
+      if (fault !== undefined) file.invalid(kubeConfigFile, fault);
+      return;
+    }
+    default:
+      at.child('type').notSupported({ Type: type, KubeConfigFile: kubeConfigFile ?? null }, [
+        'InClusterConfig',
+        'KubeConfigFile',
+      ]);
+  }
+}
+
+const maxConditions = 64;
+
+function validateConditions(at: Field, conditions: readonly string[]): void {
+  if (conditions.length > maxConditions) return at.tooMany(conditions.length, maxConditions);
+  const seen = new Set<string>();
+  at.each(conditions, (text, item) => {
+    const place = item.child('expression');
+    if (text.trim() === '') return place.required();
+    if (seen.has(text)) return place.duplicate(text);
+    seen.add(text);
+    const compiled = compileCondition(text);
+    if (!(compiled instanceof ConditionFault)) return;
+    if (compiled.isInternal) place.internal(compiled.detail);
+    else place.invalid(text, compiled.detail);
+  });
+}

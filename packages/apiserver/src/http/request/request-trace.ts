@@ -1,0 +1,160 @@
+// The spans of a request: one for the exchange over HTTP, and within it one for what is done with a resource. Called by
+// server/request-chain.ts where requests are traced. Source: apiserver endpoints/filters/traces.go, handlers/trace_util.go,
+// otelhttp, whose names these are.
+import type { UserInfo } from '../../registry/definition/request-context.ts';
+import { namespacesSegment } from '../../registry/meta/names.ts';
+import type { RequestTracer } from '../../tracing/request-tracer.ts';
+import type { Span, SpanAttributes, SpanValue } from '../../tracing/span.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { RequestInfo, ResourceRequest } from '../exchange/request-info.ts';
+import { scopeOf, verbOf } from '../exchange/request-labels.ts';
+
+interface TracedExchange {
+  readonly exchange: Exchange;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+}
+
+/** Members of these groups decide with their header traceparent what is traced. */
+const trustedGroups = new Set(['system:masters', 'system:monitoring']);
+/** Longer user agents are cut in the spans of resources. */
+const maxUserAgentLength = 1024;
+
+/** Starts the span of the exchange, which ends with it. Does nothing for a request that is not traced. */
+export function beginTrace(tracer: RequestTracer, { exchange, info, user }: TracedExchange): void {
+  const { auditId } = exchange;
+  const span = tracer.start({
+    auditId,
+    name: nameOf(exchange, info),
+    isTrusted: user.groups.some((group) => trustedGroups.has(group)),
+    traceParent: exchange.header('traceparent'),
+    traceState: exchange.header('tracestate'),
+    attributes: () => requestAttributes(exchange),
+  });
+  if (span === undefined) return;
+  exchange.span = span;
+  exchange.onClose(() => {
+    tracer.forget(auditId, span);
+    span.addAttributes(answerAttributes(exchange));
+    if (exchange.status >= 500) span.fail();
+    span.end();
+  });
+}
+
+/** Runs the handler of a resource within a span of its own. */
+export async function traceResource(
+  tracer: RequestTracer,
+  { exchange, info, span }: { readonly exchange: Exchange; readonly info: ResourceRequest; readonly span: Span },
+  handle: () => Promise<void> | void,
+): Promise<void> {
+  const name = spanNames.get(info.verb);
+  if (name === undefined) return handle();
+  const part = span.startPart(name, resourceAttributes(exchange, info));
+  exchange.span = part;
+  tracer.follow(exchange.auditId, { request: span, now: part });
+  try {
+    await handle();
+  } finally {
+    exchange.span = span;
+    tracer.follow(exchange.auditId, { request: span, now: span });
+    part.end();
+  }
+}
+
+/** Watches and connections have no such span. */
+const spanNames: ReadonlyMap<string, string> = new Map([
+  ['get', 'Get'],
+  ['list', 'List'],
+  ['create', 'Create'],
+  ['update', 'Update'],
+  ['patch', 'Patch'],
+  ['delete', 'Delete'],
+  ['deletecollection', 'Delete'],
+]);
+
+/** Source: getSpanNameFromRequestInfo. */
+function nameOf({ method }: Exchange, info: RequestInfo): string {
+  if (info.type === 'path') return method;
+  const group = info.group === '' ? '/api' : `/apis/${info.group}`;
+  const namespace = info.namespace === '' ? '' : `/${namespacesSegment}/{:namespace}`;
+  const name = info.name === '' ? '' : '/{:name}';
+  const subresource = info.subresource === '' ? '' : `/${info.subresource}`;
+  return `${method} ${group}/${info.version}${namespace}/${info.resource}${name}${subresource}`;
+}
+
+function requestAttributes(exchange: Exchange): SpanAttributes {
+  const { socket, path, auditId, method } = exchange;
+  const { host, port } = hostOf(exchange);
+  const peer = socket?.remoteAddress ?? '';
+  const userAgent = exchange.header('user-agent') ?? '';
+  return known({
+    'server.address': host,
+    'http.request.method': methods.has(method) ? method : '_OTHER',
+    'url.scheme': socket?.encrypted === true ? 'https' : 'http',
+    'server.port': port,
+    'http.request.method_original': methods.has(method) ? undefined : method,
+    'network.peer.address': peer || undefined,
+    'network.peer.port': socket?.remotePort,
+    'user_agent.original': userAgent || undefined,
+    'client.address': clientOf(exchange),
+    'url.path': path,
+    'network.protocol.version': protocolOf(exchange).slice('HTTP/'.length).replace('2.0', '2'),
+    'http.target': exchange.rawQuery === '' ? path : `${path}?${exchange.rawQuery}`,
+    'audit-id': auditId,
+  });
+}
+
+const methods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']);
+
+function answerAttributes({ status, bodyBytes = 0, answerBytes }: Exchange): SpanAttributes {
+  return known({
+    'http.request.body.size': bodyBytes || undefined,
+    'http.response.body.size': answerBytes || undefined,
+    'http.response.status_code': status || undefined,
+  });
+}
+
+/** Leaves out what is not known. */
+function known(attributes: Readonly<Record<string, SpanValue | undefined>>): SpanAttributes {
+  return Object.fromEntries(
+    Object.entries(attributes).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+/** Source: traceFields. */
+function resourceAttributes(exchange: Exchange, info: ResourceRequest): SpanAttributes {
+  return {
+    accept: exchange.header('accept') ?? '',
+    'audit-id': exchange.auditId,
+    client: clientOf(exchange),
+    'api-group': info.group,
+    'api-version': info.version,
+    name: info.name,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    protocol: protocolOf(exchange),
+    resource: info.resource,
+    scope: scopeOf(info),
+    url: exchange.path,
+    'user-agent': (exchange.header('user-agent') ?? '').slice(0, maxUserAgentLength),
+    verb: verbOf(exchange, info),
+  };
+}
+
+function protocolOf(exchange: Exchange): string {
+  return exchange.header(':authority') === undefined ? 'HTTP/1.1' : 'HTTP/2.0';
+}
+
+function clientOf(exchange: Exchange): string {
+  const [first = ''] = (exchange.headerValues('x-forwarded-for')[0] ?? '').split(',');
+  return first.trim() || exchange.socket?.remoteAddress || '';
+}
+
+/** A standard port is not told. */
+function hostOf(exchange: Exchange): { readonly host: string; readonly port: number | undefined } {
+  const text = exchange.header('host') ?? exchange.header(':authority') ?? '';
+  const [, host = text, digits] = /^(.*?)(?::(\d+))?$/.exec(text) ?? [];
+  const standard = exchange.socket?.encrypted === true ? 443 : 80;
+  const port = digits === undefined || Number(digits) === standard ? undefined : Number(digits);
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
+}

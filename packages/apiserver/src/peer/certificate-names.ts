@@ -1,0 +1,36 @@
+// Whether the certificate of a peer is for the name under which it is called, as Go decides and words it. Used for webhooks,
+// aggregated API servers and tunnels. Source: Go crypto/x509 verify.go (HostnameError).
+import { isIP } from 'node:net';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
+
+/** More names than these are counted, not listed. */
+const maxNamesShown = 100;
+
+/**
+ * For the option `checkServerIdentity` of TLS. Node takes the common name of a certificate without alternative names; Go does not,
+ * and a webhook that relies on it would not work with a kube-apiserver.
+ */
+export function checkCertificateNames(host: string, certificate: PeerCertificate): Error | undefined {
+  const error = checkServerIdentity(host, certificate);
+  if (error !== undefined || certificate.subjectaltname !== undefined) return error;
+  const text = 'certificate relies on the common name';
+  return Object.assign(new Error(text), { code: 'ERR_TLS_CERT_ALTNAME_INVALID', host, cert: certificate });
+}
+
+/** Returns Go's text for a certificate that is not for the host. */
+export function wrongNameText(host: string, certificate: Partial<PeerCertificate>): string {
+  const { subjectaltname, subject } = certificate;
+  if (subjectaltname === undefined && subject?.CN?.toString().toLowerCase() === host.toLowerCase())
+    return 'x509: certificate relies on legacy Common Name field, use SANs instead';
+  const isAddress = isIP(host) !== 0;
+  const prefix = isAddress ? 'IP Address:' : 'DNS:';
+  const names = (subjectaltname ?? '')
+    .split(', ')
+    .flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
+  if (isAddress && names.length === 0)
+    return `x509: cannot validate certificate for ${host} because it doesn't contain any IP SANs`;
+  if (names.length >= maxNamesShown)
+    return `x509: certificate is valid for ${names.length} ${isAddress ? 'IP SANs' : 'names'}, but none matched ${host}`;
+  if (names.length === 0) return `x509: certificate is not valid for any names, but wanted to match ${host}`;
+  return `x509: certificate is valid for ${names.join(', ')}, not ${host}`;
+}

@@ -177,7 +177,7 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(priorityLevelConfigurations),
     define(apiServices(server)),
     define(deviceClasses),
-    define(resourceClaims),
+    define(resourceClaims(server)),
     define(resourceSlices(server)),
     define(resourceClaimTemplates),
     define(csiStorageCapacities),

@@ -23,6 +23,7 @@ export type { DelegationOptions } from './authentication/delegated-authenticator
 export { type IdentityReviewsOptions, identityReviews } from './authentication/identity-reviews.ts';
 export { accessReviews } from './authorization/access-reviews.ts';
 export { type DelegatedAccess, delegatedAccess } from './authorization/delegated-access.ts';
+export { type ReviewWebhookOptions, reviewWebhook } from './authorization/review-webhook.ts';
 export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './builtin/api-enablement.ts';
 export type { BuiltinServer } from './builtin/builtin-kind.ts';
 export { builtinFacts } from './builtin/builtin-resource.ts';
@@ -62,6 +63,9 @@ export {
   mandatoryConfiguration,
 } from './flowcontrol/flow-control-objects.ts';
 export { FlowSchemaStatuses } from './flowcontrol/flow-schema-statuses.ts';
+export { nodeAuthorizer } from './node-authorizer/node-authorizer.ts';
+export { NodeGraph } from './node-authorizer/node-graph.ts';
+export { NodeGraphFeed, type NodeGraphKind } from './node-authorizer/node-graph-feed.ts';
 export { formatUsage, isSameUsage } from './quota/amounts.ts';
 export { type CalculatedUsage, type CountedObjects, calculateUsage } from './quota/quota-calculation.ts';
 export type { QuotaEvaluator } from './quota/quota-evaluator.ts';

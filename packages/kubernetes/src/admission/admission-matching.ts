@@ -1,6 +1,7 @@
 // What the generic machinery of webhooks and policies must know of Kubernetes: what a namespace is, and which kinds are
 // exempt. Used by webhook-admission.ts and policies/policy-admission.ts.
-import type { GroupVersionKind } from '@kapstan/api/internal';
+import type { GroupResource } from '@kapstan/api';
+import { formatGroupResource, type GroupVersionKind } from '@kapstan/api/internal';
 import { ObjectReader, type ResourceCatalog } from '@kapstan/apiserver';
 import {
   ConditionMetrics,
@@ -16,6 +17,7 @@ export interface AdmissionMatching {
   readonly conditionMetrics: ConditionMetrics;
 }
 
+/** Returns what decides which webhooks and policies a request concerns. */
 export function admissionMatching(catalog: ResourceCatalog): AdmissionMatching {
   const requests = new RequestMatching(new EquivalentResources(catalog), namespaceReader(catalog));
   return { requests, conditionMetrics: new ConditionMetrics() };
@@ -32,7 +34,7 @@ function namespaceReader(catalog: ResourceCatalog): NamespaceReader {
   };
 }
 
-/** Kinds that decide about other requests. Source: rules.IsExemptAdmissionConfigurationResource. */
+/** Kinds that decide about other requests, of which no webhook is asked. Source: rules.IsExemptAdmissionConfigurationResource. */
 const exempt: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
@@ -44,4 +46,26 @@ const exempt: ReadonlySet<string> = new Set([
 
 export function isAdmissionConfiguration({ group, kind }: GroupVersionKind): boolean {
   return group === 'admissionregistration.k8s.io' && exempt.has(kind);
+}
+
+/**
+ * Resources about which no policy is asked: policies themselves, and reviews, without which nobody could sign in or be
+ * authorized. Webhook configurations are not among them. Source: plugin/policy/generic admissionResources,
+ * pkg/kubeapiserver/admission/exclusion.
+ */
+const withoutPolicies: ReadonlySet<string> = new Set([
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'mutatingadmissionpolicies.admissionregistration.k8s.io',
+  'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'selfsubjectreviews.authentication.k8s.io',
+  'tokenreviews.authentication.k8s.io',
+  'localsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+  'subjectaccessreviews.authorization.k8s.io',
+]);
+
+export function isExemptFromPolicies(resource: GroupResource): boolean {
+  return withoutPolicies.has(formatGroupResource(resource));
 }

@@ -160,6 +160,7 @@ export interface KubernetesPlugins {
   readonly quotas?: QuotaAdmission | undefined;
 }
 
+/** Returns the admission plug-ins of kube-apiserver. */
 export function kubernetesPlugins(shared: KubernetesPlugins): PluginSet {
   return {
     names: admissionPluginNames,

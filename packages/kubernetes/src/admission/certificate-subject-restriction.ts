@@ -1,6 +1,7 @@
 // CertificateSubjectRestriction refuses requests for client certificates of system:masters, who may do everything.
 // Source: plugin/pkg/admission/certificates/subjectrestriction.
 
+import { messageOf } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin } from '@kapstan/apiserver';
 import { isAbout, refuse } from '@kapstan/apiserver/internal';
 import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
@@ -25,6 +26,6 @@ function organizationsOf(attributes: AdmissionAttributes, request: string): read
   try {
     return requestedOrganizations(request);
   } catch (error) {
-    throw refuse(attributes, `failed to parse CSR: ${error instanceof Error ? error.message : String(error)}`);
+    throw refuse(attributes, `failed to parse CSR: ${messageOf(error)}`);
   }
 }

@@ -1,6 +1,8 @@
 // NamespaceAutoProvision creates a namespace with the first object in it. Source:
 // plugin/pkg/admission/namespace/autoprovision.
+
 import { isAlreadyExists } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader, ResourceCatalog } from '@kapstan/apiserver';
 import { refuse } from '@kapstan/apiserver/internal';
 import { isOfNamespaces, namespaces } from './namespace-exists.ts';
@@ -27,6 +29,6 @@ async function provide(catalog: ResourceCatalog, attributes: AdmissionAttributes
   try {
     await catalog.find(group, version, resource)?.store.create(own, object);
   } catch (error) {
-    if (!isAlreadyExists(error)) throw refuse(attributes, error instanceof Error ? error.message : String(error));
+    if (!isAlreadyExists(error)) throw refuse(attributes, messageOf(error));
   }
 }

@@ -60,8 +60,8 @@ type Ask = (question: Question) => Promise<string | undefined>;
 
 function askOf(authorizer: Authorizer, user: UserInfo): Ask {
   return async (question) => {
-    const { decision, reason } = await authorizer.authorize({ type: 'resource', user, ...question });
-    return decision === 'allow' ? undefined : `${reason}, <nil>`;
+    const { decision, reason, error } = await authorizer.authorize({ type: 'resource', user, ...question });
+    return decision === 'allow' ? undefined : `${reason}, ${error?.message ?? '<nil>'}`;
   };
 }
 

@@ -3,6 +3,7 @@
 import type { Clock } from '@kapstan/api';
 import type { AdmissionFunctions, Authorizer, WebhookPool } from '@kapstan/apiserver';
 import { WebhookMatching, WebhookMetrics, type WebhookPorts } from '@kapstan/apiserver/internal';
+import { requestExpressions } from '../admissionregistration/request-expressions.ts';
 import { type AdmissionMatching, isAdmissionConfiguration } from './admission-matching.ts';
 import { WebhookConfigurations } from './webhook-configurations.ts';
 
@@ -13,15 +14,18 @@ export interface WebhookAdmissionOptions extends AdmissionMatching {
   readonly clock: Clock;
 }
 
+/** The plug-ins of admission webhooks, and what they follow. */
 export interface WebhookAdmission {
   /** To be kept in step with the stored ones; until then requests wait and are refused. */
   readonly configurations: WebhookConfigurations;
   readonly ports: WebhookPorts;
 }
 
+/** Returns the plug-ins of admission webhooks. */
 export function webhookAdmission(options: WebhookAdmissionOptions): WebhookAdmission {
   const { requests, conditionMetrics, authorizer, pool, functions, clock } = options;
   const configurations = new WebhookConfigurations(pool);
+  functions.useExpressions(requestExpressions);
   return {
     configurations,
     ports: {

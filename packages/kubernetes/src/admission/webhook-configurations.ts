@@ -17,10 +17,12 @@ import type {
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { requestExpressions } from '../admissionregistration/request-expressions.ts';
 
+/** The kinds of configurations of admission webhooks. */
 export type WebhookConfigurationKind = 'MutatingWebhookConfiguration' | 'ValidatingWebhookConfiguration';
 
 type Configuration = DeepReadonly<MutatingWebhookConfiguration | ValidatingWebhookConfiguration>;
 
+/** The admission webhooks of a cluster, compiled. */
 export class WebhookConfigurations {
   readonly #sources: Readonly<Record<WebhookConfigurationKind, ConfigurationSource>>;
 

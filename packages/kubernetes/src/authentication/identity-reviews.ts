@@ -7,6 +7,7 @@ import { authenticateToken, withAuthenticatedGroup } from '@kapstan/apiserver/in
 import type { SelfSubjectReview, TokenReview, UserInfo as WireUser } from '@kapstan/kinds/authentication.k8s.io/v1';
 import { type VirtualKind, virtualResource } from '../builtin/virtual-resource.ts';
 
+/** Options of the kinds TokenReview and SelfSubjectReview. */
 export interface IdentityReviewsOptions extends VirtualStoreOptions {
   readonly tokens: TokenAuthenticationOptions;
   readonly clock: Clock;

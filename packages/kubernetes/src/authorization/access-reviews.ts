@@ -83,14 +83,21 @@ async function statusOf(
   user: UserInfo,
 ): Promise<SubjectAccessReviewStatus> {
   const attributes = attributesOf(spec, user);
-  const { decision, reason } = await authorizer.authorize(attributes);
-  const evaluationError = attributes.type === 'path' ? undefined : selectorError(attributes);
+  const { decision, reason, error } = await authorizer.authorize(attributes);
+  const evaluationError = evaluationErrorOf(attributes, error);
   return {
     allowed: decision === 'allow',
     ...(decision === 'deny' ? { denied: true } : {}),
     ...(reason === '' ? {} : { reason }),
     ...(evaluationError === undefined ? {} : { evaluationError }),
   };
+}
+
+/** Returns undefined when there was no error. Source: authorization/util BuildEvaluationError. */
+function evaluationErrorOf(attributes: AuthorizationAttributes, error: Error | undefined): string | undefined {
+  const told = [error?.message, attributes.type === 'path' ? undefined : selectorError(attributes)];
+  const errors = told.filter((text) => text !== undefined);
+  return errors.length === 0 ? undefined : errors.join('; ');
 }
 
 function userOf({ user = '', uid, groups = [], extra }: DeepReadonly<SubjectAccessReviewSpec>): UserInfo {

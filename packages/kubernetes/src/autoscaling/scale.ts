@@ -5,7 +5,7 @@ import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapsta
 import { conflict, invalid, notFound } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal';
-import { changeScaled, collectFieldErrors, scaleTable } from '@kapstan/apiserver/internal';
+import { changeScaled, collectFieldErrors, scaleTable, validateObjectMeta } from '@kapstan/apiserver/internal';
 import { kubernetesTypes } from '../builtin/kubernetes-types.ts';
 
 /** How a kind is scaled. */
@@ -24,6 +24,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     get schema() {
       return kubernetesTypes.schema('autoscaling.v1.Scale');
     },
+    applyDefaults: (scale) => kubernetesTypes.normalize('autoscaling.v1.Scale', scale),
     table: scaleTable,
     get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
     update: async (store, context, { name, change, ...preconditions }) => {
@@ -66,7 +67,11 @@ function scaleOf<T extends KubernetesObject>(kind: ScaledKind<T>, object: DeepRe
 
 function applyScale<T extends KubernetesObject>(kind: ScaledKind<T>, object: T, scale: UnstructuredObject): T {
   const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
-  const errors = collectFieldErrors((root) => root.child('spec', 'replicas').nonNegative(replicas));
+  // Admission may have changed more than the number.
+  const errors = [
+    ...validateObjectMeta(scale.metadata ?? {}, { namespaced: true, finalizerNames: 'Kubernetes' }),
+    ...collectFieldErrors((root) => root.child('spec', 'replicas').nonNegative(replicas)),
+  ];
   if (errors.length > 0) throw invalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata?.name ?? '', errors);
   refuseOtherUid(kind, object, scale);
   kind.write(object, replicas);

@@ -5,6 +5,7 @@ import { TypeRegistry } from '@kapstan/apiserver/internal';
 import { descriptionFacts, goTypeFacts, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
 import { retiredKinds } from './retired-kinds.ts';
 
+/** The types of Kubernetes' built-in kinds: schemas, protobuf tables, Go names. */
 export const kubernetesTypes: TypeRegistry = new TypeRegistry({
   schemas: schemaFacts,
   protobuf: protobufFacts,

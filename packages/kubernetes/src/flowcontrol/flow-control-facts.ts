@@ -8,6 +8,7 @@ export interface FlowControlFacts {
   readonly withoutEvents: ReadonlySet<string>;
 }
 
+/** What priority and fairness has to know of Kubernetes' kinds. */
 export const flowControlFacts: FlowControlFacts = {
   watchIndexes: new Map([['pods', 'spec.nodeName']]),
   withoutEvents: new Set(['serviceaccounts/token']),

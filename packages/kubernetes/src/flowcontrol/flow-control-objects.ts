@@ -7,6 +7,7 @@ import type { FlowSchema, PriorityLevelConfiguration } from '@kapstan/kinds/flow
 import { mandatoryLevels, mandatorySchemas } from './bootstrap-configuration.ts';
 import { readLevel, readSchema } from './flow-configuration.ts';
 
+/** The kinds that configure priority and fairness. */
 export type FlowControlKind = 'FlowSchema' | 'PriorityLevelConfiguration';
 
 type Stored = DeepReadonly<KubernetesObject>;
@@ -22,6 +23,7 @@ interface Known<T, R> {
 /** What a change was about: 'specs' may change how requests are served, 'status' cannot. */
 export type FlowControlChange = 'specs' | 'status';
 
+/** The FlowSchemas and priority levels of a cluster, checked. */
 export class FlowControlObjects {
   readonly #schemas = new Map<string, Known<StoredSchema, ServedSchema>>();
   readonly #levels = new Map<string, Known<StoredLevel, PriorityLevelConfig>>();

@@ -19,6 +19,7 @@ export interface FlowSchemaStatusPorts {
   readonly random: () => number;
 }
 
+/** Writes the conditions of FlowSchemas. */
 export class FlowSchemaStatuses {
   readonly #ports: FlowSchemaStatusPorts;
   /** Times of the latest writes, by the name of the schema. */

@@ -1,7 +1,7 @@
 // Amounts: how much is used of each resource that a quota may name. Between the evaluators and those who compare with quotas. Source:
 // apiserver pkg/quota/v1/resources.go.
 import type { Quantity } from '@kapstan/api';
-import { quantityOf } from '@kapstan/api/internal';
+import { quantityOf, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { amount, type ResourceList } from '../validation/resource-rules.ts';
 
 /** Amounts by the resource's name: "requests.cpu", "count/secrets". */
@@ -11,14 +11,20 @@ export const zero: Quantity = quantityOf(0);
 export const one: Quantity = quantityOf(1);
 
 /** Adds `more` to `totals` in place. */
-export function addAmounts(totals: Map<string, Quantity>, more: Amounts): void {
-  for (const [name, value] of more) totals.set(name, totals.get(name)?.add(value) ?? value);
+export function* addAmounts(totals: Map<string, Quantity>, more: Amounts): SlicedWork<void> {
+  const pace = new SlicePace();
+  for (const [name, value] of more) {
+    if (pace.isDue()) yield;
+    totals.set(name, totals.get(name)?.add(value) ?? value);
+  }
 }
 
 /** Returns by how much each amount of `next` exceeds the one of `old`; amounts that do not exceed it are left out. */
-export function increases(next: Amounts, old: Amounts): Map<string, Quantity> {
+export function* increases(next: Amounts, old: Amounts): SlicedWork<Map<string, Quantity>> {
   const result = new Map<string, Quantity>();
+  const pace = new SlicePace();
   for (const [name, value] of next) {
+    if (pace.isDue()) yield;
     const before = old.get(name);
     const more = before === undefined ? value : value.subtract(before);
     if (more.sign > 0) result.set(name, more);
@@ -26,8 +32,18 @@ export function increases(next: Amounts, old: Amounts): Map<string, Quantity> {
   return result;
 }
 
-export function withoutZeros(amounts: Amounts): Map<string, Quantity> {
-  return new Map([...amounts].filter(([, value]) => value.sign !== 0));
+/** Returns the amounts for which the function returns true. */
+export function* amountsWhere(
+  amounts: Amounts,
+  isWanted: (name: string, value: Quantity) => boolean,
+): SlicedWork<Map<string, Quantity>> {
+  const wanted = new Map<string, Quantity>();
+  const pace = new SlicePace();
+  for (const [name, value] of amounts) {
+    if (pace.isDue()) yield;
+    if (isWanted(name, value)) wanted.set(name, value);
+  }
+  return wanted;
 }
 
 /** Returns the amounts in the form in which objects hold them. */

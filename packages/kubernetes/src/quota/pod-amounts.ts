@@ -1,7 +1,7 @@
 // Adds up what a pod needs, its status included: a container that is being resized counts with the larger amount. Used by pod-usage.ts.
 // Source: component-helpers resource PodRequests, PodLimits.
 import type { DeepReadonly, Quantity } from '@kapstan/api';
-import type { SlicedWork } from '@kapstan/api/internal';
+import { namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { ContainerStatus, Pod } from '@kapstan/kinds/core/v1';
 import { amount, isHugePages, type ResourceList } from '../validation/resource-rules.ts';
 import { type Amounts, addAmounts } from './amounts.ts';
@@ -51,7 +51,7 @@ function* containerTotals(pod: AnyPod, list: AmountList): SlicedWork<Totals> {
   const effective = effectiveAmounts(pod, list);
   const totals: Totals = new Map();
   for (const [at, container] of (pod.spec?.containers ?? []).entries()) {
-    addAmounts(totals, yield* effective(container, true));
+    yield* addAmounts(totals, yield* effective(container, true));
     if (at % containersPerSlice === containersPerSlice - 1) yield;
   }
   const sidecars: Totals = new Map();
@@ -60,14 +60,14 @@ function* containerTotals(pod: AnyPod, list: AmountList): SlicedWork<Totals> {
     const isSidecar = container.restartPolicy === 'Always';
     const own = yield* effective(container, isSidecar);
     if (isSidecar) {
-      addAmounts(totals, own);
-      addAmounts(sidecars, own);
+      yield* addAmounts(totals, own);
+      yield* addAmounts(sidecars, own);
     }
     // The sidecars' totals rose only in what this container names, and were compared when they last rose.
-    for (const [name, value] of own) raise(starting, name, besides(sidecars, { name, value, isSidecar }));
+    yield* raiseAll(starting, own, (name, value) => besides(sidecars, { name, value, isSidecar }));
     if (at % containersPerSlice === containersPerSlice - 1) yield;
   }
-  for (const [name, value] of starting) raise(totals, name, value);
+  yield* raiseAll(totals, starting, (_name, value) => value);
   return totals;
 }
 
@@ -77,6 +77,18 @@ function besides(
 ): Quantity {
   const beside = sidecars.get(name);
   return isSidecar ? (beside ?? value) : (beside?.add(value) ?? value);
+}
+
+function* raiseAll(
+  totals: Totals,
+  amounts: Amounts,
+  to: (name: string, value: Quantity) => Quantity,
+): SlicedWork<void> {
+  const pace = new SlicePace();
+  for (const [name, value] of amounts) {
+    if (pace.isDue()) yield;
+    raise(totals, name, to(name, value));
+  }
 }
 
 function raise(totals: Totals, name: string, value: Quantity): void {
@@ -115,8 +127,9 @@ function* amountsOf(lists: readonly (ResourceList | undefined)[]): SlicedWork<To
   const amounts: Totals = new Map();
   let read = 0;
   for (const list of lists) {
-    for (const [name, text] of Object.entries(list ?? {})) {
-      raise(amounts, name, amount(text));
+    if (list === undefined) continue;
+    for (const name of yield* namesInSlices(list)) {
+      raise(amounts, name, amount(list[name] ?? 0));
       read++;
       if (read % amountsPerSlice === 0) yield;
     }

@@ -16,6 +16,7 @@ export interface CountedObjects<R extends GroupResource> {
   list(resource: R): Promise<readonly MeasuredObject[]>;
 }
 
+/** What objects of a namespace use, and what could not be counted. */
 export interface CalculatedUsage {
   /** What is used of each limited resource that some kind of object uses. */
   readonly used: Amounts;
@@ -23,6 +24,7 @@ export interface CalculatedUsage {
   readonly errors: readonly unknown[];
 }
 
+/** Counts what objects of a namespace use of each limited resource. */
 export async function calculateUsage<R extends GroupResource>(
   { spec }: DeepReadonly<ResourceQuota>,
   evaluators: QuotaEvaluators,
@@ -39,7 +41,7 @@ export async function calculateUsage<R extends GroupResource>(
     if (names.length === 0) continue;
     try {
       const amounts = await usageOf({ evaluator, resource, names, scopes }, objects);
-      addAmounts(used, amounts);
+      await runInTurns(addAmounts(used, amounts));
     } catch (error) {
       errors.push(error);
       for (const name of names) uncounted.add(name);

@@ -9,6 +9,7 @@ import type { ScopeTerm } from './quota-scope.ts';
 export type MeasuredObject = DeepReadonly<KubernetesObject>;
 export type MeasuredRequest = Pick<AdmissionAttributes, 'operation' | 'subresource' | 'object' | 'oldObject'>;
 
+/** Measures what objects of a kind use of a quota. */
 export interface QuotaEvaluator {
   readonly resource: GroupResource;
   /** True when each object uses 1 of everything that is measured, whatever it is. Absent = false. */

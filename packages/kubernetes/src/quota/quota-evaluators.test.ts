@@ -1,8 +1,9 @@
 import { runWhole } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { formatAmounts, formatUsage, increases, isSameUsage, one, zero } from './amounts.ts';
+import { addAmounts, amountsWhere, formatAmounts, formatUsage, increases, isSameUsage, one, zero } from './amounts.ts';
 import { DeviceClassNames } from './device-class-names.ts';
+import { podAmounts } from './pod-amounts.ts';
 import { measuredNames } from './quota-evaluator.ts';
 import { QuotaEvaluators } from './quota-evaluators.ts';
 import type { ScopeTerm } from './quota-scope.ts';
@@ -303,13 +304,27 @@ describe('amounts', () => {
       ),
     ).toBe('a=0,b=1');
     expect(
-      increases(
-        new Map([
-          ['a', one],
-          ['b', zero],
-        ]),
-        new Map([['b', one]]),
+      runWhole(
+        increases(
+          new Map([
+            ['a', one],
+            ['b', zero],
+          ]),
+          new Map([['b', one]]),
+        ),
       ),
     ).toEqual(new Map([['a', one]]));
+  });
+
+  it('gives way while it goes through many', () => {
+    const many = new Map(Array.from({ length: 50_000 }, (_, index) => [`r${index}`, one]));
+    const stops = (work: Iterable<unknown>): number => [...work].length;
+    expect(stops(addAmounts(new Map(many), many))).toBeGreaterThan(40);
+    expect(stops(increases(many, new Map()))).toBeGreaterThan(40);
+    expect(stops(amountsWhere(many, () => true))).toBeGreaterThan(40);
+    const limits = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`example.com/r${index}`, '1']));
+    const pod = { spec: { containers: [{ name: 'a', image: 'a', resources: { limits } }] } };
+    // They are read, then added up.
+    expect(stops(podAmounts(pod, 'limits'))).toBeGreaterThan(140);
   });
 });

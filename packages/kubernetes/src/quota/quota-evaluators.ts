@@ -25,6 +25,7 @@ const ignored: ReadonlySet<string> = new Set([
 /** Resources that quotas may also count by their bare name. */
 const counted = ['configmaps', 'resourcequotas', 'replicationcontrollers', 'secrets'];
 
+/** The evaluators by kind. */
 export class QuotaEvaluators {
   readonly #evaluators = new Map<string, QuotaEvaluator>();
 

@@ -1,4 +1,4 @@
-// The scopes of a quota: which objects it measures. Between evaluators and the stored quotas. Source: apiserver
+// The scopes of a quota: which objects it measures. Used by the evaluators. Source: apiserver
 // pkg/quota/v1/generic getScopeSelectorsFromQuota, pkg/apis/core/v1/helper ScopedResourceSelectorRequirementsAsSelector.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ResourceQuotaSpec, ScopedResourceSelectorRequirement } from '@kapstan/kinds/core/v1';

@@ -51,7 +51,7 @@ export class ResourceClaimUsage implements QuotaEvaluator {
   *usage(object: MeasuredObject): SlicedWork<Amounts> {
     const claim = object as Claim;
     const amounts = new Map([[countName, one]]);
-    for (const request of claim.spec?.devices?.requests ?? []) addAmounts(amounts, devicesOf(request));
+    for (const request of claim.spec?.devices?.requests ?? []) yield* addAmounts(amounts, devicesOf(request));
     const devices = [...amounts].filter(([name]) => name.endsWith(ofClass) && name !== ofClass);
     const ofPod = devices.length === 0 ? undefined : yield* this.#usageOfOwner(claim);
     for (const [name, value] of devices) {

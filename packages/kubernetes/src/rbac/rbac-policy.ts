@@ -9,13 +9,16 @@ import type { Rule } from '@kapstan/apiserver/internal';
 import type { Role, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { type Binding, BindingIndex, type BindingMatch, nameOf } from './binding-index.ts';
 
+/** The kinds of RBAC. */
 export type RbacKind = 'Role' | 'ClusterRole' | 'RoleBinding' | 'ClusterRoleBinding';
 
+/** Options of an {@link RbacPolicy}. */
 export interface RbacPolicyOptions {
   /** Returns the error for a missing role that a binding names. Default: the text of client-go's listers. */
   describeMissing?(kind: 'Role' | 'ClusterRole', name: string): string;
 }
 
+/** Roles and bindings of a cluster, and what they allow. */
 export class RbacPolicy implements RuleSource {
   readonly #describeMissing: (kind: 'Role' | 'ClusterRole', name: string) => string;
   readonly #roles = new Map<string, readonly Rule[]>();

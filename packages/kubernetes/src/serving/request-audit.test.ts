@@ -1,5 +1,5 @@
 import { VirtualClock } from '@kapstan/api/testing';
-import { AuditLog, type AuditLogMode, type AuditLogTarget } from '@kapstan/apiserver';
+import { AuditBackends, type AuditLogTarget, type AuditMode } from '@kapstan/apiserver';
 import type { AuditLevel, AuditPolicy } from '@kapstan/apiserver/internal';
 import type { TestRequest, TestServer, TestServerOptions } from '@kapstan/apiserver/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -34,7 +34,7 @@ async function start(
     append,
     maxObjectBytes,
     ...options
-  }: TestServerOptions & { mode?: AuditLogMode; append?: AuditLogTarget['append']; maxObjectBytes?: number } = {},
+  }: TestServerOptions & { mode?: AuditMode; append?: AuditLogTarget['append']; maxObjectBytes?: number } = {},
 ): Promise<Audited> {
   const events: Line[] = [];
   const target = {
@@ -45,13 +45,13 @@ async function start(
         events.push(...texts.map((text) => JSON.parse(text)));
       }),
   };
-  const log = new AuditLog({ target, ...(mode && { mode }), ...(maxObjectBytes && { maxObjectBytes }) });
+  const backends = new AuditBackends({ log: { target, mode }, maxObjectBytes });
   const rules = typeof policy === 'string' ? { rules: [{ level: policy }] } : policy;
-  const audit = { policy: rules, log };
+  const audit = { policy: rules, backends };
   server = await startKubernetesServer(openLmdbEngine, {
     definitions,
     authorizer: defaultAuthorizer(),
-    metrics: [log],
+    metrics: [backends],
     audit,
     ...options,
   });

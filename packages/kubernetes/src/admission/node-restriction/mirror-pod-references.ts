@@ -2,36 +2,21 @@
 // HasAPIObjectReference.
 import type { DeepReadonly } from '@kapstan/api';
 import type { PodSpec, Volume } from '@kapstan/kinds/core/v1';
-import { hasSecrets } from '../service-account/secret-references.ts';
+import { configMapsOf, secretsOf } from '../../core/pods/object-references.ts';
 
 type AnyVolume = DeepReadonly<Volume>;
 
 /** Returns what the pod refers to, for people; undefined when it is nothing. */
 export function referenceOf(spec: DeepReadonly<PodSpec>): string | undefined {
   if ((spec.serviceAccountName ?? '') !== '') return 'serviceaccounts';
-  if (hasSecrets(spec)) return 'secrets';
-  if (hasConfigMaps(spec)) return 'configmaps';
+  if (secretsOf(spec).length > 0) return 'secrets';
+  if (configMapsOf(spec).length > 0) return 'configmaps';
   if ((spec.resourceClaims ?? []).length > 0) return 'resourceclaims';
   for (const volume of spec.volumes ?? []) {
     const found = volumeReference(volume);
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-function hasConfigMaps({ volumes = [], ...spec }: DeepReadonly<PodSpec>): boolean {
-  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])];
-  const inContainers = containers.some(
-    ({ env = [], envFrom = [] }) =>
-      envFrom.some(({ configMapRef }) => configMapRef !== undefined) ||
-      env.some(({ valueFrom }) => valueFrom?.configMapKeyRef !== undefined),
-  );
-  const sources = volumes.flatMap(({ projected }) => projected?.sources ?? []);
-  return (
-    inContainers ||
-    volumes.some(({ configMap }) => configMap !== undefined) ||
-    sources.some(({ configMap }) => configMap !== undefined)
-  );
 }
 
 const referring: readonly (readonly [keyof Volume, string])[] = [

@@ -8,12 +8,11 @@ import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.
 import type { PersistentVolumeClaim } from '@kapstan/kinds/core/v1';
 import type { ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
 import { requestedCommonName } from '../../certificates/certificatesigningrequests/request-subject.ts';
+import { nodeNameOf, nodeUserPrefix } from '../../node-authorizer/node-identity.ts';
 import { type AskingNode, admitPod } from './node-pods.ts';
 import { admitToken } from './node-tokens.ts';
 import { admitNode } from './own-node.ts';
 
-const userPrefix = 'system:node:';
-const nodesGroup = 'system:nodes';
 const leaseNamespace = 'kube-node-lease';
 const kubeletSigners: ReadonlySet<string> = new Set([
   'kubernetes.io/kubelet-serving',
@@ -32,8 +31,8 @@ export class NodeRestriction implements AdmissionPlugin {
 
   admit(attributes: AdmissionAttributes): Promise<void> | void {
     const { user } = attributes.context;
-    if (!user.name.startsWith(userPrefix) || !(user.groups ?? []).includes(nodesGroup)) return;
-    const name = user.name.slice(userPrefix.length);
+    const name = nodeNameOf(user);
+    if (name === undefined) return;
     if (name === '') throw refuse(attributes, `could not determine node from user ${goQuote(user.name)}`);
     return this.#admitNode(attributes, { name, reader: this.#reader });
   }
@@ -114,8 +113,8 @@ function admitSlice(attributes: AdmissionAttributes, name: string): void {
 function admitRequest(attributes: AdmissionAttributes, name: string): void {
   const { spec } = (attributes.object ?? {}) as CertificateSigningRequest;
   if (attributes.operation !== 'CREATE' || !kubeletSigners.has(spec?.signerName ?? '')) return;
-  if (commonNameOf(attributes, spec?.request ?? '') === `${userPrefix}${name}`) return;
-  throw refuse(attributes, `can only create a node CSR with CN=${userPrefix}${name}`);
+  if (commonNameOf(attributes, spec?.request ?? '') === `${nodeUserPrefix}${name}`) return;
+  throw refuse(attributes, `can only create a node CSR with CN=${nodeUserPrefix}${name}`);
 }
 
 function commonNameOf(attributes: AdmissionAttributes, request: string): string {

@@ -68,7 +68,7 @@ async function requireAudience(attributes: AdmissionAttributes, asked: AskedAudi
   const quoted = goQuote(audience);
   if (errors.length > 0) throw refuse(attributes, `error validating audience ${quoted}: ${aggregateTexts(errors)}`);
   const { user } = attributes.context;
-  const { decision } = await authorizer.authorize({
+  const { decision, error } = await authorizer.authorize({
     type: 'resource',
     user,
     verb: 'request-serviceaccounts-token-audience',
@@ -80,6 +80,10 @@ async function requireAudience(attributes: AdmissionAttributes, asked: AskedAudi
     name: attributes.name,
   });
   if (decision === 'allow') return;
+  if (error !== undefined) {
+    const what = `error authorizing ${user.name} to request tokens for this audience: ${error.message}`;
+    throw refuse(attributes, `audience ${quoted} not found in pod spec volume, ${what}`);
+  }
   const why = `${user.name} is not authorized to request tokens for this audience`;
   throw refuse(attributes, `audience ${quoted} not found in pod spec volume, ${why}`);
 }

@@ -21,6 +21,7 @@ import type {
 import { requestExpressions } from '../../admissionregistration/request-expressions.ts';
 import { PolicySet } from './policy-set.ts';
 
+/** The kinds of admission policies. */
 export type AdmissionPolicyKind =
   | 'ValidatingAdmissionPolicy'
   | 'ValidatingAdmissionPolicyBinding'
@@ -29,6 +30,7 @@ export type AdmissionPolicyKind =
 
 type Stored = DeepReadonly<KubernetesObject>;
 
+/** The admission policies and bindings of a cluster, compiled. */
 export class AdmissionPolicies {
   readonly #validating: PolicySet<ValidatingPolicy>;
   readonly #mutating: PolicySet<MutatingPolicy>;

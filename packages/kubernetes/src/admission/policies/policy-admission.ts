@@ -3,7 +3,7 @@
 import type { Clock } from '@kapstan/api';
 import type { Authorizer, ResourceCatalog } from '@kapstan/apiserver';
 import { PolicyMetrics, type PolicyPorts } from '@kapstan/apiserver/internal';
-import { type AdmissionMatching, isAdmissionConfiguration } from '../admission-matching.ts';
+import { type AdmissionMatching, isExemptFromPolicies } from '../admission-matching.ts';
 import { AdmissionPolicies } from './admission-policies.ts';
 import { ParamResources } from './param-resources.ts';
 
@@ -13,12 +13,14 @@ export interface PolicyAdmissionOptions extends AdmissionMatching {
   readonly clock: Clock;
 }
 
+/** The plug-ins of admission policies, and what they follow. */
 export interface PolicyAdmission {
   /** To be kept in step with the stored ones; until then requests wait and are refused. */
   readonly policies: AdmissionPolicies;
   readonly ports: PolicyPorts;
 }
 
+/** Returns the plug-ins of admission policies. */
 export function policyAdmission(options: PolicyAdmissionOptions): PolicyAdmission {
   const { catalog, requests, conditionMetrics, authorizer, clock } = options;
   const policies = new AdmissionPolicies(clock);
@@ -34,7 +36,7 @@ export function policyAdmission(options: PolicyAdmissionOptions): PolicyAdmissio
       validatingMetrics: new PolicyMetrics('validating'),
       mutatingMetrics: new PolicyMetrics('mutating'),
       clock,
-      isExempt: isAdmissionConfiguration,
+      isExempt: isExemptFromPolicies,
     },
   };
 }

@@ -8,6 +8,7 @@ export interface QuotaName {
 
 export type RecountListener = (namespace: string, name: string) => void;
 
+/** What requests under way have charged to quotas. */
 export class PendingCharges {
   readonly #counts = new Map<string, number>();
   /** Quotas whose count waits for the end of their charges. */

@@ -13,6 +13,7 @@ import { ResourceQuotaPlugin } from './resource-quota.ts';
 const pods: GroupVersionResource = { group: '', version: 'v1', resource: 'pods' };
 const claims: GroupVersionResource = { group: 'resource.k8s.io', version: 'v1', resource: 'resourceclaims' };
 
+/** The plug-in ResourceQuota, and what it follows. */
 export interface QuotaAdmission {
   /** To be kept in step with the stored quotas and device classes. */
   readonly quotas: QuotaStore;
@@ -20,6 +21,7 @@ export interface QuotaAdmission {
   readonly evaluators: QuotaEvaluators;
 }
 
+/** Returns the plug-in ResourceQuota. */
 export function quotaAdmission({
   catalog,
   clock,

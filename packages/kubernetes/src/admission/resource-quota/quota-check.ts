@@ -4,7 +4,7 @@ import { type Quantity, StatusError } from '@kapstan/api';
 import { formatGroupResource, type SlicedWork } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '@kapstan/apiserver';
 import { refuse } from '@kapstan/apiserver/internal';
-import { type Amounts, formatAmounts, increases, withoutZeros } from '../../quota/amounts.ts';
+import { type Amounts, amountsWhere, formatAmounts, increases } from '../../quota/amounts.ts';
 import type { MeasuredObject, QuotaEvaluator } from '../../quota/quota-evaluator.ts';
 import { formatScopeTerm, type ScopeTerm } from '../../quota/quota-scope.ts';
 import type { LimitedResource } from './limited-resources.ts';
@@ -55,18 +55,18 @@ export function* checkRequest(request: CheckedRequest, quotas: readonly RunningQ
   const found = yield* concernedQuotas(request, object, quotas);
   const usage = yield* evaluator.usage(object);
   yield;
-  const negative = [...usage].flatMap(([name, value]) => (value.sign < 0 ? [name] : []));
-  if (negative.length > 0)
-    throw refuse(attributes, `quota usage is negative for resource(s): ${negative.sort().join(',')}`);
+  const negative = yield* amountsWhere(usage, (_name, { sign }) => sign < 0);
+  if (negative.size > 0)
+    throw refuse(attributes, `quota usage is negative for resource(s): ${[...negative.keys()].sort().join(',')}`);
   const old = yield* oldUsage(request);
   const changes = yield* changesOf(request, { usage, old, concerned: found.concerned });
   yield;
-  const isSame = found.concerned.length === 0 && increases(usage, old ?? new Map()).size === 0;
+  const isSame = found.concerned.length === 0 && (yield* increases(usage, old ?? new Map())).size === 0;
   if (isSame || (changes.length > 0 && changes.every(({ amounts }) => amounts.size === 0))) return [];
   requireCover(request, { usage, ...found, object });
   const charges: Charge[] = [];
   for (const { quota, amounts } of changes) {
-    const taken = new Map([...amounts].filter(([name]) => quota.state.limit(name) !== undefined));
+    const taken = yield* amountsWhere(amounts, (name) => quota.state.limit(name) !== undefined);
     if (attributes.subresource !== 'status') requireRoom(attributes, quota, taken);
     if (taken.size > 0) charges.push({ quota, amounts: taken });
   }
@@ -134,9 +134,9 @@ function* changesOf(
     concerned,
   }: { readonly usage: Amounts; readonly old: Amounts | undefined } & Pick<Concerned, 'concerned'>,
 ): SlicedWork<readonly Charge[]> {
-  const whole = withoutZeros(usage);
+  const whole = yield* amountsWhere(usage, (_name, { sign }) => sign !== 0);
   if (old === undefined || oldObject === undefined) return concerned.map((quota) => ({ quota, amounts: whole }));
-  const more = increases(usage, old);
+  const more = yield* increases(usage, old);
   return concerned.map((quota) => {
     const wasMeasured = quota.state.scopes.every((term) => evaluator.matchesScope?.(term, oldObject) === true);
     return { quota, amounts: wasMeasured ? more : whole };

@@ -5,11 +5,13 @@ import type { ResourceQuota } from '@kapstan/kinds/core/v1';
 import { DeviceClassNames } from '../../quota/device-class-names.ts';
 import { QuotaState } from './quota-state.ts';
 
+/** The kinds that the plug-in ResourceQuota follows. */
 export type QuotaFeedKind = 'ResourceQuota' | 'DeviceClass';
 
 type Stored = DeepReadonly<KubernetesObject>;
 type Quotas = Map<string, QuotaState>;
 
+/** The quotas of a cluster, as the plug-in sees them. */
 export class QuotaStore {
   readonly deviceClasses: DeviceClassNames = new DeviceClassNames();
   #namespaces = new Map<string, Quotas>();

@@ -2,7 +2,8 @@
 // plugin/pkg/admission/serviceaccount limitSecretReferences, pkg/api/pod VisitPodSecretNames.
 
 import type { DeepReadonly } from '@kapstan/api';
-import type { Container, EphemeralContainer, PodSpec, ServiceAccount, Volume } from '@kapstan/kinds/core/v1';
+import type { Container, EphemeralContainer, PodSpec, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { secretsOf } from '../../core/pods/object-references.ts';
 
 type Spec = DeepReadonly<PodSpec>;
 type Account = DeepReadonly<ServiceAccount>;
@@ -68,25 +69,8 @@ function namesOf(references: readonly { readonly name?: string }[] | undefined):
 }
 
 /** True for a pod that gets at any secret. */
-export function hasSecrets({ imagePullSecrets = [], volumes = [], ...spec }: Spec): boolean {
-  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])];
-  return (
-    imagePullSecrets.some(({ name = '' }) => name !== '') ||
-    containers.some((container) => referencesOf(container).some(({ secret }) => secret !== '')) ||
-    volumes.some((volume) => secretsOfVolume(volume).some((name) => (name ?? '') !== ''))
-  );
-}
-
-function secretsOfVolume(volume: DeepReadonly<Volume>): readonly (string | undefined)[] {
-  const { azureFile, cephfs, cinder, flexVolume, projected, rbd, secret, scaleIO, iscsi, storageos, csi } = volume;
-  const references = [cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos].map((source) => source?.secretRef);
-  return [
-    azureFile?.secretName,
-    secret?.secretName,
-    csi?.nodePublishSecretRef?.name,
-    ...references.map((reference) => reference?.name),
-    ...(projected?.sources ?? []).map((source) => source.secret?.name),
-  ];
+export function hasSecrets(spec: Spec): boolean {
+  return secretsOf(spec).length > 0;
 }
 
 /** True for a pod that gets a token by a volume. */

@@ -28,12 +28,12 @@ export function permitPolicy(server: BuiltinServer): PermitWrite<KubernetesObjec
   return async (policy, old, context) => {
     const paramKind = (policy as DeepReadonly<Policy>).spec?.paramKind;
     if (paramKind === undefined || jsonEqual(paramKind, (old as DeepReadonly<Policy> | undefined)?.spec?.paramKind))
-      return undefined;
+      return [];
     const asked = { ...resourceOf(paramKind, server), verb: 'get', namespace: '*', name: '*' };
-    if (await mayRead(asked, { context, server })) return undefined;
+    if (await mayRead(asked, { context, server })) return [];
     const { kind, apiVersion } = paramKind;
     const why = `user ${userText(context.user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`;
-    return forbiddenField('spec.paramKind', why);
+    return [forbiddenField('spec.paramKind', why)];
   };
 }
 
@@ -42,13 +42,13 @@ export function permitBinding(server: BuiltinServer, policies: string): PermitWr
   return async (binding, old, context) => {
     const { paramRef, policyName = '' } = (binding as DeepReadonly<Binding>).spec ?? {};
     const { paramRef: oldRef, policyName: oldName } = (old as DeepReadonly<Binding> | undefined)?.spec ?? {};
-    if (paramRef === undefined || (jsonEqual(paramRef, oldRef) && policyName === oldName)) return undefined;
+    if (paramRef === undefined || (jsonEqual(paramRef, oldRef) && policyName === oldName)) return [];
     const found = await findPolicy(server, policies, policyName);
     const paramKind = found?.spec?.paramKind;
     const { name = '', namespace = '' } = paramRef;
     const verb = name === '' ? 'list' : 'get';
     const resource = paramKind === undefined ? anything : resourceOf(paramKind, server);
-    if (await mayRead({ ...resource, verb, namespace, name }, { context, server })) return undefined;
+    if (await mayRead({ ...resource, verb, namespace, name }, { context, server })) return [];
     const user = userText(context.user);
     const unknown = unknownResource({ policyName, isPolicyFound: found !== undefined, paramKind, resource });
     if (unknown === undefined)
@@ -73,8 +73,8 @@ function unknownResource({ policyName, isPolicyFound, paramKind, resource }: Unk
     : undefined;
 }
 
-function forbiddenRef(why: string): FieldError {
-  return forbiddenField('spec.paramRef', why);
+function forbiddenRef(why: string): readonly FieldError[] {
+  return [forbiddenField('spec.paramRef', why)];
 }
 
 function resourceOf({ apiVersion, kind }: DeepReadonly<ParamKind>, server: BuiltinServer): AskedResource {

@@ -64,8 +64,9 @@ function rollbackSubresource(strategy: ResourceStrategy): ObjectSubresource<Unst
     kind: { group: 'extensions', version: 'v1beta1', kind: 'DeploymentRollback' },
     verbs: ['create'],
     schema,
-    create: async (store, context, { name, body }) => {
+    create: async (store, context, { name, body, validate }) => {
       const { annotations, revision } = requireValid(body, name);
+      await validate();
       const transform = (present: UnstructuredObject | undefined): UnstructuredObject => {
         const deployment = present as UnstructuredObject;
         const meta = metaOf(deployment);
@@ -74,8 +75,8 @@ function rollbackSubresource(strategy: ResourceStrategy): ObjectSubresource<Unst
         meta.annotations[rollbackAnnotation] = revision;
         return deployment;
       };
-      const request = { name, transform, strategy: noting, subresource: 'rollback', managedFields: 'given' } as const;
-      await store.update(context, request);
+      const how = { subresource: 'rollback', managedFields: 'given', isAdmitted: true } as const;
+      await store.update(context, { name, transform, strategy: noting, ...how });
       return {
         kind: 'Status',
         apiVersion: 'v1',

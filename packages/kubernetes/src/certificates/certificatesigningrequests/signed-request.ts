@@ -1,7 +1,9 @@
 // Checks that a PKCS#10 request is well formed and signed by its own key. Written by hand, because validation is
 // synchronous and the X.509 library checks signatures only in promises. Source: crypto/x509 ParseCertificateRequest and
 // CheckSignature of Go.
+
 import { createPublicKey, verify } from 'node:crypto';
+import { messageOf } from '@kapstan/api/internal';
 import { contentOf, type DerValue, objectId, readAll, sequence } from './der-values.ts';
 import { pemBlocks } from './pem-blocks.ts';
 
@@ -34,7 +36,7 @@ export function requestFault(request: string): string | undefined {
   try {
     return signatureFault(first.der);
   } catch (error) {
-    return `asn1: structure error: ${error instanceof Error ? error.message : String(error)}`;
+    return `asn1: structure error: ${messageOf(error)}`;
   }
 }
 

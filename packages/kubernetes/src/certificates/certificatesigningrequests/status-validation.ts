@@ -1,7 +1,9 @@
 // Rules for the status of a certificate request: approvers may change the approval, signers the certificate. Source:
 // pkg/apis/certificates/validation.
+
 import { X509Certificate } from 'node:crypto';
 import type { DeepReadonly } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type {
@@ -68,7 +70,7 @@ function certificateFault(certificate: string): string | undefined {
     try {
       new X509Certificate(der);
     } catch (error) {
-      return `x509: malformed certificate: ${error instanceof Error ? error.message : String(error)}`;
+      return `x509: malformed certificate: ${messageOf(error)}`;
     }
   }
   return undefined;

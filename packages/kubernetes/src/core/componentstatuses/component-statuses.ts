@@ -15,6 +15,7 @@ export interface ComponentHealth {
 /** Checks by name: "scheduler", "etcd-0". A function must not reject. */
 export type ComponentChecks = ReadonlyMap<string, () => Promise<ComponentHealth>>;
 
+/** Returns the kind ComponentStatus, which is computed by these checks. */
 export function componentStatuses(checks: ComponentChecks): VirtualKind<ComponentStatus> {
   return {
     id: 'v1/componentstatuses',

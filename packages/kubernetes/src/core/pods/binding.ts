@@ -31,9 +31,11 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
     kind: { group: '', version: 'v1', kind: 'Binding' },
     verbs: ['create'],
     schema: kubernetesTypes.schema('core.v1.Binding'),
-    create: async (store, context, { name, body }) => {
+    applyDefaults: (binding) => kubernetesTypes.normalize('core.v1.Binding', binding),
+    create: async (store, context, { name, body, validate }) => {
       const binding = body as KubernetesObject as Binding;
       requireValid(binding, name);
+      await validate();
       const { uid, resourceVersion } = binding.metadata ?? {};
       await store.update(context, {
         name,

@@ -1,10 +1,11 @@
 // Evictions, and pods that change meanwhile, with the answers of a kube-apiserver 1.36.
+
 import type { StatusError, UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition, ResourceStore } from '@kapstan/apiserver';
 import { ResourceCatalog, ResourceStack } from '@kapstan/apiserver';
 import type { ObjectSubresource, StrategySubresource } from '@kapstan/apiserver/internal';
 import { refusal, testContext } from '@kapstan/apiserver/testing';
-import { MemoryEngine } from '@kapstan/storage/testing';
+import { MemoryEngine } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { builtinResources } from '../../builtin-resources.ts';
 
@@ -112,7 +113,8 @@ async function evict(deleteOptions: object = {}, call: Call = {}): Promise<unkno
     update: { value: store.update.bind(store) },
     delete: { value: store.delete.bind(store) },
   });
-  return part.create!(seen, testContext({ dryRun }), { name: 'p', body: { metadata, deleteOptions } });
+  const body = { metadata, deleteOptions };
+  return part.create!(seen, testContext({ dryRun }), { name: 'p', body, validate: async () => undefined });
 }
 
 const read = async () => (await pods().store.get(testContext(), 'p')).object as UnstructuredObject;

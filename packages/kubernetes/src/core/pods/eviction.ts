@@ -11,7 +11,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { badRequest, invalid, invalidField, notFound } from '@kapstan/api/errors';
-import { isJsonObject } from '@kapstan/api/internal';
+import { formatApiVersion, isJsonObject } from '@kapstan/api/internal';
 import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
 import type { DeleteRequest, ObjectSubresource } from '@kapstan/apiserver/internal';
 import { requirePreconditions, requireValidDeleteRequest, subresourceStrategy } from '@kapstan/apiserver/internal';
@@ -35,9 +35,13 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
     kind,
     verbs: ['create'],
     schema: kubernetesTypes.schema('policy.v1.Eviction'),
+    // Admission sees one version, whichever the client wrote.
+    applyDefaults: (eviction) => {
+      eviction.apiVersion = formatApiVersion(kind);
+    },
     // Source: EvictionREST.AcceptsGroupVersion.
     acceptsVersion: ({ group, version }) => group === 'policy' && version === 'v1beta1',
-    create: async (store, context, { name, body }) => {
+    create: async (store, context, { name, body, validate }) => {
       if ((body.metadata?.name ?? '') !== name) throw badRequest('name in URL does not match name in Eviction object');
       const { dryRun: own, ...request } = deleteOptionsOf(body);
       if (request.ignoreStoreReadErrorWithClusterBreakingPotential === true) {
@@ -46,6 +50,7 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
         throw invalid(kind, name, [invalidField(path, true, why)]);
       }
       const dryRun = mergedDryRun(context, own ?? []);
+      await validate();
       await evict({ server, store, context: { ...context, dryRun: dryRun.length > 0 }, name, dryRun }, request);
       return createdStatus;
     },

@@ -49,6 +49,7 @@ export interface SecretTokenClaims {
   readonly accountUid: string;
 }
 
+/** Issues tokens that are kept in Secrets. */
 export interface SecretTokenIssuer {
   /** Returns a JWT in compact form that does not expire. */
   issueForSecret(claims: SecretTokenClaims): Promise<string>;
@@ -71,6 +72,7 @@ export function secretTokenClaims({
   };
 }
 
+/** Tokens of service accounts that are kept in Secrets. */
 export class SecretTokens implements TokenAuthenticator {
   readonly #options: SecretTokensOptions;
   readonly #uses = { all: 0, manual: 0, automatic: 0, invalid: 0 };

@@ -51,9 +51,10 @@ export interface IssuerDocuments {
   keySet(): Readonly<Record<string, unknown>>;
 }
 
+/** The path of the keys with which tokens of service accounts are checked. */
 export const keySetPath = '/openid/v1/jwks';
 
-/** Makes a key for {@link ServiceAccountTokensOptions.signingKey}. */
+/** Makes a key for `ServiceAccountTokensOptions.signingKey`. */
 export function generateSigningKey(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;

@@ -1,6 +1,8 @@
 // SigningKey and VerificationKey: the keys of service-account tokens as read from files, with their names in tokens.
 // Used by service-account-tokens.ts. Source: pkg/serviceaccount/jwt.go, openidmetadata.go; client-go keyutil (1.36).
+
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { messageOf } from '@kapstan/api/internal';
 
 export interface VerificationKey {
   /** Hash of the public key, by which tokens name it. */
@@ -66,6 +68,6 @@ function parsed(parse: () => KeyObject): KeyObject {
   try {
     return parse();
   } catch (error) {
-    throw new TypeError(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new TypeError(messageOf(error), { cause: error });
   }
 }

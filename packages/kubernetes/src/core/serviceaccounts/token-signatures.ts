@@ -1,7 +1,8 @@
 // TokenSignatures returns the claims of a service account's token if one of our keys signed it. Used by
 // service-account-tokens.ts and secret-tokens.ts. It uses jose for JSON Web Tokens. Source: pkg/serviceaccount/jwt.go
 // (1.36).
-import { goQuote, isJsonObject } from '@kapstan/api/internal';
+import { goQuote } from '@kapstan/api/internal';
+import { unverifiedClaims } from '@kapstan/apiserver/internal';
 import { type CompactVerifyResult, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { KubernetesClaims } from '../../builtin/token-issuer.ts';
 import type { VerificationKey } from './signing-key.ts';
@@ -71,15 +72,7 @@ export class TokenSignatures {
 
 /** Reads the claim "iss" from text that may be a token, before its signature is checked. */
 export function issuerOf(token: string): unknown {
-  const [, payload = '', signature, ...more] = token.split('.');
-  if (signature === undefined || more.length > 0) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    return isJsonObject(claims) ? claims.iss : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return unverifiedClaims(token)?.iss;
 }
 
 /** Returns the audiences of a token. */

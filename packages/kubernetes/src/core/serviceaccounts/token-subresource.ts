@@ -20,6 +20,7 @@ import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';
 import type { KubernetesClaims, TokenIssuer, TokenReference } from '../../builtin/token-issuer.ts';
 
 const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' } as const;
+const schemaName = 'authentication.v1.TokenRequest';
 const defaultSeconds = 3600;
 const minSeconds = 600;
 const maxSeconds = 2 ** 32;
@@ -40,14 +41,19 @@ export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresourc
     name: 'token',
     kind,
     verbs: ['create'],
-    schema: kubernetesTypes.schema('authentication.v1.TokenRequest'),
-    create: async (store, context, { name, body }) => {
+    schema: kubernetesTypes.schema(schemaName),
+    applyDefaults: (request) => setDefaults(request as KubernetesObject as TokenRequest),
+    create: async (store, context, { name, body, validate }) => {
       const request = body as KubernetesObject as TokenRequest;
       requireSameNames(request, { name, namespace: context.namespace });
       const account = (await store.get(context, name)).object;
-      const { audiences, expirationSeconds, boundObjectRef } = specOf(request, ports.tokens);
-      const bound = await boundClaims(ports, context, { account: name, reference: boundObjectRef });
+      requireSameUid(request, account);
       const nowMs = ports.clock.now();
+      complete(request, account, { nowMs, ...ports.tokens });
+      requireValidTime(request);
+      await validate();
+      const { audiences, expirationSeconds, boundObjectRef } = specOf(request);
+      const bound = await boundClaims(ports, context, { account: name, reference: boundObjectRef });
       const issuedAt = Math.floor(nowMs / 1000);
       const isExtended = bound.pod !== undefined && isMounted(expirationSeconds, audiences, ports.tokens);
       const id = randomUUID();
@@ -64,9 +70,8 @@ export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresourc
         },
       });
       context.annotate?.('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
-      const spec = { audiences, expirationSeconds, boundObjectRef: boundObjectRef ?? null };
       const status = { token, expirationTimestamp: formatTime(nowMs + expirationSeconds * 1000) };
-      return { ...identityOf(request, account), spec, status } as KubernetesObject;
+      return { ...request, status };
     },
   };
 }
@@ -87,29 +92,60 @@ function requireSameNames(
   if (errors.length > 0) throw invalid(kind, url.name, errors);
 }
 
-/** Returns the spec with defaults. Throws 422. */
-function specOf(
-  { spec = {} }: TokenRequest,
-  { apiAudiences }: TokenIssuer,
-): Required<Pick<TokenRequestSpec, 'audiences' | 'expirationSeconds'>> & Pick<TokenRequestSpec, 'boundObjectRef'> {
-  const { expirationSeconds: asked, boundObjectRef } = spec;
-  const audiences = spec.audiences ?? [];
-  const expirationSeconds = Number(asked ?? defaultSeconds);
-  const errors = collectFieldErrors((root) => {
-    const at = root.child('spec', 'expirationSeconds');
-    if (expirationSeconds < minSeconds) at.invalid(asked, 'may not specify a duration less than 10 minutes');
-    if (expirationSeconds > maxSeconds) at.invalid(asked, 'may not specify a duration larger than 2^32 seconds');
-  });
-  if (errors.length > 0) throw invalid(kind, '', errors);
-  const forWhom = audiences.length === 0 ? [...apiAudiences] : audiences;
-  return { audiences: forWhom, expirationSeconds, ...(boundObjectRef ? { boundObjectRef } : {}) };
+/** Throws 409 when the body names another account of the same name. */
+function requireSameUid({ metadata = {} }: TokenRequest, account: DeepReadonly<ServiceAccount>): void {
+  const { name = '', uid = '' } = account.metadata ?? {};
+  if (!metadata.uid || metadata.uid === uid) return;
+  const why = `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${uid})`;
+  throw conflict({ group: kind.group, resource: kind.kind }, name, why);
 }
 
-/** The answer has the account's name and creation time. */
-function identityOf(request: TokenRequest, account: DeepReadonly<ServiceAccount>): KubernetesObject {
-  const { name = '', namespace = '', uid = '', creationTimestamp = '' } = account.metadata ?? {};
-  const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp };
-  return { kind: kind.kind, apiVersion: `${kind.group}/${kind.version}`, metadata };
+function setDefaults(request: TokenRequest): void {
+  kubernetesTypes.normalize(schemaName, request as unknown as Record<string, unknown>);
+  if (request.spec !== undefined) request.spec.expirationSeconds ??= defaultSeconds;
+}
+
+/** Fills in what the client may leave out, so that validating admission sees what is signed. */
+function complete(
+  request: TokenRequest,
+  { metadata: account = {} }: DeepReadonly<ServiceAccount>,
+  { nowMs, apiAudiences }: { readonly nowMs: number; readonly apiAudiences: readonly string[] },
+): void {
+  const { name = '', namespace = '', uid = '' } = account;
+  request.metadata = { ...request.metadata, name, namespace, uid, creationTimestamp: formatTime(nowMs) };
+  delete request.status;
+  const spec = request.spec ?? ({} as TokenRequestSpec);
+  request.spec = spec;
+  setDefaults(request);
+  if ((spec.audiences ?? []).length === 0) spec.audiences = [...apiAudiences];
+}
+
+/** Throws 422. */
+function requireValidTime(request: TokenRequest): void {
+  const { expirationSeconds } = specOf(request);
+  const errors = collectFieldErrors((root) => {
+    const at = root.child('spec', 'expirationSeconds');
+    if (expirationSeconds < minSeconds)
+      at.invalid(expirationSeconds, 'may not specify a duration less than 10 minutes');
+    if (expirationSeconds > maxSeconds)
+      at.invalid(expirationSeconds, 'may not specify a duration larger than 2^32 seconds');
+  });
+  if (errors.length > 0) throw invalid(kind, '', errors);
+}
+
+interface CompleteSpec {
+  readonly audiences: string[];
+  readonly expirationSeconds: number;
+  readonly boundObjectRef: BoundObjectReference | undefined;
+}
+
+function specOf({ spec }: TokenRequest): CompleteSpec {
+  const { audiences, expirationSeconds, boundObjectRef }: Partial<TokenRequestSpec> = spec ?? {};
+  return {
+    audiences: audiences ?? [],
+    expirationSeconds: Number(expirationSeconds ?? defaultSeconds),
+    boundObjectRef: boundObjectRef ?? undefined,
+  };
 }
 
 function isMounted(seconds: number, audiences: readonly string[], { apiAudiences }: TokenIssuer): boolean {

@@ -8,6 +8,7 @@ import type { EndpointSlice } from '@kapstan/kinds/discovery.k8s.io/v1';
 import { followRoute, routeOf, type ServiceRoute } from './service-route.ts';
 
 type Stored = DeepReadonly<KubernetesObject>;
+/** The kinds that {@link EndpointAddresses} follows. */
 export type EndpointAddressesKind = 'Service' | 'EndpointSlice';
 
 interface Slice {
@@ -20,6 +21,7 @@ interface Slice {
 
 const serviceLabel = 'kubernetes.io/service-name';
 
+/** Options of {@link EndpointAddresses}. */
 export interface EndpointAddressesOptions {
   /** True: neither cluster addresses nor external names are tried. */
   readonly endpointsOnly: boolean;
@@ -27,6 +29,7 @@ export interface EndpointAddressesOptions {
   readonly onChange: (key: string) => void;
 }
 
+/** The addresses behind Services, from EndpointSlices. */
 export class EndpointAddresses {
   readonly #options: EndpointAddressesOptions;
   readonly #routes = new Map<string, ServiceRoute>();

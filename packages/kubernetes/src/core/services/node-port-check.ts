@@ -19,6 +19,7 @@ export interface NodePortRemark {
  */
 const looksBeforeCleanup = 3;
 
+/** Finds node ports that are in use twice or outside of the range. */
 export class NodePortCheck {
   /** Ports without a service at the last check, and for how many more checks they are kept. */
   #leaks: ReadonlyMap<number, number> = new Map();

@@ -12,6 +12,7 @@ export interface ServiceResolverOptions extends Pick<BuiltinServer, 'findStore'>
   readonly endpointsOnly?: boolean | undefined;
 }
 
+/** Returns what finds the address of a Service. */
 export function serviceResolver({ findStore, endpointsOnly = false }: ServiceResolverOptions): ResolveService {
   const read = async <T>(resource: string, { namespace, name }: { namespace: string; name: string }): Promise<T> => {
     const store = findStore('', 'v1', resource);

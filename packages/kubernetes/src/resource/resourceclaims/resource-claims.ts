@@ -2,12 +2,13 @@
 
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { ResourceClaim } from '@kapstan/kinds/resource.k8s.io/v1';
-import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
 import { setClaimDefaults } from './claim-defaults.ts';
 import { validateDeviceClaim } from './claim-validation.ts';
+import { permitStatus } from './status-permission.ts';
 import { dropDeallocated, validateClaimStatus } from './status-validation.ts';
 
-export const resourceClaims: BuiltinKind<ResourceClaim> = {
+export const resourceClaims = ({ authorizer }: BuiltinServer): BuiltinKind<ResourceClaim> => ({
   id: 'resource.k8s.io/v1/resourceclaims',
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
@@ -19,5 +20,6 @@ export const resourceClaims: BuiltinKind<ResourceClaim> = {
     withoutTable: true,
     prepare: dropDeallocated,
     validate: validateClaimStatus,
+    permit: permitStatus(authorizer),
   },
-};
+});

@@ -4,31 +4,37 @@
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   type Authenticator,
-  type Authorizer,
-  alwaysAllow,
   bearerAuthenticator,
   certificateAuthenticator,
   knownTokens,
-  mastersAuthorizer,
   ObjectReader,
   type ResourceCatalog,
   rbacAuthorizer,
   type ServedResource,
   type TokenAuthenticationOptions,
+  type TokenAuthenticator,
   type UserInfo,
-  unionAuthorizer,
   type VirtualStoreOptions,
   webSocketAuthenticator,
 } from '@kapstan/apiserver';
+import { PersistentVolume, Pod } from '@kapstan/kinds/core/v1';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import { ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
+import { VolumeAttachment } from '@kapstan/kinds/storage.k8s.io/v1';
 import {
   accessReviews,
   identityReviews,
+  NodeGraph,
+  NodeGraphFeed,
+  type NodeGraphKind,
+  nodeAuthorizer,
   type RbacKind,
   RbacPolicy,
   SecretTokens,
   ServiceAccountTokens,
 } from '@kapstan/kubernetes';
+import { type AuthorizationOption, authorizationSettingsOf } from './authorization/authorization-settings.ts';
+import { ConfiguredAuthorizers } from './authorization/configured-authorizers.ts';
 import { KindFeed } from './kind-feed.ts';
 
 /** How service account tokens are issued and verified. Servers that share a store should agree on all of it. */
@@ -43,26 +49,27 @@ export interface ServiceAccountOptions {
   readonly apiAudiences?: readonly string[];
 }
 
-/** The authorizers that can be chosen; AlwaysAllow is for tests. */
-export const authorizationModes = ['RBAC', 'AlwaysAllow'] as const;
-
-export type AuthorizationMode = (typeof authorizationModes)[number];
-
 export interface AccessControlOptions {
   /** Users by token. Default none. */
   readonly tokens?: ReadonlyMap<string, UserInfo> | undefined;
   /** Default: a new signing key that is lost when the process ends. */
   readonly serviceAccounts?: ServiceAccountOptions | undefined;
-  /** Authorizers, asked in this order. Members of system:masters may do everything before any is asked. Default RBAC alone. */
-  readonly authorization?: readonly AuthorizationMode[] | undefined;
+  /** Authenticators of tokens that this server did not issue, asked last. Default none. */
+  readonly outside?: readonly TokenAuthenticator[] | undefined;
+  /** The name of this server, which metrics show as a hash. Default none. */
+  readonly serverId?: string | undefined;
+  /** Members of system:masters may do everything before any authorizer is asked. Default RBAC alone. */
+  readonly authorization?: AuthorizationOption | undefined;
 }
 
 export interface AccessControl {
   /** Asked in this order. */
   readonly authenticators: readonly Authenticator[];
-  readonly authorizer: Authorizer;
+  readonly authorizer: ConfiguredAuthorizers;
   /** The policy that RBAC decides by; empty until it is filled. */
   readonly policy: RbacPolicy;
+  /** Keeps the graph of the Node authorizer; unused where there is none. */
+  readonly nodes: NodeGraphFeed;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly secretTokens: SecretTokens;
   /** Returns the review resources (access, identity). */
@@ -71,6 +78,16 @@ export interface AccessControl {
 
 /** The issuer that kubeadm configures. */
 const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
+
+/** Returns the issuers of service account tokens, the signing one first, and the audiences of this server. */
+export function tokenNames({ issuers = [], apiAudiences = issuers }: ServiceAccountOptions = {}): {
+  readonly issuers: readonly [string, ...string[]];
+  readonly audiences: readonly string[];
+} {
+  const [issuer = defaultIssuer, ...others] = issuers;
+  const all = [issuer, ...others] as const;
+  return { issuers: all, audiences: apiAudiences.length === 0 ? all : apiAudiences };
+}
 
 /** Returns the feed of the roles and bindings that the policy is made of. The caller starts and closes it. */
 export function policyFeed(
@@ -81,6 +98,16 @@ export function policyFeed(
   return new KindFeed({ ...ports, kinds, store: policy, what: 'roles or bindings' });
 }
 
+/** Returns the feed of the objects that relate nodes to others; undefined where nodes are not authorized by them. */
+export function nodeFeed(
+  { authorizer, nodes }: AccessControl,
+  ports: Pick<AccessControlPorts, 'client' | 'clock' | 'logger'>,
+): KindFeed<NodeGraphKind> | undefined {
+  if (!authorizer.hasNodes) return undefined;
+  const kinds = [Pod, PersistentVolume, VolumeAttachment, ResourceSlice];
+  return new KindFeed({ ...ports, kinds, store: nodes, what: 'objects of nodes' });
+}
+
 export interface AccessControlPorts {
   readonly catalog: ResourceCatalog;
   readonly client: ResourceClient;
@@ -88,10 +115,16 @@ export interface AccessControlPorts {
   readonly logger: Logger;
 }
 
-export function createAccessControl(options: AccessControlOptions, ports: AccessControlPorts): AccessControl {
-  const { signingKey, verificationKeys = [], issuers = [], apiAudiences = issuers } = options.serviceAccounts ?? {};
-  const [issuer = defaultIssuer, ...otherIssuers] = issuers;
-  const audiences = apiAudiences.length === 0 ? [issuer, ...otherIssuers] : apiAudiences;
+/** Rejects with a StartError when a file of the authorizers is missing or wrong. */
+export async function openAccessControl(
+  options: AccessControlOptions,
+  ports: AccessControlPorts,
+): Promise<AccessControl> {
+  const { signingKey, verificationKeys = [] } = options.serviceAccounts ?? {};
+  const {
+    issuers: [issuer, ...otherIssuers],
+    audiences,
+  } = tokenNames(options.serviceAccounts);
   const reader = new ObjectReader(ports.catalog);
   const serviceAccountTokens = new ServiceAccountTokens({
     issuer,
@@ -105,17 +138,27 @@ export function createAccessControl(options: AccessControlOptions, ports: Access
   const { signatures } = serviceAccountTokens;
   const secretTokens = new SecretTokens({ signatures, apiAudiences: audiences, reader, ...ports });
   const tokens: TokenAuthenticationOptions = {
-    authenticators: [knownTokens(options.tokens ?? new Map(), audiences), secretTokens, serviceAccountTokens],
+    authenticators: [
+      knownTokens(options.tokens ?? new Map(), audiences),
+      secretTokens,
+      serviceAccountTokens,
+      ...(options.outside ?? []),
+    ],
     apiAudiences: audiences,
   };
   const policy = new RbacPolicy();
-  const modes = { RBAC: rbacAuthorizer(policy), AlwaysAllow: alwaysAllow };
-  const authorizers = (options.authorization ?? ['RBAC']).map((mode) => modes[mode]);
-  const authorizer = unionAuthorizer([mastersAuthorizer, ...authorizers]);
+  const graph = new NodeGraph();
+  const authorizer = await ConfiguredAuthorizers.open(authorizationSettingsOf(options.authorization), {
+    rbac: rbacAuthorizer(policy),
+    node: () => nodeAuthorizer(graph),
+    server: options.serverId ?? '',
+    ...ports,
+  });
   return {
     authenticators: [certificateAuthenticator, bearerAuthenticator(tokens), webSocketAuthenticator(tokens)],
     authorizer,
     policy,
+    nodes: new NodeGraphFeed(graph, ports.logger),
     serviceAccountTokens,
     secretTokens,
     reviews: (virtual) => [

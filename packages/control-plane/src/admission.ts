@@ -28,6 +28,7 @@ import {
 } from '@kapstan/kubernetes';
 import { KindFeed } from './kind-feed.ts';
 
+/** Which admission plug-ins run, and their configuration. */
 export interface AdmissionOptions {
   /** Plug-ins besides those on by default. Default none. */
   readonly enabled?: readonly string[] | undefined;

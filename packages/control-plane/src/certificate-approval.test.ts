@@ -2,9 +2,9 @@ import { silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { InProcessClient } from '@kapstan/apiserver';
 import { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
-import { MemoryEngine } from '@kapstan/storage/testing';
+import { MemoryEngine } from '@kapstan/storage';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { AuthorizationMode } from './access-control.ts';
+import type { AuthorizationMode } from './authorization/authorization-settings.ts';
 import { openResources, type Resources } from './resources.ts';
 import { singleEngine } from './testing/single-engine.ts';
 

@@ -9,6 +9,8 @@ const usage = `kapstan: the Kubernetes API server and its machinery, in one proc
 Usage:
   kapstan serve [flags]     run the control plane; 'kapstan serve --help' lists the flags
   kapstan store COMMAND     inspect and maintain the store; 'kapstan store help' lists the commands
+  kapstan init NAME         create a controller project; 'kapstan init --help' lists the flags
+  kapstan generate WHAT     write types, definitions, roles and manifests; 'kapstan generate help' lists them
   kapstan version           print the version
 `;
 
@@ -40,6 +42,14 @@ async function run(args: readonly string[], stop: StopSignal | undefined): Promi
     case 'store': {
       const { store } = await import('./command/store-command.ts');
       return store(rest);
+    }
+    case 'init': {
+      const { main: create } = await import('create-kapstan');
+      return create(rest, { command: 'kapstan init' });
+    }
+    case 'generate': {
+      const { generate } = await import('./command/generate-command.ts');
+      return generate(rest);
     }
     case 'version':
     case '--version': {

@@ -1,9 +1,11 @@
 // The health of a control plane's parts, for componentstatuses: scheduler and controller manager on this machine, as in Kubernetes,
 // and the stores. Source: pkg/registry/core/rest/storage_core.go (componentStatusStorage), componentstatus/validator.go.
+
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import type { ComponentChecks, ComponentHealth } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 
@@ -29,7 +31,7 @@ async function checkStore(engine: Engine): Promise<ComponentHealth> {
     await engine.checkHealth();
     return { status: 'True', message: 'ok' };
   } catch (cause) {
-    const error = cause instanceof Error ? cause.message : String(cause);
+    const error = messageOf(cause);
     return { status: 'False', message: error, error };
   }
 }

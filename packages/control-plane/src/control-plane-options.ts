@@ -3,7 +3,7 @@
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { MetricsText } from '@kapstan/api/internal';
-import type { ConvertObject } from '@kapstan/apiextensions';
+import type { ConversionFunctions, ConvertObject } from '@kapstan/apiextensions';
 import type {
   AdmissionFunction,
   ApiServerOptions,
@@ -12,14 +12,16 @@ import type {
   StorageMediaType,
 } from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
+import type { KeyPair } from '@kapstan/controller/certificates';
 import type { RuntimeConfig } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
+import type { ServiceAccountOptions } from './access-control.ts';
 import type { AdmissionOptions } from './admission.ts';
 import type { AuditSettings } from './audit.ts';
-import type { KeyPair } from './certificates/key-pair.ts';
+import type { AuthorizationOption } from './authorization/authorization-settings.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
+import type { OutsideIdentityOptions } from './outside-identity/outside-identity-options.ts';
 import type { WatchCacheOptions } from './resources.ts';
 import type { FrontProxyOptions } from './server-identity/front-proxy.ts';
 import type { EtcdOverride } from './store/store-engines.ts';
@@ -37,6 +39,7 @@ interface AggregationSettings {
   readonly rejectsRedirects?: boolean | undefined;
 }
 
+/** Options of {@link startControlPlane}: where data are, where it listens, who may do what, and which loops run. */
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and the certificates (`pki/`); created when absent. Only one process may use it at a time. */
   readonly dataDir: string;
@@ -87,11 +90,14 @@ export interface ControlPlaneOptions {
   /** A serving certificate that replaces the generated one. */
   readonly serving?: KeyPair | undefined;
   /**
-   * Authorizers, asked in this order; members of system:masters may do everything before any is asked. 'AlwaysAllow' allows everything.
-   * Default RBAC alone.
+   * Which authorizers decide, in order: a list of modes, among which authorizers of
+   * the embedding program may stand, or all settings. Members of system:masters may do everything before any is
+   * asked. Default RBAC alone.
    */
-  readonly authorization?: readonly AuthorizationMode[] | undefined;
-  /** Default true. */
+  readonly authorization?: AuthorizationOption | undefined;
+  /** Who vouches for users that this server does not know: issuers of JSON Web Tokens, a webhook. Default: nobody. */
+  readonly outsideIdentity?: OutsideIdentityOptions | undefined;
+  /** Whether requests without credentials are served, unless the configuration file of `outsideIdentity` says it. Default true. */
   readonly isAnonymousAllowed?: boolean | undefined;
   /** Default: on for every resource. */
   readonly watchCache?: WatchCacheOptions | undefined;
@@ -133,6 +139,12 @@ export interface ControlPlaneOptions {
   readonly maxConcurrentStreams?: number | undefined;
   /** What to record about requests, and where. Default: nothing. */
   readonly audit?: AuditSettings | undefined;
+  /** Text of a TracingConfiguration of apiserver.config.k8s.io. Default: no request is traced. */
+  readonly tracing?: string | undefined;
+  /** Flags of the program, for /flagz: values by name, without secrets. Default: the path does not exist. */
+  readonly flags?: ReadonlyMap<string, string> | undefined;
+  /** False: /statusz does not exist. Default true. */
+  readonly hasStatusz?: boolean | undefined;
   /** Maximum duration of a request other than a watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number | undefined;
   /** Minimum time that a watch stays open before the server ends it, in milliseconds. Default 1 800 000. */
@@ -185,7 +197,7 @@ export interface ControlPlaneOptions {
    * Functions that convert custom resources between versions, by name of the definition ("widgets.example.com"). Such a function is called
    * in place of what the definition says: neither webhook nor certificate is needed. Default none.
    */
-  readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
+  readonly conversions?: Readonly<Record<string, ConvertObject>> | ConversionFunctions | undefined;
   /**
    * Names of control loops, as in kube-controller-manager; "*" = all, "-name" = all except this one. Default none. Without HTTP there is no
    * authority to publish and nobody to accept tokens, so root-ca-certificate-publisher-controller and serviceaccount-token-controller are
@@ -198,6 +210,12 @@ export interface ControlPlaneOptions {
    * this server runs them in any case. Default: client-go's times. Without `etcd` there is no election.
    */
   readonly leaderElection?: 'off' | LeaderElectionTimes | undefined;
+  /**
+   * Serves the inspector at /inspect/ of this server: caches, watchers, requests under way and slow ones, the store; as a page, as JSON and
+   * live. The authorizer decides who may read these paths: members of system:masters, and whom a rule gives the non-resource URL "/inspect/*".
+   * With a port, 0 = any free one, it is also served over plain HTTP at 127.0.0.1, to a browser that has `inspectorUrl`. Default false.
+   */
+  readonly inspect?: boolean | { readonly port: number } | undefined;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean | undefined;
   /** What /metrics shows in addition to the server's own metrics; a registry of prom-client is one. Default none. */
@@ -210,6 +228,7 @@ export interface ControlPlaneOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A running control plane: an API server on its store, and control loops. */
 export interface ControlPlane {
   readonly url: string;
   readonly port: number;
@@ -218,6 +237,8 @@ export interface ControlPlane {
   readonly caFile: string;
   /** Bearer token of an admin in system:masters; a new one at each start. */
   readonly token: string;
+  /** What a browser on this machine opens, with a token that is made anew at each start; "" unless `inspect` has a port. */
+  readonly inspectorUrl: string;
   /** Text of a kubeconfig for the admin. */
   readonly kubeconfig: string;
   /** Reads and writes as an admin, without HTTP. */

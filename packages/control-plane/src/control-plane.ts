@@ -2,38 +2,45 @@
 // Each part is a package of its own; this file puts them together and closes them in reverse order.
 
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { type HealthCheck, parseTokenFile, type UserInfo } from '@kapstan/apiserver';
 import { readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
-import { type AccessControlOptions, policyFeed, type ServiceAccountOptions } from './access-control.ts';
-import { announce } from './announcement.ts';
-import { Aggregation } from './api-services/aggregation.ts';
-import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
+import {
+  type AccessControlOptions,
+  nodeFeed,
+  policyFeed,
+  type ServiceAccountOptions,
+  tokenNames,
+} from './access-control.ts';
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
 import { ensurePki, type Pki } from './certificates/certificates.ts';
 import { checkAuthorities, checkKeyPair } from './certificates/key-pair.ts';
-import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
 import { ensureServiceAccountKey } from './certificates/service-account-key.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
-import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
+import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
 import { openFlowControl } from './flow-control-loop.ts';
 import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { defaultServiceRange } from './kubernetes-service/service-ranges.ts';
+import { listen } from './listening.ts';
+import { OutsideIdentity } from './outside-identity/outside-identity.ts';
 import { hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
 import { openResources, type Resources } from './resources.ts';
-import { certificateHosts, reachableUrl } from './server-address.ts';
-import { proxyCertificate } from './server-identity/front-proxy.ts';
-import { type ServerParts, startServing } from './serving.ts';
+import { certificateHosts } from './server-address.ts';
+import { serverName } from './server-identity/identity-lease.ts';
+import type { ServerParts } from './serving.ts';
 import { startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store/store-compactor.ts';
 import { openStoreEngines } from './store/store-engines.ts';
 import { storedAs } from './stored-form.ts';
+import { openTracing } from './tracing/tracing.ts';
+import { unlessAborted } from './unless-aborted.ts';
 import { wantedLoops } from './wanted-loops.ts';
 
 /**
@@ -68,15 +75,19 @@ async function start(
   const { signal } = options;
   signal?.throwIfAborted();
   checkCertificates(options);
-  const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
+  const encryption = await startingWith('encryption', () => openEncryption(options, { clock, logger }));
   closers.push(async () => encryption?.close());
   const audit = await openAudit(options.audit, { clock, logger });
-  closers.push(async () => audit?.log.close());
+  closers.push(async () => audit?.backends.close());
+  const tracing = await openTracing(options, { clock, logger });
+  closers.push(async () => tracing?.close());
   const engines = await openStoreEngines(options, { closers, clock, logger });
   signal?.throwIfAborted();
   closers.push(compaction(engines.main, { ...options, clock, logger }));
   const token = randomBytes(24).toString('base64url');
-  const access = await accessOptions(options, token);
+  const outside = await openOutsideIdentity(options, { clock, logger });
+  closers.push(async () => outside?.close());
+  const access = { ...(await accessOptions(options, token)), outside: outside?.authenticators };
   const { addressTypes } = options.kubelet ?? {};
   const stores = { ...options, kubeletAddressTypes: addressTypes, storedAs: storedAs(options), encryption };
   const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
@@ -102,26 +113,9 @@ async function start(
   // Where objects cannot be read, loops may never become ready: they keep retrying, and /readyz reports it.
   if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
   if (pki === undefined) return { ...noServer, client };
-  const aggregation = await startAggregation(options, { pki, resources, closers, clock, logger, signal });
-  const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
-  const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
-  const opened = { engines, pki, resources, hooks, loops, aggregation, encryption, audit };
-  const parts = { ...opened, flowControl: flows?.control, healthChecks, clock, logger };
-  const server = await startServing(options, parts);
-  closers.push(() => server.close());
-  await announce(options, { ...parts, registration, closers, port: server.port });
-  if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
-  signal?.throwIfAborted();
-  const url = reachableUrl(server.url, options);
-  return {
-    url,
-    port: server.port,
-    caCert: pki.trusted.cert,
-    caFile: pki.trusted.file,
-    token,
-    kubeconfig: formatKubeconfig({ url, caCert: pki.trusted.cert, admin: pki.admin }),
-    client,
-  };
+  const observed = { audit, outside, tracer: tracing?.tracer, flowControl: flows?.control };
+  const opened = { engines, pki, resources, hooks, loops, encryption, ...observed, bootstrapRoles, addressRepair };
+  return { ...(await listen(options, opened, { closers, clock, logger })), token, client };
 }
 
 /** Loads roles and bindings into the authorizer before the first request, and adds the default ones. */
@@ -136,8 +130,14 @@ async function startAuthorization(
   const feed = policyFeed(access.policy, { client, clock, logger });
   closers.push(() => feed.close());
   feed.start();
-  const informed = feed.whenSynced().then(
-    () => hooks.finish('generic-apiserver-start-informers'),
+  const nodes = nodeFeed(access, { client, clock, logger });
+  closers.push(async () => nodes?.close());
+  nodes?.start();
+  const informed = Promise.all([feed.whenSynced(), nodes?.whenSynced()]).then(
+    async () => {
+      await access.nodes.whenSettled();
+      hooks.finish('generic-apiserver-start-informers');
+    },
     // It was closed before it had synced.
     () => undefined,
   );
@@ -189,52 +189,17 @@ async function startNodePortRepair(
   await repair.start();
 }
 
-/** Returns undefined when registration is off. */
-function apiServiceRegistration(
-  { registersApiServices = false }: ControlPlaneOptions,
-  { resources: { client, served }, ...ports }: Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'>,
-): ApiServiceRegistration | undefined {
-  return registersApiServices ? new ApiServiceRegistration({ client, served, ...ports }) : undefined;
-}
-
-/** Knows the stored APIServices before the first request, which might go to the wrong server. Returns undefined when it is off. */
-async function startAggregation(
-  { registersApiServices = false, frontProxy = {}, aggregation: settings = {} }: ControlPlaneOptions,
-  {
-    pki,
-    resources,
-    closers,
-    clock,
-    logger,
-    signal,
-  }: Omit<AuthorizationPorts, 'hooks'> & Pick<ServerParts, 'pki' | 'resources'>,
-): Promise<Aggregation | undefined> {
-  if (!registersApiServices) return undefined;
-  const aggregation = new Aggregation({
-    client: resources.client,
-    proxyCertificate: proxyCertificate(frontProxy, pki.frontProxy),
-    endpointsOnly: settings.endpointsOnly ?? false,
-    rejectsRedirects: settings.rejectsRedirects ?? true,
-    clock,
-    logger,
-  });
-  closers.push(() => aggregation.close());
-  aggregation.start();
-  const synced = aggregation.whenSynced().catch(() => undefined);
-  if (resources.isReady()) await unlessAborted(synced, signal);
-  return aggregation;
-}
-
-const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
+const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', inspectorUrl: '', kubeconfig: '' } as const;
 
 async function openEncryption(
-  options: EncryptionOptions | undefined,
+  options: ControlPlaneOptions,
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<EncryptionAtRest | undefined> {
-  if (options === undefined) return undefined;
+  const { encryption } = options;
+  if (encryption === undefined) return undefined;
   // Imported only when needed: gRPC, for KMS plug-ins here and for etcd below, is a fifth of the code that a start would load.
   const module = await import('./encryption-config/encryption-at-rest.ts');
-  return module.EncryptionAtRest.open(options, ports);
+  return module.EncryptionAtRest.open(encryption, { serverId: serverIdOf(options), ...ports });
 }
 
 function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {
@@ -252,17 +217,6 @@ function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {
 
 function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string {
   return join(resolve(dataDir), 'pki');
-}
-
-/** Returns the result of `work`; rejects with the reason of the signal when that aborts first. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
@@ -305,6 +259,23 @@ function compaction(
   return () => Promise.resolve(stop());
 }
 
+/** Returns undefined where nobody vouches for others. */
+async function openOutsideIdentity(
+  options: ControlPlaneOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger },
+): Promise<OutsideIdentity | undefined> {
+  const { outsideIdentity, serviceAccounts } = options;
+  const { configFile, oidc, tokenWebhook } = outsideIdentity ?? {};
+  if (outsideIdentity === undefined || (configFile ?? oidc ?? tokenWebhook) === undefined) return undefined;
+  const { issuers: ownIssuers, audiences: apiAudiences } = tokenNames(serviceAccounts);
+  return OutsideIdentity.open(outsideIdentity, { ownIssuers, apiAudiences, serverId: serverIdOf(options), ...ports });
+}
+
+/** Returns the name of this server in metrics: that of its Lease, where its port is chosen before it starts. */
+function serverIdOf({ port = 0 }: ControlPlaneOptions): string {
+  return serverName({ hostname: hostname(), port });
+}
+
 async function accessOptions(options: ControlPlaneOptions, token: string): Promise<AccessControlOptions> {
   const admin: UserInfo = { name: 'kapstan-admin', groups: ['system:masters'] };
   const { tokens } = options;
@@ -313,6 +284,7 @@ async function accessOptions(options: ControlPlaneOptions, token: string): Promi
   return {
     tokens: new Map([[token, admin], ...file]),
     serviceAccounts: await serviceAccounts(options),
+    serverId: serverIdOf(options),
     authorization: options.authorization,
   };
 }

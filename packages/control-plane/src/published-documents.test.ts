@@ -18,6 +18,7 @@ interface PublishedForm {
   readonly v2: { readonly paths: Json; readonly schemas: Json };
 }
 
+const kindsWord = 'x-kubernetes-group-version-kind';
 const fixtures = new URL('../../apiextensions/fixtures/', import.meta.url);
 let dataDir: string;
 let plane: ControlPlane;
@@ -89,5 +90,17 @@ describe('what is published of definitions is what kube-apiserver publishes', ()
   it('in the document of v2', () => {
     expect(published.v2.schemas).toEqual(recorded.v2.schemas);
     expect(published.v2.paths).toEqual(recorded.v2.paths);
+  });
+
+  it('with the options of deletions under every group version that Kubernetes knows, also those that it does not serve', async () => {
+    const { definitions } = (await read('/openapi/v2')) as { definitions: Record<string, Json> };
+    const { [kindsWord]: kinds } = definitions['io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'] ?? {};
+    expect(kinds).toHaveLength(60);
+    expect(kinds).toMatchObject([
+      { group: '', kind: 'DeleteOptions', version: 'v1' },
+      { group: 'admission.k8s.io', version: 'v1' },
+      { group: 'admission.k8s.io', version: 'v1beta1' },
+      ...(kinds as Json[]).slice(3),
+    ]);
   });
 });

@@ -2,6 +2,7 @@
 import type { Clock, GroupResource, Logger, ResourceClient, Revision } from '@kapstan/api';
 import { formatGroupResource, formatMetrics, type MetricFamily, type MetricsText } from '@kapstan/api/internal';
 import {
+  type ConversionFunctions,
   type ConvertObject,
   DefinitionController,
   type DefinitionControllerOptions,
@@ -40,7 +41,7 @@ import {
   virtualResource,
 } from '@kapstan/kubernetes';
 import { type Engine, type InspectedStore, mergeSeries, storeMetrics, storeSizeMetric } from '@kapstan/storage';
-import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
+import { type AccessControl, type AccessControlOptions, openAccessControl } from './access-control.ts';
 import { type AdmissionFeeds, type AdmissionOptions, openAdmission } from './admission.ts';
 import { type BuiltinOptions, builtinDefinitions } from './builtin-definitions.ts';
 import { componentChecks } from './component-checks.ts';
@@ -52,6 +53,7 @@ import { startingWith } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
 
+/** Which resources have a watch cache, and how much history. */
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
   /** Size for resources that `sizes` does not name; 0 = no cache. */
@@ -84,7 +86,7 @@ export interface ResourcesOptions extends BuiltinOptions {
   /** Built-in APIs to serve or not. Default: stable versions on, all others off. */
   readonly runtimeConfig?: RuntimeConfig | undefined;
   /** See ControlPlaneOptions. */
-  readonly conversions?: Readonly<Record<string, ConvertObject>> | undefined;
+  readonly conversions?: Readonly<Record<string, ConvertObject>> | ConversionFunctions | undefined;
   /** How objects are encoded in the engine. Default: JSON in a store that is not shared with other servers. */
   readonly storedAs?: ResourceCodecOptions | undefined;
   /** See ControlPlaneOptions. */
@@ -111,6 +113,8 @@ export interface Resources {
   forgetBefore(engine: Engine, revision: Revision): void;
   /** Returns how many objects of a resource were counted last. */
   objectStats(of: GroupResource): ObjectStats | 'stale' | undefined;
+  /** Returns what the watch caches hold and do now. */
+  caches(): readonly InspectedResource[];
   /** Metrics of stores, watch caches and authenticators, in Prometheus' text format. */
   readonly metrics: MetricsText;
   close(): Promise<void>;
@@ -146,6 +150,7 @@ function formatOwnMetrics({ open, polls, access, admission, customResources }: M
     // Horizontal pod autoscalers have one store for each version, so their series are merged.
     ...mergeSeries([...stores, ...cacherMetrics(inspected(open))]),
     ...sizeMetrics(polls.storedBytes),
+    ...access.authorizer.families(),
     ...admission.families(),
     ...customResources.families(),
     ...tokens,
@@ -172,7 +177,27 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const managedFields = new FieldManager({ clock, findVersion: (of, version) => catalog.findVersion(of, version) });
   const patching = objectPatching(managedFields);
   const client = new InProcessClient({ catalog, clock, patching });
-  const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
+  const access = await openAccessControl(options.access ?? {}, { catalog, client, clock, logger });
+  const parts = { enablement, catalog, managedFields, patching, client, access };
+  try {
+    return await openOnCatalog(engines, options, parts);
+  } catch (error) {
+    access.authorizer.close();
+    throw error;
+  }
+}
+
+interface CatalogParts extends Pick<Resources, 'catalog' | 'patching' | 'client' | 'access'> {
+  readonly enablement: ApiEnablement;
+  readonly managedFields: FieldManager;
+}
+
+async function openOnCatalog(
+  engines: StoreEngines,
+  options: ResourcesOptions,
+  { enablement, catalog, managedFields, patching, client, access }: CatalogParts,
+): Promise<Resources> {
+  const { clock, logger } = options;
   const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
   const webhooks = webhookPool(findStore, options);
   const { authorizer } = access;
@@ -215,11 +240,12 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission, customResources }) },
+    caches: () => inspected(open),
     objectStats: (of) => polls.latestOf(of),
     forgetBefore: (engine, revision) => {
       for (const { cacher } of stacksOf(engine, engines, open)) cacher?.forgetBefore(revision);
     },
-    close,
+    close: () => close().finally(() => authorizer.close()),
   };
 }
 

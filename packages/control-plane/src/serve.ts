@@ -14,12 +14,17 @@ import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.
 import { admissionConfigurations } from './flags/admission-files.ts';
 import { aggregatorFlagWarnings, aggregatorOptions } from './flags/aggregator-flags.ts';
 import { auditFlagWarnings, auditSettings } from './flags/audit-flags.ts';
+import { allowsEverything, authorizationSettings } from './flags/authorization-flags.ts';
 import { formatFlags } from './flags/flag-set.ts';
+import { flagTexts } from './flags/flag-texts.ts';
 import { flagWarnings } from './flags/flag-warnings.ts';
+import { identityFlagWarnings, identityOptions } from './flags/identity-flags.ts';
 import { kubeletOptions } from './flags/kubelet-flags.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './flags/serve-flags.ts';
 import { serviceAccountOptions } from './flags/service-account-flags.ts';
 import { etcdOptions } from './flags/store-flags.ts';
+import { tracingConfiguration } from './flags/tracing-flags.ts';
+import { fixedFlags } from './flags/unsupported-flags.ts';
 import { StartError, startingWith } from './start-error.ts';
 
 /** At this value of --v kube-apiserver too begins to log debug details. */
@@ -60,7 +65,12 @@ interface ServePorts {
 
 async function serving(flags: ServeFlags, ports: ServePorts): Promise<number> {
   const { logger, stop } = ports;
-  const warnings = [...flagWarnings(flags), ...auditFlagWarnings(flags), ...aggregatorFlagWarnings(flags)];
+  const warnings = [
+    ...flagWarnings(flags),
+    ...auditFlagWarnings(flags),
+    ...aggregatorFlagWarnings(flags),
+    ...identityFlagWarnings(flags),
+  ];
   for (const warning of warnings) logger.warn(warning);
   void stop.received.then((signal) => logger.info('shutting down', { signal }));
   // A ready file left by a killed server would claim that this one is ready.
@@ -123,11 +133,20 @@ const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['frontProxy.client.key', 'proxy-client-key-file'],
   ['frontProxy.clientCa', 'requestheader-client-ca-file'],
   ['tokens', 'token-auth-file'],
+  ['authorization.configFile', 'authorization-config'],
+  ['authorization.policyFile', 'authorization-policy-file'],
+  ['authorization.webhook', 'authorization-webhook-config-file'],
+  ['outsideIdentity.configFile', 'authentication-config'],
+  ['outsideIdentity.oidc', 'oidc-issuer-url'],
+  ['outsideIdentity.tokenWebhook', 'authentication-token-webhook-config-file'],
   ['audit.policy', 'audit-policy-file'],
   ['audit.path', 'audit-log-path'],
+  ['audit.webhook.kubeconfig', 'audit-webhook-config-file'],
+  ['tracing', 'tracing-config-file'],
   ['serviceAccounts.signingKey', 'service-account-signing-key-file'],
   ['serviceAccounts.verificationKeys', 'service-account-key-file'],
   ['serviceClusterIpRange', 'service-cluster-ip-range'],
+  ['inspect', 'inspect'],
   ['runtimeConfig', 'runtime-config'],
   ['leaderElection', 'leader-elect-lease-duration'],
 ]);
@@ -150,21 +169,9 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
   const clientCa = await read('client-ca-file');
   const cert = await read('tls-cert-file');
   const key = await read('tls-private-key-file');
-  const etcd = await etcdOptions(flags);
   const audit = await auditSettings(flags);
   return {
-    dataDir: flags['data-dir'],
-    ...(flags['runtime-config'].size === 0 ? {} : { runtimeConfig: flags['runtime-config'] }),
-    ...(etcd === undefined ? {} : { etcd, etcdOverrides: flags['etcd-servers-overrides'] }),
-    ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
-    keyPrefix: flags['etcd-prefix'],
-    ...(flags['quota-backend-bytes'] === 0 ? {} : { quotaBytes: flags['quota-backend-bytes'] }),
-    compactionIntervalMs: flags['etcd-compaction-interval'],
-    leaseReuseSeconds: flags['lease-reuse-duration-seconds'],
-    countPollMs: flags['etcd-count-metric-poll-period'],
-    sizePollMs: flags['etcd-db-metric-poll-interval'],
-    ...encryptionOptions(flags),
-    storageInitializationTimeoutMs: flags['storage-initialization-timeout'],
+    ...(await storeOptions(flags)),
     bindAddress: flags['bind-address'],
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),
@@ -172,11 +179,12 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     audit,
     serviceAccounts: await serviceAccountOptions(flags),
     clientCa,
+    outsideIdentity: await identityOptions(flags),
     serving: cert === undefined || key === undefined ? undefined : { cert, key },
-    authorization: flags['authorization-mode'],
+    authorization: authorizationSettings(flags),
     // With AlwaysAllow anonymous requests are refused: nobody without a name may do everything.
     // Source: BuiltInAuthenticationOptions.ApplyAuthorization.
-    isAnonymousAllowed: flags['anonymous-auth'] && !flags['authorization-mode'].includes('AlwaysAllow'),
+    isAnonymousAllowed: (flags['anonymous-auth'] ?? true) && !allowsEverything(flags),
     watchCache: {
       isEnabled: flags['watch-cache'],
       defaultSize: flags['default-watch-cache-size'],
@@ -192,14 +200,15 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
       configurations: await admissionConfigurations(flags['admission-control-config-file']),
     },
     ...limitOptions(flags),
-    allowsUnsafeDeletion: flags['feature-gates'].AllowUnsafeMalformedObjectDeletion,
+    ...gateOptions(flags),
+    tracing: await tracingConfiguration(flags),
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     kubelet: await kubeletOptions(flags),
     ...(await aggregatorOptions(flags)),
     endpointReconciler: flags['endpoint-reconciler-type'],
-    identity: flags['feature-gates'].APIServerIdentity ? 'on' : 'without lease',
     registersApiServices: true,
     warnsWithoutEffect: flags['warn-without-effect'],
+    inspect: flags.inspect,
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']
       ? {
@@ -208,6 +217,39 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
           retryPeriodMs: flags['leader-elect-retry-period'],
         }
       : 'off',
+  };
+}
+
+/** Returns where objects are stored, and how. */
+async function storeOptions(
+  flags: ServeFlags,
+): Promise<Pick<ControlPlaneOptions, 'dataDir'> & Partial<ControlPlaneOptions>> {
+  const etcd = await etcdOptions(flags);
+  return {
+    dataDir: flags['data-dir'],
+    ...(flags['runtime-config'].size === 0 ? {} : { runtimeConfig: flags['runtime-config'] }),
+    ...(etcd === undefined ? {} : { etcd, etcdOverrides: flags['etcd-servers-overrides'] }),
+    ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
+    keyPrefix: flags['etcd-prefix'],
+    ...(flags['quota-backend-bytes'] === 0 ? {} : { quotaBytes: flags['quota-backend-bytes'] }),
+    compactionIntervalMs: flags['etcd-compaction-interval'],
+    leaseReuseSeconds: flags['lease-reuse-duration-seconds'],
+    countPollMs: flags['etcd-count-metric-poll-period'],
+    sizePollMs: flags['etcd-db-metric-poll-interval'],
+    ...encryptionOptions(flags),
+    storageInitializationTimeoutMs: flags['storage-initialization-timeout'],
+  };
+}
+
+/** Returns what feature gates decide. */
+function gateOptions(flags: ServeFlags): Partial<ControlPlaneOptions> {
+  const { AllowUnsafeMalformedObjectDeletion, APIServerIdentity, ComponentFlagz, ComponentStatusz } =
+    flags['feature-gates'];
+  return {
+    allowsUnsafeDeletion: AllowUnsafeMalformedObjectDeletion,
+    identity: APIServerIdentity ? 'on' : 'without lease',
+    flags: ComponentFlagz ? flagTexts({ ...fixedFlags, ...serveFlags }, { ...flags }) : undefined,
+    hasStatusz: ComponentStatusz,
   };
 }
 

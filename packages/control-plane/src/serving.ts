@@ -6,8 +6,10 @@ import {
   type ApiServer,
   type ApiServerOptions,
   type AuditOptions,
+  type AuthenticationOptions,
   type FlowControl,
   type HealthCheck,
+  type RequestTracer,
   startApiServer,
 } from '@kapstan/apiserver';
 import type { Aggregation } from './api-services/aggregation.ts';
@@ -16,10 +18,12 @@ import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { issuerPages } from './issuer-pages.ts';
+import type { OutsideIdentity } from './outside-identity/outside-identity.ts';
 import { inKubernetesOrder, type PostStartHooks } from './post-start-hooks.ts';
 import { processMetrics } from './process-metrics.ts';
 import type { Resources } from './resources.ts';
-import { frontProxies } from './server-identity/front-proxy.ts';
+import { frontProxies, refuseSharedAuthority } from './server-identity/front-proxy.ts';
+import type { ServerInspector } from './server-inspector.ts';
 import { StartError } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { storePages } from './store/store-pages.ts';
@@ -39,12 +43,18 @@ export interface ServerParts {
   readonly aggregation: Aggregation | undefined;
   readonly encryption: EncryptionAtRest | undefined;
   readonly audit: AuditOptions | undefined;
+  readonly tracer: RequestTracer | undefined;
+  /** Undefined where nobody vouches for users from outside. */
+  readonly outside: OutsideIdentity | undefined;
+  /** Undefined where it is off. */
+  readonly inspector: ServerInspector | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** Starts to listen. Rejects with a StartError for the port or the address when either cannot be used. */
 export async function startServing(options: ControlPlaneOptions, parts: ServerParts): Promise<ApiServer> {
+  refuseSharedAuthority(options.frontProxy ?? {}, clientAuthorities(parts.pki, options.clientCa));
   try {
     return await startApiServer(serverOptions(options, parts));
   } catch (error) {
@@ -67,6 +77,9 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     aggregation,
     encryption,
     audit,
+    outside,
+    tracer,
+    inspector,
     clock,
     logger,
   } = parts;
@@ -74,7 +87,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     catalog: resources.served,
     authentication: {
       authenticators: resources.access.authenticators,
-      anonymous: options.isAnonymousAllowed ?? true,
+      ...anonymousAccess(options, outside),
       requestHeader: frontProxies(options.frontProxy ?? {}, pki.frontProxy),
     },
     aggregation: aggregation?.registrations,
@@ -97,22 +110,37 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
       loops.metrics,
       resources.metrics,
       processMetrics(clock),
-      ...(encryption === undefined ? [] : [encryption.metrics]),
-      ...(audit === undefined ? [] : [audit.log]),
+      ...(encryption === undefined ? [] : [encryption]),
+      ...(audit === undefined ? [] : [audit.backends]),
+      ...(outside === undefined ? [] : [outside]),
       ...(aggregation === undefined ? [] : [aggregation.metrics]),
       ...(options.metrics ?? []),
     ],
     audit,
+    tracer,
     pages: [
       ...storePages({ engines, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),
+      ...(inspector?.pages ?? []),
     ],
+    requestLog: inspector?.requests,
     ...(options.warnsWithoutEffect === true ? { writeWarnings: unenforcedWarnings() } : {}),
     ...given(options, passedOn),
     ...(options.http === 'off' ? {} : options.http),
     clock,
     logger,
   };
+}
+
+/** Where requests may be anonymous. The configuration file goes before the option. */
+function anonymousAccess(
+  { isAnonymousAllowed = true }: ControlPlaneOptions,
+  outside: OutsideIdentity | undefined,
+): Pick<AuthenticationOptions, 'anonymous' | 'anonymousPaths'> {
+  const configured = outside?.anonymous;
+  if (configured === undefined) return { anonymous: isAnonymousAllowed };
+  const { enabled = false, conditions = [] } = configured;
+  return { anonymous: enabled, anonymousPaths: conditions.map(({ path = '' }) => path) };
 }
 
 /** Options that are passed to the server unchanged. */
@@ -125,6 +153,8 @@ const passedOn = [
   'shutdown',
   'goawayChance',
   'allowsUnsafeDeletion',
+  'flags',
+  'hasStatusz',
   'kubelet',
   'minWatchMs',
   'maxUserWatchBufferBytes',

@@ -1,7 +1,9 @@
 // StartError: why a control plane could not start, and which option has to be changed. serve.ts replaces the option's name with the
 // flag's.
+import { messageOf } from '@kapstan/api/internal';
 import { isStorageError } from '@kapstan/storage';
 
+/** Thrown where a control plane cannot start for a reason that its user can mend; the message says what. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   /** The option at fault: a path in the options of startControlPlane, or a flag of the command. */
@@ -33,7 +35,7 @@ export async function startingWith<T>(option: string, work: () => T | Promise<T>
 /** Returns the reason in words for whoever started the command. */
 export function reasonOf(cause: unknown): string {
   if (isStorageError(cause) && cause.detail !== '') return worded(cause.detail);
-  return worded(cause instanceof Error ? cause.message : String(cause));
+  return worded(messageOf(cause));
 }
 
 /** Removes the mostly empty note at the end of some gRPC messages. */

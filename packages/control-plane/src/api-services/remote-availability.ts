@@ -2,7 +2,7 @@
 // by the Service and its endpoints, then by asking for the group version's resources. Part of aggregation.ts. Source:
 // kube-aggregator controllers/status/remote.
 import { type Clock, type DeepReadonly, isConflict, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
-import { counterFamily, LabelSeries, type MetricFamily } from '@kapstan/api/internal';
+import { counterFamily, LabelSeries, type MetricFamily, messageOf } from '@kapstan/api/internal';
 import { type ApiRegistrations, fetchRemoteHead, type RemoteServer } from '@kapstan/apiserver';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import type { EndpointAddresses } from '@kapstan/kubernetes';
@@ -132,7 +132,7 @@ export class RemoteAvailability {
       if (code >= 200 && code < 300) return undefined;
       return new Error(`failing or missing response from ${url}: bad status from ${url}: ${code}`);
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = messageOf(error);
       server.dropIdle();
       return new Error(
         url === '' ? text : `failing or missing response from ${url}: Get ${JSON.stringify(url)}: ${text}`,

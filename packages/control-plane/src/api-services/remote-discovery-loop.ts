@@ -1,6 +1,6 @@
 // RemoteDiscoveryLoop keeps what other API servers say about their resources, for aggregated discovery. Servers of several group
 // versions are asked once for all of them. Part of aggregation.ts. Source: kube-aggregator handler_discovery.go.
-import { type Clock, type Logger, parseJson } from '@kapstan/api';
+import type { Clock, Logger } from '@kapstan/api';
 import {
   type ApiRegistrations,
   fetchRemote,
@@ -12,6 +12,7 @@ import {
 } from '@kapstan/apiserver';
 import { aggregatorUser } from './aggregator-user.ts';
 import { deadlineAfter } from './deadline.ts';
+import { parsedInTurns } from './parsed-in-turns.ts';
 import { RemoteLoop } from './remote-loop.ts';
 
 export interface RemoteDiscoveryLoopOptions {
@@ -106,7 +107,7 @@ export class RemoteDiscoveryLoop {
     const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
     const { code, body } = await this.#fetch(server, { path, accept: 'application/json' }, signal);
     if (code !== 200) throw new Error(`failed to download legacy discovery for ${path}: status ${code}`);
-    return readResourceList(parseJson(body.toString()));
+    return readResourceList(await parsedInTurns(body));
   }
 
   /** Returns undefined for a server that speaks only the old form. */
@@ -124,7 +125,7 @@ export class RemoteDiscoveryLoop {
     }
     if (code === 503) throw new Error(`service ${keyOf(server)} returned non-success response code: 503`);
     if (code !== 200 || !/as=APIGroupDiscoveryList/.test(contentType)) return undefined;
-    const found = readGroupDiscovery(parseJson(body.toString()));
+    const found = readGroupDiscovery(await parsedInTurns(body));
     this.#known.set(keyOf(server), { found, etag, askedMs });
     return found;
   }

@@ -2,8 +2,7 @@
 // when somebody asks for them, and their parts of OpenAPI v2. Part of aggregation.ts. Source: kube-aggregator controllers/openapiv3,
 // controllers/openapi.
 import { createHash } from 'node:crypto';
-import { type Clock, type Logger, parseJson } from '@kapstan/api';
-import { parseJsonInSlices } from '@kapstan/api/internal';
+import type { Clock, Logger } from '@kapstan/api';
 import {
   type ApiRegistrations,
   fetchRemote,
@@ -15,6 +14,7 @@ import {
 import { runInTurns } from '@kapstan/storage';
 import { schemaUser } from './aggregator-user.ts';
 import { deadlineAfter } from './deadline.ts';
+import { parsedInTurns } from './parsed-in-turns.ts';
 import { RemoteLoop } from './remote-loop.ts';
 
 export interface RemoteOpenApiLoopOptions {
@@ -75,7 +75,7 @@ export class RemoteOpenApiLoop {
     const { signal, cancel } = deadlineAfter(requestTimeoutMs, { clock, signal: stop, text: 'request timed out' });
     try {
       const index = await this.#fetch(server, '/openapi/v3', signal);
-      if (index !== undefined) registrations.setOpenApi(name, readOpenApiIndex(parseJson(index.toString())));
+      if (index !== undefined) registrations.setOpenApi(name, readOpenApiIndex(await parsedInTurns(index)));
       await this.#fetchSwagger(server, signal);
       return refreshMs;
     } finally {
@@ -90,7 +90,7 @@ export class RemoteOpenApiLoop {
     if (document === undefined) return;
     const hash = createHash('sha256').update(document).digest('base64');
     if (known === hash) return;
-    const parsed = await runInTurns(parseJsonInSlices(document.toString()));
+    const parsed = await parsedInTurns(document);
     const { registrations } = this.#options;
     const part = await runInTurns(readRemoteSwagger(parsed, rootPathOf(server.registration)));
     registrations.setSwagger(name, part, hash);

@@ -4,8 +4,8 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, parseTime } from '@kapstan/api';
-import type { CertificateIssuer } from './certificate-issuer.ts';
-import { checkKeyPair, isAddress, isKeyPair, type KeyPair } from './key-pair.ts';
+import { type CertificateIssuer, createIssuer, isAddress, type KeyPair } from '@kapstan/controller/certificates';
+import { checkKeyPair, isKeyPair } from './key-pair.ts';
 import { makeDirectory } from './make-directory.ts';
 import { writePrivateFile } from './private-file.ts';
 
@@ -74,8 +74,6 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   if (ca && serving && admin)
     return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin, frontProxy };
 
-  // Imported only when something must be issued: the library adds 200 ms to the start.
-  const { createIssuer } = await import('./certificate-issuer.ts');
   const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs });
   if (!ca) await writePair(options.directory, 'ca', issuer.authority);
   const made = await issueLeaves(issuer, { hosts, nowMs, serving, admin });
@@ -91,7 +89,6 @@ async function ensureFrontProxy(directory: string, nowMs: number): Promise<Front
   const known = await readLeaf(directory, frontProxyName);
   const ca = isFresh(present, nowMs) ? present : undefined;
   if (ca && isFresh(known, nowMs) && isIssuedBy(known, ca)) return { caCert: ca.cert, client: known };
-  const { createIssuer } = await import('./certificate-issuer.ts');
   const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs, commonName: 'kapstan-front-proxy-ca' });
   if (!ca) await writePair(directory, 'front-proxy-ca', issuer.authority);
   const times = { nowMs, lifetimeMs: leafLifetimeMs };

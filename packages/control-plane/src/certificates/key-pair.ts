@@ -1,17 +1,7 @@
-// KeyPair: a certificate with its private key, as files and TLS options hold them, and checks that both are valid and match.
+// Checks that the parts of a KeyPair are valid and match. Used where files and options give them.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import type { KeyPair } from '@kapstan/controller/certificates';
 import { StartError } from '../start-error.ts';
-
-/** A certificate and its private key, PEM. */
-export interface KeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** Returns true for an IP address, false for a DNS name: a certificate lists the two differently. */
-export function isAddress(host: string): boolean {
-  return /^[0-9.]+$/.test(host) || host.includes(':');
-}
 
 /** The names of both parts in errors. */
 export interface KeyPairNames {

@@ -1,6 +1,7 @@
 // Builds the admin kubeconfig: one cluster, one user with a client certificate, everything inline.
+
+import type { KeyPair } from '@kapstan/controller/certificates';
 import { stringify } from 'yaml';
-import type { KeyPair } from './key-pair.ts';
 
 export interface KubeconfigOptions {
   readonly url: string;

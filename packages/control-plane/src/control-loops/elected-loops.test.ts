@@ -2,7 +2,7 @@ import { type ResourceClient, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
-import { MemoryEngine } from '@kapstan/storage/testing';
+import { MemoryEngine } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openResources } from '../resources.ts';
 import { singleEngine } from '../testing/single-engine.ts';

@@ -1,5 +1,6 @@
 // One pass that deletes the content of a namespace: pods first, then everything else. Between namespace-controller.ts
 // and the client. Source: pkg/controller/namespace/deletion, with ordered namespace deletion.
+
 import {
   type Clock,
   type DeepReadonly,
@@ -10,6 +11,7 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { ContentReport } from './namespace-conditions.ts';
 
@@ -59,7 +61,7 @@ async function deleteResource(content: NamespaceContent, resource: Resource, tal
     if (after.length > 0) countRemaining(content, resource, { before, after, tally });
   } catch (error) {
     content.signal.throwIfAborted();
-    tally.errors.push(error instanceof Error ? error.message : String(error));
+    tally.errors.push(messageOf(error));
   }
 }
 

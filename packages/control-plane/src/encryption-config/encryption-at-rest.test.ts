@@ -46,7 +46,7 @@ const aes = (...names: readonly string[]): string =>
   `aescbc: { keys: [${names.map((name) => `{ name: ${name}, secret: ${secretOf(name)} }`).join(', ')}] }`;
 
 async function open(options: { readonly reloads?: boolean } = {}): Promise<EncryptionAtRest> {
-  const encryption = await EncryptionAtRest.open({ configFile, ...options }, { clock, logger });
+  const encryption = await EncryptionAtRest.open({ configFile, ...options }, { serverId: 's', clock, logger });
   closers.push(() => encryption.close());
   return encryption;
 }

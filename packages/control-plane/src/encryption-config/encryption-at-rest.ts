@@ -1,16 +1,19 @@
 // EncryptionAtRest holds the transformers that --encryption-provider-config defines for each resource, and reloads the file when it
 // changes, if asked to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
-import { createHash } from 'node:crypto';
+
 import { readFile } from 'node:fs/promises';
 import type { CancelTimer, Clock, GroupResource, Logger } from '@kapstan/api';
 import { formatFieldErrors } from '@kapstan/api/errors';
+import { formatMetrics, messageOf } from '@kapstan/api/internal';
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { Transformer } from '@kapstan/storage';
+import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
 import { parseEncryptionConfiguration } from './configuration.ts';
 import { encryptionConfigurationErrors } from './configuration-rules.ts';
 import { EncryptionMetrics } from './encryption-metrics.ts';
 import { TransformerSet } from './transformer-set.ts';
 
+/** How objects are encrypted at rest. */
 export interface EncryptionOptions {
   /** An EncryptionConfiguration of apiserver.config.k8s.io/v1, as YAML or JSON. */
   readonly configFile: string;
@@ -19,12 +22,6 @@ export interface EncryptionOptions {
    * false.
    */
   readonly reloads?: boolean;
-}
-
-interface Loaded {
-  /** Hash of the file. The file itself is not kept because it holds keys. */
-  readonly hash: string;
-  readonly set: TransformerSet;
 }
 
 interface LoadPorts {
@@ -36,44 +33,49 @@ interface LoadPorts {
 const pollMs = 60_000;
 
 export class EncryptionAtRest {
-  readonly metrics: EncryptionMetrics;
   readonly #options: EncryptionOptions;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  #current: Loaded;
-  #cancelPoll: CancelTimer = () => undefined;
+  readonly #ports: LoadPorts;
+  readonly #file: FollowedFile;
+  #current: TransformerSet;
   /** Replaced sets, kept until their calls to key services are over. */
   readonly #retired = new Map<TransformerSet, CancelTimer>();
-  #isClosed = false;
 
   /** Rejects when the file cannot be read or is invalid; no error shows its content. */
-  static async open(
-    options: EncryptionOptions,
-    ports: { readonly clock: Clock; readonly logger: Logger },
-  ): Promise<EncryptionAtRest> {
-    const { hash, text } = await readConfiguration(options.configFile);
-    const metrics = new EncryptionMetrics(ports.clock);
-    const set = await load(text, options, { ...ports, metrics });
-    return new EncryptionAtRest({ hash, set }, options, { ...ports, metrics });
+  static async open(options: EncryptionOptions, ports: FollowedFilePorts): Promise<EncryptionAtRest> {
+    const read = (): Promise<string> => readConfiguration(options.configFile);
+    const text = await read();
+    const loadPorts = { clock: ports.clock, logger: ports.logger, metrics: new EncryptionMetrics(ports.clock) };
+    const set = await load(text, options, loadPorts);
+    const file = new FollowedFile({ ...ports, what: 'encryption', pollMs, read, text });
+    return new EncryptionAtRest({ set, file }, options, loadPorts);
   }
 
-  private constructor(loaded: Loaded, options: EncryptionOptions, { clock, logger, metrics }: LoadPorts) {
-    this.metrics = metrics;
-    this.#current = loaded;
+  private constructor(
+    { set, file }: { readonly set: TransformerSet; readonly file: FollowedFile },
+    options: EncryptionOptions,
+    ports: LoadPorts,
+  ) {
+    this.#current = set;
+    this.#file = file;
     this.#options = options;
-    this.#clock = clock;
-    this.#logger = logger;
-    if (options.reloads === true) this.#arm();
+    this.#ports = ports;
+    // Key services may be what a file fails for, so a file that was refused is tried again.
+    if (options.reloads === true) file.follow({ parse: (text) => text, apply: (text) => this.#replace(text) });
+  }
+
+  /** In the text format of Prometheus. */
+  metrics(): string {
+    return `${this.#ports.metrics.metrics()}${formatMetrics(this.#file.metrics.families())}`;
   }
 
   /** Returns a transformer that stays valid after the file is reloaded. */
   transformerFor({ group, resource }: GroupResource): Transformer {
     // Events of both groups are stored as those of the core group.
     const stored = { group: group === 'events.k8s.io' ? '' : group, resource };
-    const find = (): Transformer => this.#current.set.find(stored);
+    const find = (): Transformer => this.#current.find(stored);
     // The transformer that fetched the keys for these bytes: the file may be reloaded before they are decrypted.
     const prepared = new WeakMap<Uint8Array, Transformer>();
-    return this.metrics.counted(stored, {
+    return this.#ports.metrics.counted(stored, {
       fromStorage: (bytes, context) => {
         const present = find();
         try {
@@ -96,14 +98,13 @@ export class EncryptionAtRest {
 
   /** Returns no checks when there are no key services and none can be added by a reload. */
   get healthChecks(): readonly HealthCheck[] {
-    if (this.#options.reloads !== true && !this.#current.set.hasKeyServices) return [];
-    return [{ name: 'kms-providers', check: () => this.#current.set.check() }];
+    if (this.#options.reloads !== true && !this.#current.hasKeyServices) return [];
+    return [{ name: 'kms-providers', check: () => this.#current.check() }];
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#cancelPoll();
-    this.#current.set.close();
+    this.#file.close();
+    this.#current.close();
     for (const [set, cancel] of this.#retired) {
       cancel();
       set.close();
@@ -111,61 +112,38 @@ export class EncryptionAtRest {
     this.#retired.clear();
   }
 
-  #arm(): void {
-    this.#cancelPoll = this.#clock.setBackgroundTimer(() => void this.#reload(), pollMs);
-  }
-
-  async #reload(): Promise<void> {
-    try {
-      const { hash, text } = await readConfiguration(this.#options.configFile);
-      if (hash !== this.#current.hash) await this.#replace(hash, text);
-    } catch (error) {
-      this.metrics.onReload('failure');
-      this.#logger.error('could not reload the encryption configuration; the old one stays in use', {
-        error: error instanceof Error ? error.message : String(error),
-      });
-    }
-    if (!this.#isClosed) this.#arm();
-  }
-
-  async #replace(hash: string, text: string): Promise<void> {
-    const set = await load(text, this.#options, {
-      clock: this.#clock,
-      logger: this.#logger,
-      metrics: this.metrics,
-    });
+  /** Resolves to false when this is closed meanwhile. */
+  async #replace(text: string): Promise<boolean> {
+    const set = await load(text, this.#options, this.#ports);
     const illness = await set.check();
-    if (illness !== undefined || this.#isClosed) {
+    if (illness !== undefined || this.#file.isClosed) {
       set.close();
       if (illness !== undefined) throw illness;
-      return;
+      return false;
     }
-    const old = this.#current.set;
-    this.#current = { hash, set };
-    this.#retired.set(
-      old,
-      this.#clock.setBackgroundTimer(() => {
-        this.#retired.delete(old);
-        old.close();
-      }, old.graceMs),
-    );
-    this.metrics.onReload('success');
-    this.#logger.info('reloaded the encryption configuration');
+    const old = this.#current;
+    this.#current = set;
+    const close = (): void => {
+      this.#retired.delete(old);
+      old.close();
+    };
+    this.#retired.set(old, this.#ports.clock.setBackgroundTimer(close, old.graceMs));
+    return true;
   }
 }
 
-async function readConfiguration(file: string): Promise<{ readonly hash: string; readonly text: string }> {
+async function readConfiguration(file: string): Promise<string> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new Error(`${loading}error reading encryption provider configuration file "${file}": ${why}`, {
       cause: error,
     });
   }
   if (bytes.length === 0) throw new Error(`${loading}encryption provider configuration file "${file}" is empty`);
-  return { hash: createHash('sha256').update(bytes).digest('hex'), text: bytes.toString() };
+  return bytes.toString();
 }
 
 const parsing = 'error while parsing file: ';
@@ -191,6 +169,6 @@ function prefixed<T>(prefix: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new Error(`${prefix}${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${prefix}${messageOf(error)}`, { cause: error });
   }
 }

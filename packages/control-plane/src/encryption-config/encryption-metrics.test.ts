@@ -63,12 +63,11 @@ describe('EncryptionMetrics', () => {
     expect(prepared).toEqual([3]);
   });
 
-  it('counts calls to key services, those that open a key as misses of the cache, and reloads', async () => {
+  it('counts calls to key services, and those that open a key as misses of the cache', async () => {
     const metrics = new EncryptionMetrics(clock);
     const call = { provider: 'vault', code: 'OK', durationMs: 20 };
     metrics.onKeyServiceCall({ ...call, method: '/v2.KeyManagementService/Encrypt' });
     metrics.onKeyServiceCall({ ...call, method: '/v2.KeyManagementService/Decrypt' });
-    metrics.onReload('failure');
     expect(await samples(metrics, 'apiserver_storage_envelope_transformation_cache_misses_total')).toEqual([
       'apiserver_storage_envelope_transformation_cache_misses_total 1',
     ]);
@@ -76,11 +75,5 @@ describe('EncryptionMetrics', () => {
     expect(await samples(metrics, sum)).toContain(
       `${sum}{provider_name="vault",method_name="/v2.KeyManagementService/Encrypt",grpc_status_code="OK"} 0.02`,
     );
-    expect(await samples(metrics, 'apiserver_encryption_config_controller_automatic_reloads_total')).toEqual([
-      'apiserver_encryption_config_controller_automatic_reloads_total{status="failure"} 1',
-    ]);
-    expect(await samples(metrics, 'apiserver_encryption_config_controller_automatic_reload_last')).toEqual([
-      `apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds{status="failure"} ${clock.now() / 1000}`,
-    ]);
   });
 });

@@ -1,17 +1,15 @@
 // Metrics of encryption at rest, under kube-apiserver's names. Filled by encryption-at-rest.ts and kms-plugin.ts.
-// Source: apiserver storage/value/metrics.go, value/encrypt/envelope/metrics, encryptionconfig/metrics.
+// Source: apiserver storage/value/metrics.go, value/encrypt/envelope/metrics.
 
 import type { Clock, GroupResource } from '@kapstan/api';
 import {
   counterFamily,
   formatGroupResource,
   formatMetrics,
-  gaugeFamily,
   Histogram,
   histogramFamily,
   LabelSeries,
   type Labels,
-  NumberSeries,
 } from '@kapstan/api/internal';
 import type { Transformer } from '@kapstan/storage';
 import { KeyMetrics } from './key-metrics.ts';
@@ -39,8 +37,6 @@ export class EncryptionMetrics {
   readonly #durations: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(transformationBuckets));
   readonly #calls: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(callBuckets));
   #misses = 0;
-  readonly #reloads = new NumberSeries();
-  readonly #reloadedAt = new NumberSeries();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -71,16 +67,6 @@ export class EncryptionMetrics {
         'Number of data keys that were not cached and had to be decrypted by a key service.',
         this.#misses,
       ),
-      counterFamily(
-        'apiserver_encryption_config_controller_automatic_reloads_total',
-        'Number of automatic reloads of the encryption configuration, by status.',
-        this.#reloads.samples(),
-      ),
-      gaugeFamily(
-        'apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds',
-        'Time of the last automatic reload of the encryption configuration, by status, in seconds since 1970.',
-        this.#reloadedAt.samples(),
-      ),
     ]);
   }
 
@@ -104,11 +90,6 @@ export class EncryptionMetrics {
     const labels = (): Labels => ({ provider_name: provider, method_name: method, grpc_status_code: code });
     this.#calls.of(`${provider} ${method} ${code}`, labels).observe(durationMs / 1000);
     if (method.endsWith('/Decrypt')) this.#misses++;
-  }
-
-  onReload(status: 'success' | 'failure'): void {
-    this.#reloads.add({ status });
-    this.#reloadedAt.set({ status }, this.#clock.now() / 1000);
   }
 
   #measure<T>(use: Use<T>, work: () => T): T {

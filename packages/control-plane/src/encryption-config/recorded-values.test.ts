@@ -55,7 +55,7 @@ resources:
 - { resources: [foos.example.com], providers: [{ kms: { apiVersion: v2, name: fake, endpoint: "${socket}" } }] }
 `,
   );
-  encryption = await EncryptionAtRest.open({ configFile }, { clock: systemClock, logger: silentLogger });
+  encryption = await EncryptionAtRest.open({ configFile }, { serverId: 's', clock: systemClock, logger: silentLogger });
 });
 afterAll(async () => {
   encryption.close();

@@ -1,4 +1,4 @@
-// --feature-gates: two gates can be changed; all others of kube-apiserver 1.36 are accepted only with their default value.
+// --feature-gates: some gates can be changed; all others of kube-apiserver 1.36 are accepted only with their default value.
 
 import { gatesOff, gatesOn } from './feature-gate-defaults.ts';
 import { type Flag, FlagRefusal, notSupported } from './flag-set.ts';
@@ -6,14 +6,34 @@ import { type Flag, FlagRefusal, notSupported } from './flag-set.ts';
 export interface FeatureGates {
   /** The server keeps a Lease in kube-system that shows others that it is running. */
   readonly APIServerIdentity: boolean;
+  /** Requests can be traced. */
+  readonly APIServerTracing: boolean;
   /** Clients may delete objects that the store cannot read, with ignoreStoreReadErrorWithClusterBreakingPotential. */
   readonly AllowUnsafeMalformedObjectDeletion: boolean;
+  /** /flagz exists. */
+  readonly ComponentFlagz: boolean;
+  /** /statusz exists. */
+  readonly ComponentStatusz: boolean;
 }
 
-const defaults: FeatureGates = { APIServerIdentity: true, AllowUnsafeMalformedObjectDeletion: false };
+const defaults: FeatureGates = {
+  APIServerIdentity: true,
+  APIServerTracing: true,
+  AllowUnsafeMalformedObjectDeletion: false,
+  ComponentFlagz: true,
+  ComponentStatusz: true,
+};
 
 export function featureGatesFlag(help: string): Flag<FeatureGates> {
-  return { parse: parseGates, default: defaults, help, shown: '', separator: ',' };
+  return { parse: parseGates, default: defaults, help, shown: '', separator: ',', format: formatGates };
+}
+
+/** Returns the gates that differ from their defaults. */
+function formatGates(gates: FeatureGates): string {
+  return Object.entries(gates)
+    .filter(([name, isOn]) => defaults[name as keyof FeatureGates] !== isOn)
+    .map(([name, isOn]) => `${name}=${isOn}`)
+    .join(',');
 }
 
 /** Parses "A=true,B=false"; the last of several settings of one gate counts. Source: component-base featuregate.Set. */

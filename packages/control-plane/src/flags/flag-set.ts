@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import { parseArgs } from 'node:util';
 import { parseDuration } from '@kapstan/api';
+import { formatGoDuration } from '@kapstan/apiserver';
 
 /** One flag. `parse` throws {@link FlagSyntax}, {@link FlagRefusal} or another TypeError that says what is wrong with the value. */
 export interface Flag<T> {
@@ -12,6 +13,8 @@ export interface Flag<T> {
   readonly help: string;
   /** Default as written in the help text; "" = none. Absent: the default as a string. */
   readonly shown?: string;
+  /** Writes a value for /flagz. Absent: lists in brackets, anything else as a string. A method, so that flags of all types fit one table. */
+  format?(value: T): string;
   readonly isBoolean?: true;
   /** The flag may stand without a value; the next argument is its value unless it looks like a flag. */
   readonly isOptional?: true;
@@ -62,6 +65,19 @@ export function repeatedFlag(help: string): Flag<readonly string[]> {
   return { parse: (text) => text.split(betweenUses), default: [], help, shown: '', separator: betweenUses };
 }
 
+/** Makes a flag undefined until it is given, for flags that exclude others. Its default is shown, and is used elsewhere. */
+export function untilGiven<T>(flag: Flag<T>): Flag<T | undefined> {
+  const { default: otherwise, shown = String(otherwise) } = flag;
+  const format = (value: T | undefined): string => formatFlag(flag, value ?? otherwise);
+  return { ...flag, default: undefined, shown, format };
+}
+
+/** Writes a value as /flagz shows it. */
+export function formatFlag<T>(flag: Flag<T>, value: T): string {
+  if (flag.format !== undefined) return flag.format(value);
+  return Array.isArray(value) ? `[${value.join(',')}]` : String(value);
+}
+
 export function intFlag(
   help: string,
   range: { readonly default: number; readonly min: number; readonly max: number },
@@ -75,6 +91,16 @@ export function intFlag(
     return value;
   };
   return { parse, default: range.default, help };
+}
+
+/** Accepts any finite number, such as 0.5 or 1e3. */
+export function floatFlag(help: string, defaultValue: number): Flag<number> {
+  const parse = (text: string): number => {
+    const value = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+    if (!Number.isFinite(value)) throw new FlagSyntax('must be a number');
+    return value;
+  };
+  return { parse, default: defaultValue, help };
 }
 
 export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> {
@@ -126,7 +152,7 @@ export function anyDurationFlag(help: string, defaultMs: number): Flag<number> {
     if (typeof ms !== 'number') throw new FlagSyntax('must be a duration such as 90s or 1h30m');
     return ms;
   };
-  return { parse, default: defaultMs, help, shown: formatDuration(defaultMs) };
+  return { parse, default: defaultMs, help, shown: formatDuration(defaultMs), format: formatGoDuration };
 }
 
 /** Formats a duration as Go does but without trailing zeros: "1h", "2m30s", "0s". */

@@ -1,13 +1,17 @@
 // Warnings about flags of `kapstan serve` that are accepted, as kube-apiserver accepts them, but look like mistakes. Logged by serve.ts.
 import { formatGroupResource } from '@kapstan/api/internal';
 import { builtinResources, idleRuntimeConfig } from '@kapstan/kubernetes';
+import { allowsEverything } from './authorization-flags.ts';
 import type { ServeFlags } from './serve-flags.ts';
 
 const alwaysAllowWarning =
   '--authorization-mode=AlwaysAllow: every authenticated user may do everything; requests without credentials are refused';
 
 export function flagWarnings(
-  flags: Pick<ServeFlags, 'watch-cache-sizes' | 'etcd-prefix' | 'authorization-mode' | 'runtime-config'>,
+  flags: Pick<
+    ServeFlags,
+    'watch-cache-sizes' | 'etcd-prefix' | 'authorization-mode' | 'authorization-config' | 'runtime-config'
+  >,
 ): readonly string[] {
   const known = new Set(builtinResources().map(formatGroupResource));
   const unknown = [...flags['watch-cache-sizes'].keys()].filter((resource) => !known.has(resource));
@@ -18,6 +22,6 @@ export function flagWarnings(
     ),
     ...idleRuntimeConfig(flags['runtime-config']).map((text) => `--runtime-config: ${text}`),
     ...(flags['etcd-prefix'] === '' ? ['--etcd-prefix is empty, so keys begin with the name of their resource'] : []),
-    ...(flags['authorization-mode'].includes('AlwaysAllow') ? [alwaysAllowWarning] : []),
+    ...(allowsEverything(flags) ? [alwaysAllowWarning] : []),
   ];
 }

@@ -16,6 +16,11 @@ export const runtimeConfigFlags: { readonly [K in keyof RuntimeConfigFlags]: Fla
     default: new Map(),
     help: 'A set of key=value pairs that turn built-in APIs on or off. Keys are v1, group/version, group/version/resource, api/all, api/ga, api/beta and api/alpha; values are true or false.',
     shown: '',
+    format: (config) =>
+      [...config]
+        .map(([key, value]) => `${key}=${value}`)
+        .sort()
+        .join(','),
     separator: ',',
   },
 };

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { authorizationSettingsOf } from '../authorization/authorization-settings.ts';
 import { toOptions } from '../serve.ts';
 import { formatFlags, UsageError } from './flag-set.ts';
 import { parseServeFlags, serveFlags } from './serve-flags.ts';
@@ -211,7 +212,10 @@ describe('parseServeFlags', () => {
     [['--authorization-mode=RBAC,AlwaysAllow', '--anonymous-auth'], ['RBAC', 'AlwaysAllow'], false],
   ])('of %j let nobody in without a name where everybody may do everything', async (args, authorization, isAllowed) => {
     const options = await toOptions(parseServeFlags(args));
-    expect([options.authorization, options.isAnonymousAllowed]).toEqual([authorization, isAllowed]);
+    expect([authorizationSettingsOf(options.authorization).modes, options.isAnonymousAllowed]).toEqual([
+      authorization,
+      isAllowed,
+    ]);
   });
 
   it('read what kubelets are shown and trusted with, and how they are looked for', async () => {
@@ -254,14 +258,14 @@ describe('parseServeFlags', () => {
       '--max-requests-inflight=-1',
       '--secure-port=70000',
       '--enable-admission-plugins=NoSuch,ImagePolicyWebhook,NoSuch',
-      '--audit-webhook-mode=x',
+      '--egress-selector-config-file=x',
       '--allow-metric-labels',
       '--tls-cert-file=a.crt',
       '--encryption-provider-config-automatic-reload',
     ];
     const texts = [
       '--allow-metric-labels is not supported by this version of kapstan',
-      '--audit-webhook-mode is not supported by this version of kapstan',
+      '--egress-selector-config-file is not supported by this version of kapstan',
       'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535',
       '--max-requests-inflight can not be negative value',
       '--etcd-servers must be specified',
@@ -281,11 +285,11 @@ describe('parseServeFlags', () => {
 
   it.each<[string[], string]>([
     [
-      ['--audit-webhook-mode=x', '--secure-port=abc', '--bogus', '--event-ttl=zz'],
+      ['--egress-selector-config-file=x', '--secure-port=abc', '--bogus', '--event-ttl=zz'],
       'invalid value "abc" for --secure-port: must be a whole number from 0 to 65535',
     ],
     [['--max-requests-inflight=-1', '--bogus', '--secure-port=abc'], 'unknown flag: --bogus'],
-    [['--audit-webhook-mode', 'x', 'y', '--bogus'], 'unexpected argument: y'],
+    [['--egress-selector-config-file', 'x', 'y', '--bogus'], 'unexpected argument: y'],
     [
       ['--watch-cache', '--event-ttl', '-x'],
       'invalid value "-x" for --event-ttl: must be a duration such as 90s or 1h30m',
@@ -380,28 +384,31 @@ describe('parseServeFlags', () => {
       `invalid value "networking.k8s.io/v1beta1=true" for --runtime-config: group version networking.k8s.io/v1beta1 ${unsupported}`,
     ],
     [['--event-ttl=soon'], 'invalid value "soon" for --event-ttl: must be a duration such as 90s or 1h30m'],
+    [['--authorization-mode=Some'], 'authorization-mode "Some" is not a valid mode'],
     [
-      ['--authorization-mode=Node,RBAC'],
-      'invalid value "Node,RBAC" for --authorization-mode: authorization mode Node is not supported by this version of kapstan',
+      ['--authorization-mode=Foo,RBAC,RBAC,ABAC,Webhook'],
+      '[authorization-mode "Foo" is not a valid mode, authorization-mode ABAC\'s authorization policy file not passed, authorization-mode Webhook\'s authorization config file not passed, authorization-mode ["Foo" "RBAC" "RBAC" "ABAC" "Webhook"] has mode specified more than once]',
     ],
     [
-      ['--authorization-mode=Some'],
-      'invalid value "Some" for --authorization-mode: authorization-mode "Some" is not a valid mode',
+      ['--authorization-policy-file=x', '--authorization-webhook-config-file=y'],
+      '[cannot specify --authorization-policy-file without mode ABAC, cannot specify --authorization-webhook-config-file without mode Webhook]',
     ],
+    ...['mode=RBAC', 'webhook-version=v1beta1', 'webhook-cache-authorized-ttl=5m', 'webhook-config-file=x'].map(
+      (flag): [string[], string] => [
+        ['--authorization-config=/etc/a.yaml', `--authorization-${flag}`],
+        '--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined',
+      ],
+    ),
     [
       ['--authorization-mode=RBAC', '--authorization-mode=RBAC'],
-      'invalid value "RBAC,RBAC" for --authorization-mode: authorization-mode ["RBAC" "RBAC"] has mode specified more than once',
+      'authorization-mode ["RBAC" "RBAC"] has mode specified more than once',
     ],
-    [
-      ['--authorization-mode='],
-      'invalid value "" for --authorization-mode: at least one authorization-mode must be passed',
-    ],
-    [['--oidc-issuer-url', 'https://a'], `--oidc-issuer-url ${unsupported}`],
+    [['--authorization-mode='], 'at least one authorization-mode must be passed'],
     [['--tls-min-version=VersionTLS13'], `--tls-min-version ${unsupported}`],
     [['--enable-admission-plugins=Foo'], 'enable-admission-plugins plugin "Foo" is unknown'],
     [['--disable-admission-plugins=Foo'], 'disable-admission-plugins plugin "Foo" is unknown'],
     [['--v=-1'], '--v can not be negative value'],
-    [['--audit-webhook-mode=/x'], '--audit-webhook-mode is not supported by this version of kapstan'],
+    [['--egress-selector-config-file=/x'], '--egress-selector-config-file is not supported by this version of kapstan'],
     [
       ['--encryption-provider-config-automatic-reload'],
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',

@@ -1,10 +1,10 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists.
 import { admissionNamesError } from '@kapstan/apiserver';
 import { kubernetesAdmission } from '@kapstan/kubernetes';
-import { type AuthorizationMode, authorizationModes } from '../access-control.ts';
 import { controlLoopNames, selectControlLoops } from '../control-loops/control-loop-names.ts';
 import { type AggregatorFlags, aggregatorFlagErrors, aggregatorFlags } from './aggregator-flags.ts';
 import { type AuditFlags, auditFlagErrors, auditFlags } from './audit-flags.ts';
+import { type AuthorizationFlags, authorizationFlagErrors, authorizationFlags } from './authorization-flags.ts';
 import { type FeatureGates, featureGatesFlag } from './feature-gates.ts';
 import {
   anyDurationFlag,
@@ -12,7 +12,7 @@ import {
   durationFlag,
   type Flag,
   FlagRefusal,
-  FlagSyntax,
+  floatFlag,
   intFlag,
   ipFlag,
   listFlag,
@@ -21,11 +21,13 @@ import {
   refusedFlag,
   stringFlag,
 } from './flag-set.ts';
+import { type IdentityFlags, identityFlagErrors, identityFlags } from './identity-flags.ts';
 import { type KubeletFlags, kubeletFlagErrors, kubeletFlags } from './kubelet-flags.ts';
 import { type RequestLimitFlags, requestLimitErrors, requestLimitFlags } from './request-limit-flags.ts';
 import { type RuntimeConfigFlags, runtimeConfigFlags } from './runtime-config-flags.ts';
 import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
+import { type TracingFlags, tracingFlagErrors, tracingFlags } from './tracing-flags.ts';
 import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 
 const maxInt = 2_147_483_647;
@@ -33,12 +35,15 @@ const maxInt = 2_147_483_647;
 /** The parsed flags. Times are in milliseconds unless the flag's name says seconds. */
 export interface ServeFlags
   extends AuditFlags,
+    AuthorizationFlags,
     StoreFlags,
     ServiceAccountFlags,
     KubeletFlags,
     RequestLimitFlags,
     RuntimeConfigFlags,
-    AggregatorFlags {
+    AggregatorFlags,
+    IdentityFlags,
+    TracingFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
@@ -56,9 +61,8 @@ export interface ServeFlags
   readonly 'client-ca-file': string;
   readonly 'tls-cert-file': string;
   readonly 'tls-private-key-file': string;
-  readonly 'authorization-mode': readonly AuthorizationMode[];
-  readonly 'anonymous-auth': boolean;
   readonly 'warn-without-effect': boolean;
+  readonly inspect: boolean;
   readonly 'enable-admission-plugins': readonly string[];
   readonly 'disable-admission-plugins': readonly string[];
   readonly 'admission-control-config-file': string;
@@ -137,13 +141,15 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     'Path to the serving certificate, used instead of the generated one. Requires --tls-private-key-file.',
   ),
   'tls-private-key-file': stringFlag('Path to the private key that matches --tls-cert-file.'),
-  'authorization-mode': authorizationModeFlag(
-    'Ordered list of authorizers to consult: RBAC, AlwaysAllow (for tests only).',
-  ),
-  'anonymous-auth': booleanFlag('Accept requests without credentials and treat them as user system:anonymous.', true),
+  ...authorizationFlags,
+  ...identityFlags,
   'warn-without-effect': booleanFlag(
     'Return a warning to clients that create or change horizontal pod autoscalers and network policies, because nothing in this server acts on them.',
     true,
+  ),
+  inspect: booleanFlag(
+    'Serve the inspector at /inspect/: caches, watchers, requests and the store, as a page, as JSON and live. The authorizer decides who may read it.',
+    false,
   ),
   'enable-admission-plugins': listFlag('Admission plug-ins to enable in addition to the default ones.'),
   'disable-admission-plugins': listFlag('Admission plug-ins to disable, including ones enabled by default.'),
@@ -160,6 +166,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     },
   ),
   ...auditFlags,
+  ...tracingFlags,
   'request-timeout': durationFlag(
     'Maximum duration of a request other than a watch. Mutating requests are limited to 34s in any case.',
     60_000,
@@ -205,7 +212,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     0,
   ),
   'feature-gates': featureGatesFlag(
-    'A set of name=true or name=false pairs. AllowUnsafeMalformedObjectDeletion can be turned on and APIServerIdentity off; all other gates are fixed at their defaults.',
+    'A set of name=true or name=false pairs. AllowUnsafeMalformedObjectDeletion can be turned on, and APIServerIdentity, APIServerTracing, ComponentFlagz and ComponentStatusz off; all other gates are fixed at their defaults.',
   ),
   'service-cluster-ip-range': stringFlag(
     'IP address range, in CIDR notation, from which cluster IPs are assigned to services.',
@@ -253,10 +260,13 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
     ...storeFlagErrors(values),
     ...certificateErrors(values),
     ...auditFlagErrors(values),
+    ...authorizationFlagErrors(values),
+    ...tracingFlagErrors(values),
     ...graceErrors(values),
     ...serviceAccountFlagErrors(values),
     ...kubeletFlagErrors(values),
     ...aggregatorFlagErrors(values),
+    ...identityFlagErrors(values),
     ...controlLoopErrors(values),
     ...admissionErrors(values),
     ...requestLimitErrors(values),
@@ -313,35 +323,13 @@ function workersFlag(help: string): Flag<number> {
 }
 
 function goawayChanceFlag(help: string): Flag<number> {
+  const any = floatFlag(help, 0);
   const parse = (text: string): number => {
-    const chance = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
-    if (Number.isNaN(chance)) throw new FlagSyntax('must be a number');
+    const chance = any.parse(text);
     if (chance < 0 || chance > 0.02) throw new FlagRefusal('can not be less than 0 or greater than 0.02');
     return chance;
   };
-  return { parse, default: 0, help };
-}
-
-function authorizationModeFlag(help: string): Flag<readonly AuthorizationMode[]> {
-  const list = listFlag(help, ['RBAC']);
-  const parse = (text: string): readonly AuthorizationMode[] => {
-    const modes = list.parse(text);
-    if (modes.length === 0) throw new TypeError('at least one authorization-mode must be passed');
-    if (new Set(modes).size < modes.length) {
-      throw new TypeError(`authorization-mode ["${modes.join('" "')}"] has mode specified more than once`);
-    }
-    return modes.map(authorizationMode);
-  };
-  return { ...list, parse, default: ['RBAC'] };
-}
-
-function authorizationMode(text: string): AuthorizationMode {
-  const known = authorizationModes.find((mode) => mode === text);
-  if (known !== undefined) return known;
-  const isForeign = ['Node', 'ABAC', 'Webhook', 'AlwaysDeny'].includes(text);
-  throw new TypeError(
-    isForeign ? `authorization mode ${text} ${notSupported}` : `authorization-mode "${text}" is not a valid mode`,
-  );
+  return { ...any, parse };
 }
 
 function endpointReconcilerFlag(help: string): Flag<'none' | 'lease'> {
@@ -367,5 +355,7 @@ function watchCacheSizesFlag(help: string): Flag<ReadonlyMap<string, number>> {
     }
     return sizes;
   };
-  return { parse, default: new Map(), help, shown: '', separator: ',' };
+  const format = (sizes: ReadonlyMap<string, number>): string =>
+    `[${[...sizes].map(([resource, size]) => `${resource}#${size}`).join(',')}]`;
+  return { parse, default: new Map(), help, shown: '', separator: ',', format };
 }

@@ -138,7 +138,7 @@ function storageBackendFlag(help: string): Flag<StoreFlags['storage-backend']> {
       `invalid, allowed values: lmdb, etcd3. If not specified, it will default to 'etcd3' with --etcd-servers, else to 'lmdb': ${why}`,
     );
   };
-  return { parse, default: 'default', help, shown: '' };
+  return { parse, default: 'default', help, shown: '', format: shownUnlessDefault };
 }
 
 function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type']> {
@@ -146,7 +146,7 @@ function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type
     if (isStorageMediaType(text)) return text;
     throw new FlagRefusal(`${JSON.stringify(text)} invalid, allowed values: ${storageMediaTypes.join(', ')}`);
   };
-  return { parse, default: 'default', help, shown: '' };
+  return { parse, default: 'default', help, shown: '', format: shownUnlessDefault };
 }
 
 /** Accepts durations of at least one millisecond, because nothing can answer in no time. */
@@ -170,5 +170,12 @@ function serversOverridesFlag(help: string): Flag<readonly EtcdOverride[]> {
         'invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated',
       );
     });
-  return { parse, default: [], help, shown: '', separator: ',' };
+  const format = (overrides: readonly EtcdOverride[]): string =>
+    `[${overrides.map(({ group, resource, endpoints }) => `${group}/${resource}#${endpoints.join(';')}`).join(',')}]`;
+  return { parse, default: [], help, shown: '', separator: ',', format };
+}
+
+/** kube-apiserver shows what was given, and nothing for a default that depends on other flags. */
+function shownUnlessDefault(value: string): string {
+  return value === 'default' ? '' : value;
 }

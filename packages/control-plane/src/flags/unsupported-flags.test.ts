@@ -64,6 +64,7 @@ const own = [
   'release-idle-memory',
   'user-watch-buffer-bytes',
   'warn-without-effect',
+  'inspect',
   'watch-buffer-bytes',
 ];
 const message = (...args: string[]): string => {

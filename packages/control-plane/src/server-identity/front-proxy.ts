@@ -1,8 +1,10 @@
 // Whom this server believes when headers say who asks, and how its own proxy proves itself to other API servers. The given files
 // count, and what this server has made where none are given. Source: kube-apiserver's --requestheader-* and --proxy-client-*.
+import { X509Certificate } from 'node:crypto';
 import type { RequestHeaderOptions } from '@kapstan/apiserver';
+import type { KeyPair } from '@kapstan/controller/certificates';
 import { type FrontProxy, frontProxyName } from '../certificates/certificates.ts';
-import type { KeyPair } from '../certificates/key-pair.ts';
+import { StartError } from '../start-error.ts';
 
 export interface FrontProxyOptions extends Omit<RequestHeaderOptions, 'clientCa'> {
   /** Certificates of the authorities that sign those of front proxies, in PEM. Default: an authority that this server makes. */
@@ -27,4 +29,25 @@ export function frontProxies(given: FrontProxyOptions, made: FrontProxy): Reques
   // An empty list allows every certificate of the authorities already.
   const ownName = allowedNames.length === 0 || client !== undefined ? [] : [frontProxyName];
   return { ...headers, clientCa: authorities, allowedNames: [...allowedNames, ...ownName] };
+}
+
+/**
+ * Throws a StartError when an authority signs certificates of clients and of front proxies, and any name of the latter is believed: each
+ * client could then name itself anybody. Source: BuiltInAuthenticationOptions.Validate.
+ */
+export function refuseSharedAuthority(
+  { clientCa = '', allowedNames = [] }: FrontProxyOptions,
+  clientAuthorities: readonly string[],
+): void {
+  if (allowedNames.length > 0) return;
+  const ofClients = new Set(clientAuthorities.flatMap(fingerprints));
+  if (!fingerprints(clientCa).some((fingerprint) => ofClients.has(fingerprint))) return;
+  const cause =
+    '--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users';
+  throw new StartError('frontProxy.clientCa', { cause });
+}
+
+function fingerprints(pem: string): readonly string[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block).fingerprint256);
 }

@@ -19,6 +19,14 @@ export interface IdentityLeaseOptions {
   readonly clock: Clock;
 }
 
+/** Returns the name of a server: that of its Lease. */
+export function serverName({ hostname, port }: Pick<IdentityLeaseOptions, 'hostname' | 'port'>): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([hostname, component, port]))
+    .digest('hex');
+  return `apiserver-${digest.slice(0, 26)}`;
+}
+
 export class IdentityLease {
   readonly #options: IdentityLeaseOptions;
   readonly #name: string;
@@ -26,11 +34,7 @@ export class IdentityLease {
 
   constructor(options: IdentityLeaseOptions) {
     this.#options = options;
-    const { hostname, port } = options;
-    const digest = createHash('sha256')
-      .update(JSON.stringify([hostname, component, port]))
-      .digest('hex');
-    this.#name = `apiserver-${digest.slice(0, 26)}`;
+    this.#name = serverName(options);
     this.#holder = `${this.#name}_${randomUUID()}`;
   }
 

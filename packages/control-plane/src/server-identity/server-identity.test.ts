@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isNotFound, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
+import { createIssuer } from '@kapstan/controller/certificates';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createIssuer } from '../certificates/certificate-issuer.ts';
 import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane } from '../control-plane-options.ts';
 import { ServerIdentity, type ServerIdentityOptions } from './server-identity.ts';
@@ -67,11 +67,15 @@ it('keeps a lease while it lives, anew each 10 s and when somebody took it away,
   });
   expect(lease?.spec?.holderIdentity?.startsWith(`${lease.metadata?.name}_`)).toBe(true);
   const renewed = (text: string) =>
-    vi.waitFor(async () => expect((await leases()).map(({ spec }) => spec?.renewTime)).toEqual([text]));
-  clock.advance(10_000);
+    vi.waitFor(async () => expect((await leases()).map(({ spec }) => spec?.renewTime)).toEqual([text]), 10_000);
+  const next = async (): Promise<void> => {
+    await vi.waitFor(() => expect(clock.msToNextTimer).toBe(10_000), 10_000);
+    clock.advance(10_000);
+  };
+  await next();
   await renewed('2026-03-01T12:00:10.000000Z');
   await client.delete(Lease, { namespace, name: lease?.metadata?.name ?? '' });
-  clock.advance(10_000);
+  await next();
   await renewed('2026-03-01T12:00:20.000000Z');
   await kept.close();
   expect(await leases()).toEqual([]);

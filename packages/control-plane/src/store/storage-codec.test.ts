@@ -12,7 +12,7 @@ import {
 import { factTypes, signedRequest, testContext, testDefinition } from '@kapstan/apiserver/testing';
 import { storageKeyFacts } from '@kapstan/kinds/facts';
 import { builtinFacts, builtinResources } from '@kapstan/kubernetes';
-import { MemoryEngine } from '@kapstan/storage/testing';
+import { MemoryEngine } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
 
 interface Case {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { resource } from '@kapstan/api';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
-import { MemoryEngine } from '@kapstan/storage/testing';
+import { MemoryEngine } from '@kapstan/storage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
 

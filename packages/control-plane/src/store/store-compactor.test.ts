@@ -1,6 +1,6 @@
 import { silentLogger, toRevision } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { MemoryEngine } from '@kapstan/storage/testing';
+import { MemoryEngine } from '@kapstan/storage';
 import { expect, it } from 'vitest';
 import { startStoreCompactor } from './store-compactor.ts';
 

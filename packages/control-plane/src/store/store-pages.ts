@@ -46,7 +46,8 @@ async function statsOfAll({ all: [main, ...others] }: StoreEngines): Promise<unk
   return overrides.length === 0 ? first : { ...(first as object), overrides };
 }
 
-async function statsOf(engine: Engine): Promise<unknown> {
+/** Returns the numbers of a store. */
+export async function statsOf(engine: Engine): Promise<object> {
   if (engine instanceof LmdbEngine) return engine.stats();
   const [revision, fileBytes] = await Promise.all([engine.currentRevision(), engine.storedBytes()]);
   return { revision, compactRevision: engine.compactRevision(), fileBytes };

@@ -1,0 +1,163 @@
+// ConfiguredAuthorizers is the server's Authorizer: the group of masters, then the authorizers that its settings or its
+// configuration file list. It follows the file. Opened by resources.ts. Source: pkg/kubeapiserver/authorizer (config.go,
+// reload.go).
+import { readFile, stat } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock, Logger } from '@kapstan/api';
+import type { MetricFamily } from '@kapstan/api/internal';
+import {
+  type AuthorizationAttributes,
+  AuthorizationMetrics,
+  type Authorizer,
+  type AuthorizerConfiguration,
+  parseAuthorizationConfiguration,
+  requireAuthorizers,
+  type UserInfo,
+} from '@kapstan/apiserver';
+import { FollowedFile } from '../followed-file/followed-file.ts';
+import { startingWith } from '../start-error.ts';
+import { type AuthorizationSettings, authorizationModes, authorizersOfModes } from './authorization-settings.ts';
+import { AuthorizerMaker } from './authorizer-maker.ts';
+import { goFileError } from './go-file-error.ts';
+
+export interface ConfiguredAuthorizersPorts {
+  /** The authorizer of RBAC. */
+  readonly rbac: Authorizer;
+  /** The authorizer of Node. It is called when the server has such a mode. */
+  readonly node: () => Authorizer;
+  /** Names this server in metrics. */
+  readonly server: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How often the file is looked at, in milliseconds. Kubernetes is also told by the system when it changes. */
+const pollMs = 5_000;
+
+interface Loaded {
+  readonly text: string;
+  readonly authorizers: readonly AuthorizerConfiguration[];
+}
+
+export class ConfiguredAuthorizers implements Authorizer {
+  readonly #maker: AuthorizerMaker;
+  readonly #metrics: AuthorizationMetrics;
+  readonly #file: FollowedFile | undefined;
+  /** Types that a changed file must still list. */
+  readonly #required: ReadonlySet<string>;
+  #current: Authorizer;
+  #loaded: readonly AuthorizerConfiguration[];
+
+  /** Rejects with a StartError when a file is missing or wrong. */
+  static async open(
+    settings: AuthorizationSettings,
+    ports: ConfiguredAuthorizersPorts,
+  ): Promise<ConfiguredAuthorizers> {
+    const { configFile } = settings;
+    const metrics = new AuthorizationMetrics();
+    const loaded =
+      configFile === undefined
+        ? { text: '', authorizers: authorizersOfModes(settings) }
+        : await startingWith('authorization.configFile', () => load(configFile, new Set()));
+    const maker = await AuthorizerMaker.open(loaded.authorizers, settings, { ...ports, metrics });
+    const option = configFile === undefined ? 'authorization.webhook' : 'authorization.configFile';
+    const first = await startingWith(option, () => maker.make(loaded.authorizers));
+    const file = configFile === undefined ? undefined : followed(configFile, loaded.text, ports);
+    return new ConfiguredAuthorizers({ loaded, first, maker, metrics, file });
+  }
+
+  private constructor({ loaded, first, maker, metrics, file }: AuthorizersParts) {
+    this.#maker = maker;
+    this.#metrics = metrics;
+    this.#current = first;
+    this.#loaded = loaded.authorizers;
+    this.#required = new Set(this.#loaded.map(({ type }) => type).filter((type) => type !== 'Webhook'));
+    this.#file = file;
+    file?.follow({
+      parse: (text) => check(text, this.#required),
+      apply: (authorizers) => this.#apply(authorizers),
+    });
+  }
+
+  authorize(attributes: AuthorizationAttributes): ReturnType<Authorizer['authorize']> {
+    return this.#current.authorize(attributes);
+  }
+
+  rulesFor(user: UserInfo, namespace: string): ReturnType<NonNullable<Authorizer['rulesFor']>> {
+    return this.#current.rulesFor?.(user, namespace) ?? { resourceRules: [], nonResourceRules: [], incomplete: true };
+  }
+
+  /** Whether nodes are authorized by what runs on them. */
+  get hasNodes(): boolean {
+    return this.#required.has('Node');
+  }
+
+  families(): readonly MetricFamily[] {
+    return [...this.#metrics.families(), ...(this.#file?.metrics.families() ?? [])];
+  }
+
+  close(): void {
+    this.#file?.close();
+    this.#maker.close();
+  }
+
+  /** Resolves to false for a file that says the same in other words. */
+  async #apply(authorizers: readonly AuthorizerConfiguration[]): Promise<boolean> {
+    if (isDeepStrictEqual(authorizers, this.#loaded)) return false;
+    const next = await this.#maker.make(authorizers);
+    if (this.#file?.isClosed === true) return false;
+    this.#current = next;
+    this.#loaded = authorizers;
+    return true;
+  }
+}
+
+interface AuthorizersParts {
+  readonly loaded: Loaded;
+  readonly first: Authorizer;
+  readonly maker: AuthorizerMaker;
+  readonly metrics: AuthorizationMetrics;
+  readonly file: FollowedFile | undefined;
+}
+
+function followed(
+  path: string,
+  text: string,
+  { server: serverId, clock, logger }: ConfiguredAuthorizersPorts,
+): FollowedFile {
+  const read = (): Promise<string> => readText(path);
+  return new FollowedFile({ what: 'authorization', pollMs, read, text, serverId, clock, logger });
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new Error(goFileError(error, 'open', file), { cause: error });
+  }
+}
+
+async function load(file: string, required: ReadonlySet<string>): Promise<Loaded> {
+  const text = await readText(file);
+  return { text, authorizers: await check(text, required) };
+}
+
+async function check(text: string, required: ReadonlySet<string>): Promise<readonly AuthorizerConfiguration[]> {
+  const authorizers = parseAuthorizationConfiguration(text);
+  const faults = await faultsOfFiles(authorizers.map(({ webhook }) => webhook?.connection.kubeConfigFile));
+  requireAuthorizers(authorizers, { types: authorizationModes, faultOfFile: (path) => faults.get(path), required });
+  return authorizers;
+}
+
+async function faultsOfFiles(paths: readonly (string | undefined)[]): Promise<ReadonlyMap<string, string>> {
+  const faults = new Map<string, string>();
+  for (const path of paths) {
+    if (path === undefined || path === '') continue;
+    try {
+      if (!(await stat(path)).isFile()) faults.set(path, 'must be a regular file');
+    } catch (error) {
+      faults.set(path, `error loading file: ${goFileError(error, 'stat', path)}`);
+    }
+  }
+  return faults;
+}

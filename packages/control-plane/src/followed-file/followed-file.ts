@@ -1,0 +1,103 @@
+// FollowedFile looks at a configuration file again and again and hands a changed one on. Used for the files of
+// authentication, authorization and encryption. A file that cannot be used is logged and counted, and what was in use
+// stays in use.
+import type { CancelTimer, Clock, Logger } from '@kapstan/api';
+import { messageOf } from '@kapstan/api/internal';
+import { contentHash, ReloadMetrics } from './reload-metrics.ts';
+
+export interface FollowedFilePorts {
+  /** The name of this server, which metrics show as a hash. */
+  readonly serverId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface FollowedFileOptions extends FollowedFilePorts {
+  /** What the file configures. It is a part of log lines and of the names of metrics. */
+  readonly what: 'authentication' | 'authorization' | 'encryption';
+  /** How often the file is looked at, in milliseconds. */
+  readonly pollMs: number;
+  /** Reads the file. A failure is tried again. */
+  readonly read: () => Promise<string>;
+  /** The text that is in use at the start. */
+  readonly text: string;
+}
+
+/** What to do with a changed file. */
+export interface FileSteps<T> {
+  /** Checks the text. One that is refused is not looked at again until the file changes. */
+  readonly parse: (text: string) => T | Promise<T>;
+  /** Puts it to use. Resolves to false if that changes nothing. A failure is tried again: its reason may lie elsewhere. */
+  readonly apply: (parsed: T) => Promise<boolean>;
+}
+
+export class FollowedFile {
+  readonly metrics: ReloadMetrics;
+  readonly #options: FollowedFileOptions;
+  /** Hash of the text that is in use or can never be. The text itself is not kept, because it may hold keys. */
+  #settled: string;
+  #lastTried: string;
+  #lastProblem = '';
+  #cancel: CancelTimer = () => undefined;
+  #isClosed = false;
+
+  constructor(options: FollowedFileOptions) {
+    const { clock, serverId, what } = options;
+    this.#options = options;
+    this.#settled = contentHash(options.text);
+    this.#lastTried = this.#settled;
+    this.metrics = new ReloadMetrics({ what, serverId, clock, hash: this.#settled });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Begins to look at the file. */
+  follow<T>(steps: FileSteps<T>): void {
+    if (this.#isClosed) return;
+    const look = (): void => void this.#look(steps).then(() => this.follow(steps));
+    this.#cancel = this.#options.clock.setBackgroundTimer(look, this.#options.pollMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+
+  async #look<T>(steps: FileSteps<T>): Promise<void> {
+    try {
+      await this.#reload(await this.#options.read(), steps);
+      this.#lastProblem = '';
+    } catch (error) {
+      if (!this.#isClosed) this.#complain(messageOf(error));
+    }
+  }
+
+  async #reload<T>(text: string, { parse, apply }: FileSteps<T>): Promise<void> {
+    const { what, logger } = this.#options;
+    const hash = contentHash(text);
+    if (hash === this.#settled) return;
+    if (hash !== this.#lastTried) this.#lastProblem = '';
+    this.#lastTried = hash;
+    const before = this.#settled;
+    this.#settled = hash;
+    const parsed = await parse(text);
+    this.#settled = before;
+    const isChange = await apply(parsed);
+    if (this.#isClosed) return;
+    this.#settled = hash;
+    if (!isChange) return;
+    this.metrics.succeeded(hash);
+    logger.info(`reloaded the ${what} configuration`);
+  }
+
+  /** Counts each failure, but logs one that stays only once. */
+  #complain(problem: string): void {
+    this.metrics.failed();
+    if (problem === this.#lastProblem) return;
+    this.#lastProblem = problem;
+    const { what, logger } = this.#options;
+    logger.error(`could not reload the ${what} configuration; the old one stays in use`, { error: problem });
+  }
+}

@@ -1,0 +1,101 @@
+// Makes a control plane reachable: what exists only where it listens. Called by control-plane.ts at the end of a start.
+import type { Clock, Logger } from '@kapstan/api';
+import type { HealthCheck } from '@kapstan/apiserver';
+import { announce } from './announcement.ts';
+import { Aggregation } from './api-services/aggregation.ts';
+import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
+import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
+import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import type { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
+import { reachableUrl } from './server-address.ts';
+import { proxyCertificate } from './server-identity/front-proxy.ts';
+import { ServerInspector } from './server-inspector.ts';
+import { type ServerParts, startServing } from './serving.ts';
+import { unlessAborted } from './unless-aborted.ts';
+
+/** What is open before the server listens. */
+export interface OpenedParts
+  extends Omit<ServerParts, 'aggregation' | 'inspector' | 'healthChecks' | 'clock' | 'logger'> {
+  readonly bootstrapRoles: HealthCheck;
+  readonly addressRepair: ServiceAddressRepair;
+}
+
+interface ListeningPorts {
+  /** Receives the close function of each started part. */
+  readonly closers: (() => Promise<void>)[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Rejects with a StartError for the port or the address when either cannot be used. */
+export async function listen(
+  options: ControlPlaneOptions,
+  { bootstrapRoles, addressRepair, ...opened }: OpenedParts,
+  ports: ListeningPorts,
+): Promise<Omit<ControlPlane, 'close' | 'token' | 'client'>> {
+  const { pki, resources, engines, hooks } = opened;
+  const { closers, clock, logger } = ports;
+  const { signal } = options;
+  const aggregation = await startAggregation(options, { pki, resources, ...ports });
+  const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
+  const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
+  const inspector = await openInspector(options, { engines, resources, ...ports });
+  const parts = { ...opened, aggregation, inspector, healthChecks, clock, logger };
+  const server = await startServing(options, parts);
+  closers.push(() => server.close());
+  inspector?.follow(server);
+  // Streams end before the server waits for what is under way.
+  closers.push(async () => inspector?.close());
+  await announce(options, { ...parts, registration, closers, port: server.port });
+  if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
+  signal?.throwIfAborted();
+  const url = reachableUrl(server.url, options);
+  return {
+    url,
+    port: server.port,
+    caCert: pki.trusted.cert,
+    caFile: pki.trusted.file,
+    inspectorUrl: typeof options.inspect === 'object' ? ((await inspector?.listen(options.inspect.port)) ?? '') : '',
+    kubeconfig: formatKubeconfig({ url, caCert: pki.trusted.cert, admin: pki.admin }),
+  };
+}
+
+/** Returns undefined when registration is off. */
+function apiServiceRegistration(
+  { registersApiServices = false }: ControlPlaneOptions,
+  { resources: { client, served }, ...ports }: Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'>,
+): ApiServiceRegistration | undefined {
+  return registersApiServices ? new ApiServiceRegistration({ client, served, ...ports }) : undefined;
+}
+
+/** Reads the stored APIServices before the first request, which might else go to the wrong server. Returns undefined when aggregation is off. */
+async function startAggregation(
+  { registersApiServices = false, frontProxy = {}, aggregation: settings = {}, signal }: ControlPlaneOptions,
+  { pki, resources, closers, clock, logger }: ListeningPorts & Pick<ServerParts, 'pki' | 'resources'>,
+): Promise<Aggregation | undefined> {
+  if (!registersApiServices) return undefined;
+  const aggregation = new Aggregation({
+    client: resources.client,
+    proxyCertificate: proxyCertificate(frontProxy, pki.frontProxy),
+    endpointsOnly: settings.endpointsOnly ?? false,
+    rejectsRedirects: settings.rejectsRedirects ?? true,
+    clock,
+    logger,
+  });
+  closers.push(() => aggregation.close());
+  aggregation.start();
+  const synced = aggregation.whenSynced().catch(() => undefined);
+  if (resources.isReady()) await unlessAborted(synced, signal);
+  return aggregation;
+}
+
+/** Returns undefined where it is off. */
+async function openInspector(
+  { inspect = false }: ControlPlaneOptions,
+  { engines, resources, closers, clock }: ListeningPorts & Pick<ServerParts, 'engines' | 'resources'>,
+): Promise<ServerInspector | undefined> {
+  if (inspect === false) return undefined;
+  const inspector = await ServerInspector.open({ caches: () => resources.caches(), engines: engines.all, clock });
+  closers.push(() => inspector.close());
+  return inspector;
+}

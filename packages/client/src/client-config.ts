@@ -1,11 +1,13 @@
 // Configuration of a client: how to reach one cluster (ClientConfig), and how the client itself behaves (ClientOptions).
 
+import { inspect } from 'node:util';
 import { type Clock, type Logger, systemClock, type WriteObserver } from '@kapstan/api';
 import {
   checkedElsewhere,
   type OptionTable,
   objectWith,
   optional,
+  requireBoolean,
   requireClock,
   requireFunction,
   requireLogger,
@@ -13,6 +15,8 @@ import {
   requireObject,
   requireOptions,
   requireString,
+  requireTracing,
+  type TracingOptions,
 } from '@kapstan/api/internal';
 import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
@@ -49,8 +53,11 @@ export interface ClientConfig {
   readonly impersonate?: Impersonation | undefined;
   /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = no proxy, whatever the environment says. */
   readonly proxyUrl?: string | undefined;
+  /** Does not ask for compressed answers, unless the client's option `compression` is true. Default false. */
+  readonly disableCompression?: boolean | undefined;
 }
 
+/** Options of a {@link Client}: the server, credentials, TLS, times and limits. */
 export interface ClientOptions {
   /** Default: "<script>/kapstan-<version> (<os>/<arch>)". The part before the slash is the default field manager. */
   readonly userAgent?: string;
@@ -87,11 +94,28 @@ export interface ClientOptions {
    * is parsed on its own. Default false. Source: docs/decisions/0016-equal-parts-are-shared.md.
    */
   readonly sharesEqualParts?: boolean;
+  /**
+   * Makes a span of each attempt of a call, and sends its `traceparent`, once a tracer provider is registered. Default: only calls whose
+   * options name a tracer are traced, as those of a traced reconcile do.
+   */
+  readonly tracing?: TracingOptions | undefined;
+  /**
+   * Whether calls ask for answers in gzip, which a Kubernetes API server sends from 128 KiB on. Watches and logs never do. 'auto': unless the
+   * server is on this machine (a loopback address, reached without a proxy) or the configuration has `disableCompression`. Default 'auto'.
+   */
+  readonly compression?: boolean | 'auto';
+  /**
+   * Whether calls and watches share connections by HTTP/2 where the server speaks it over TLS; others get HTTP/1.1. Exec, attach and
+   * port-forward always use HTTP/1.1. The variable DISABLE_HTTP2 turns it off. Default false. Source: docs/decisions/0041-far-clusters.md.
+   */
+  readonly http2?: boolean;
 }
 
 export interface ResolvedClientOptions
-  extends Required<Omit<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit'>>,
-    Pick<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit'> {}
+  extends Required<
+      Omit<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit' | 'tracing'>
+    >,
+    Pick<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit' | 'tracing'> {}
 
 /** The defaults documented above. */
 export const clientDefaults: Readonly<Record<DefaultedNumber, number>> = {
@@ -120,7 +144,10 @@ export const clientTable: OptionTable<ClientOptions> = {
   writeObserver: optional(objectWith('observeWrite')),
   // The transport looks at it.
   rateLimit: checkedElsewhere,
-  sharesEqualParts: optional(requireSharing),
+  sharesEqualParts: optional(requireBoolean),
+  tracing: requireTracing,
+  compression: optional(requireCompression),
+  http2: optional(requireBoolean),
 };
 
 /** Fills in the defaults. Throws TypeError for a value that is not a non-negative number, and for a callback that is not a function. */
@@ -131,11 +158,14 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
     clock: systemClock,
     logger: processLogger,
     sharesEqualParts: false,
+    compression: 'auto',
+    http2: false,
     ...clientDefaults,
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;
 }
 
-function requireSharing(sharesEqualParts: unknown): void {
-  if (typeof sharesEqualParts !== 'boolean') throw new TypeError('sharesEqualParts must be a boolean');
+function requireCompression(compression: unknown): void {
+  if (compression !== 'auto' && typeof compression !== 'boolean')
+    throw new TypeError(`compression must be true, false or 'auto', not ${inspect(compression)}`);
 }

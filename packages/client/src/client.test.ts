@@ -1,8 +1,8 @@
 import { type KubernetesObject, resource } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
 import { bind, createToken, evict, getScale, updateScale } from './subresources.ts';
 import { json, ScriptedServer } from './testing/scripted-server.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 interface ConfigMap extends KubernetesObject {
   data?: Record<string, string>;

@@ -62,6 +62,8 @@ export class Client implements ResourceClient {
   readonly mapper: RestMapper;
   /** Reads metadata of objects without the rest. */
   readonly metadata: MetadataReader;
+  /** It makes spans of the attempts of a call whose options have `trace`, so nobody above it needs to. */
+  readonly tracesCalls = true;
   readonly #transport: Transport;
   readonly #streams: PodStreams;
   readonly #options: ResolvedClientOptions;
@@ -217,9 +219,9 @@ export class Client implements ResourceClient {
   ): Promise<void> {
     callChecks.deleteCollection(resource, options);
     const path = collectionPath(resource, options, listQuery(options));
-    const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
+    const { signal, beforeAttempt, trace, timeoutMs = this.#options.listTimeoutMs } = options;
     const request = requestOf(resource, { method: 'DELETE', path, body: deleteBody(options) });
-    await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, bodyText);
+    await this.#transport.call(request, { signal, beforeAttempt, trace, timeoutMs }, bodyText);
   }
 
   async createSubresource<T extends KubernetesObject>(
@@ -306,9 +308,9 @@ export class Client implements ResourceClient {
    */
   async rawStream(request: RawRequest): Promise<Readable> {
     const path = rawPath(request);
-    const { method = 'GET', signal, beforeAttempt, ...rest } = request;
+    const { method = 'GET', signal, beforeAttempt, trace, ...rest } = request;
     const { timeoutMs = this.#options.openTimeoutMs } = request;
-    const limits = { signal, beforeAttempt, timeoutMs };
+    const limits = { signal, beforeAttempt, trace, timeoutMs };
     const { answer, scope } = await this.#transport.open({ ...rest, method, path }, limits);
     answer.body.once('close', () => scope.close());
     return answer.body;
@@ -317,9 +319,9 @@ export class Client implements ResourceClient {
   /** Sends any other request and returns the answer as text. */
   async raw(request: RawRequest): Promise<RawAnswer> {
     const path = rawPath(request);
-    const { method = 'GET', signal, beforeAttempt, ...rest } = request;
+    const { method = 'GET', signal, beforeAttempt, trace, ...rest } = request;
     const { timeoutMs = this.#options.timeoutMs } = request;
-    const limits = { signal, beforeAttempt, timeoutMs };
+    const limits = { signal, beforeAttempt, trace, timeoutMs };
     return await this.#transport.call({ ...rest, method, path }, limits, async (answer) => ({
       status: answer.status,
       contentType: answer.contentType,
@@ -337,8 +339,8 @@ export class Client implements ResourceClient {
   }
 
   async #object<T extends object>(request: HttpRequest, options: CallOptions): Promise<T> {
-    const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
-    return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, readObject<T>);
+    const { signal, beforeAttempt, trace, timeoutMs = this.#options.timeoutMs } = options;
+    return await this.#transport.call(request, { signal, beforeAttempt, trace, timeoutMs }, readObject<T>);
   }
 
   async #write<T extends KubernetesObject>(
@@ -364,10 +366,10 @@ export class Client implements ResourceClient {
   ): Promise<ListResult<T>> {
     callChecks.listPage(resource, options);
     const path = collectionPath(resource, options, listQuery(options));
-    const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
+    const { signal, beforeAttempt, trace, timeoutMs = this.#options.listTimeoutMs } = options;
     const request = requestOf(resource, { method: 'GET', path, accept });
     const read = (answer: HttpAnswer): Promise<ListResult<T>> => readList(answer, resource, parse);
-    return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, read);
+    return await this.#transport.call(request, { signal, beforeAttempt, trace, timeoutMs }, read);
   }
 
   #watchCall(resource: Resource, options: WatchOptions, { accept, parse }: AnswerForm = plainForm): WatchCall {

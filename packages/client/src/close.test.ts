@@ -7,10 +7,10 @@ import { text } from 'node:stream/consumers';
 import { type KubernetesObject, resource } from '@kapstan/api';
 import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
 import type { PortForward, PortForwardOptions } from './streaming/port-forward.ts';
 import { type TestAuthority, testAuthority } from './testing/certificates.ts';
 import { StreamServer } from './testing/stream-server.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const target = { namespace: 'n', name: 'p' };

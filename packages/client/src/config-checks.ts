@@ -70,6 +70,7 @@ const configTable: OptionTable<ClientConfig> = {
   credentials: optional(objectWith('headers')),
   impersonate: optional(membersOf(impersonateTable)),
   proxyUrl: optional(requireText),
+  disableCompression: optional(requireBoolean),
 };
 
 /** Throws TypeError that names the member. Values are not shown because they may be secrets. */

@@ -9,8 +9,8 @@ import {
   type TestConfigMap,
   testConfigMaps,
 } from '@kapstan/api/testing';
-import { Client } from './client.ts';
 import { type Answer, json, ScriptedServer } from './testing/scripted-server.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 const overHttp =
   (fake: FakeListerWatcher<TestConfigMap>): Answer =>

@@ -17,6 +17,7 @@ import { type KubeconfigOverrides, overrideInCluster, overrideKubeconfig } from 
 import { loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 import type { Environment } from './transport/proxy.ts';
 
+/** Options of {@link connect}. By default it uses KUBECONFIG, `~/.kube/config`, then the pod. */
 export interface ConnectOptions extends ClientOptions {
   /** Uses this cluster and identity and searches nowhere. Cannot be combined with the other sources. */
   readonly config?: ClientConfig;

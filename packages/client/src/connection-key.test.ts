@@ -7,7 +7,7 @@ import { parseKubeconfig } from './index.ts';
 import { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
 
 const server = new URL('https://api.example:6443');
-const place = { server, proxyUrl: undefined, clock: systemClock };
+const place = { server, proxyUrl: undefined, clock: systemClock, http2: undefined };
 const full = {
   server: server.href,
   tls: { ca: 'A', caFile: 'a', cert: 'C', certFile: 'c', key: 'K', keyFile: 'k', serverName: 's' },
@@ -47,6 +47,7 @@ const variants: Record<string, ClientConfig> = {
   'exec.installHint': { ...full, exec: { ...full.exec, installHint: 'h' } },
   'exec.clusterConfig': { ...full, exec: { ...full.exec, clusterConfig: { audience: 'x' } } },
   'the proxy that a plugin is told': { ...full, proxyUrl: 'http://p' },
+  'whether a plugin is told not to compress': { ...full, disableCompression: true },
   'oidc.persist': { ...full, oidc: { ...full.oidc, persist: () => undefined } },
   credentials: { ...full, credentials: { headers: () => ({}) } },
 };
@@ -60,6 +61,7 @@ describe('what clients must have in common to share connections', () => {
     ['server', { ...place, server: new URL('https://api.example:6443/base') }],
     ['proxy', { ...place, proxyUrl: 'http://p' }],
     ['clock', { ...place, clock: new VirtualClock() }],
+    ['use of HTTP/2', { ...place, http2: { readIdleMs: 30_000, pingTimeoutMs: 15_000 } }],
   ])('is the %s', (_, other) => {
     expect(connectionKey(full, other)).not.toBe(connectionKey(full, place));
   });

@@ -6,23 +6,26 @@ import type { ClientConfig } from './client-config.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { OidcConfig } from './credentials/oidc.ts';
 import type { TlsConfig } from './tls-config.ts';
+import type { Http2Limits } from './transport/http2-health.ts';
 
 export interface ConnectionPlace {
   readonly server: URL;
   readonly proxyUrl: string | undefined;
   readonly clock: Clock;
+  /** Limits of HTTP/2 connections; undefined: HTTP/1.1 alone. */
+  readonly http2: Http2Limits | undefined;
 }
 
 /**
  * Returns a digest, because tokens and private keys are part of it. Objects with behaviour (clock, credentials) are compared by identity.
  */
-export function connectionKey(config: ClientConfig, { server, proxyUrl, clock }: ConnectionPlace): string {
+export function connectionKey(config: ClientConfig, { server, proxyUrl, clock, http2 }: ConnectionPlace): string {
   const { tls, token, tokenFile, username, password, exec, oidc, credentials } = config;
   const parts = [
-    [server.href, proxyUrl, identityOf(clock)],
+    [server.href, proxyUrl, identityOf(clock), http2?.readIdleMs, http2?.pingTimeoutMs],
     tlsParts(tls ?? {}),
     [token, tokenFile, username, password, identityOf(credentials)],
-    exec === undefined ? [] : execParts(exec, config.proxyUrl),
+    exec === undefined ? [] : [...execParts(exec, config.proxyUrl), config.disableCompression],
     oidc === undefined ? [] : oidcParts(oidc),
   ];
   return createHash('sha256').update(stringifyJson(parts)).digest('base64');

@@ -8,8 +8,10 @@ import { ExecPlugin } from './credentials/exec-plugin.ts';
 import { OidcTokenSource } from './credentials/oidc.ts';
 import { TokenFile } from './credentials/token-file.ts';
 import type { TlsConfig } from './tls-config.ts';
+import { clientTracer } from './transport/call-tracing.ts';
 import { ConnectionPool } from './transport/connection-pool.ts';
-import { checkProxyUrl, proxyFromEnvironment } from './transport/proxy.ts';
+import { http2Limits, isHttp2Disabled } from './transport/http2-health.ts';
+import { checkProxyUrl, isOnThisMachine, proxyFromEnvironment } from './transport/proxy.ts';
 import { RateLimiter } from './transport/rate-limiter.ts';
 import { shareLink } from './transport/shared-pools.ts';
 import { TlsMaterial } from './transport/tls-material.ts';
@@ -30,9 +32,10 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
     'user-agent': options.userAgent ?? defaultUserAgent(),
     ...impersonationHeaders(config.impersonate),
   };
+  const http2 = options.http2 && !isHttp2Disabled(process.env) ? http2Limits(process.env, logger) : undefined;
   const limiter = rateLimit === undefined ? undefined : new RateLimiter(rateLimit, clock);
   const { credentials, lease } = shareLink(
-    connectionKey(config, { server, proxyUrl, clock }),
+    connectionKey(config, { server, proxyUrl, clock, http2 }),
     logger,
     (sharedLogger) => {
       const ports = { clock, logger: sharedLogger };
@@ -41,7 +44,7 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
       const stop = (): void => {
         if (own instanceof ExecPlugin || own instanceof OidcTokenSource) own.stop();
       };
-      return { credentials: own, pool: new ConnectionPool({ server, tls, material, proxyUrl, clock }), stop };
+      return { credentials: own, pool: new ConnectionPool({ server, tls, material, proxyUrl, clock, http2 }), stop };
     },
   );
   return new Transport({
@@ -49,10 +52,22 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
     pool: lease,
     credentials,
     headers,
+    asksForGzip: asksForGzip(config, options, { server, proxyUrl }),
     limiter,
+    tracer: clientTracer(options.tracing),
     onWarning: options.onWarning ?? logWarningsOnce(logger),
     options,
   });
+}
+
+/** On a loopback address compression costs more than it saves; behind a proxy even that address may be far away. */
+function asksForGzip(
+  { disableCompression }: ClientConfig,
+  { compression }: ResolvedClientOptions,
+  { server, proxyUrl }: { readonly server: URL; readonly proxyUrl: string | undefined },
+): boolean {
+  if (compression !== 'auto') return compression;
+  return disableCompression !== true && (proxyUrl !== undefined || !isOnThisMachine(server));
 }
 
 /** Uses https for a host without a scheme if TLS is configured, else http. Source: client-go rest/url_utils.go (DefaultServerURL). */
@@ -85,7 +100,12 @@ function credentialsOf(config: ClientConfig, { clock, logger, server, tls }: Cre
   // With a configured certificate the plugin is not used. Source: client-go plugin/pkg/client/auth/exec (UpdateTransportConfig).
   const hasCertificate = tls.cert !== undefined || tls.certFile !== undefined;
   if (exec === undefined || hasCertificate) return anonymous;
-  return new ExecPlugin({ exec, cluster: { server: server.href, tls, proxyUrl: config.proxyUrl }, clock, logger });
+  return new ExecPlugin({
+    exec,
+    cluster: { server: server.href, tls, proxyUrl: config.proxyUrl, disableCompression: config.disableCompression },
+    clock,
+    logger,
+  });
 }
 
 function checkCombination({ token, tokenFile, username, exec, oidc, credentials }: ClientConfig): void {

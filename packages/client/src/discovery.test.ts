@@ -1,11 +1,11 @@
 import { type Resource, resource } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
 import type { DiscoveryCallOptions } from './discovery.ts';
 import type { PodLogOptions } from './pod-log.ts';
 import { RestMapper } from './rest-mapper.ts';
 import { type Answer, json, ScriptedServer, status } from './testing/scripted-server.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 const pods = resource({ group: '', version: 'v1', kind: 'Pod' });
 const aggregatedType = {

@@ -17,6 +17,7 @@ export interface DiscoveredResource extends GroupVersion {
   readonly subresources: readonly string[];
 }
 
+/** A group of a server with its versions. */
 export interface DiscoveredGroup {
   /** "" for the core group. */
   readonly name: string;
@@ -25,6 +26,7 @@ export interface DiscoveredGroup {
   readonly preferredVersion: string;
 }
 
+/** All groups and resources that a server serves. */
 export interface ApiCatalog {
   /** The core group first, then the server's order. */
   readonly groups: readonly DiscoveredGroup[];
@@ -33,6 +35,7 @@ export interface ApiCatalog {
   readonly failures: ReadonlyMap<string, Error>;
 }
 
+/** What a server says of its version. */
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
@@ -45,6 +48,7 @@ export interface ServerVersion {
  */
 export type DiscoveryCallOptions = Pick<CallOptions, 'signal' | 'timeoutMs'>;
 
+/** How discovery reads documents. */
 export interface DiscoveryPorts {
   /** Reads the JSON object at a path. */
   read(

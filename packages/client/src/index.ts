@@ -1,3 +1,4 @@
+export type { TracingOptions } from '@kapstan/api/internal';
 export { Client } from './client.ts';
 export type { ClientConfig, ClientOptions, Impersonation } from './client-config.ts';
 export { type ConnectOptions, connect } from './connect.ts';

@@ -1,9 +1,9 @@
 import { type KubernetesObject, type ListerWatcher, resource } from '@kapstan/api';
 import { firstValueFrom, take, toArray } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
 import { json, type ScriptedServer, status, stream } from './testing/scripted-server.ts';
 import { servedClient } from './testing/served-client.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 interface Pod extends KubernetesObject {
   spec?: { image: string };

@@ -50,23 +50,27 @@ export class MetadataReader {
     options: GetOptions & SubresourceOptions = {},
   ): Promise<KubernetesObject> {
     callChecks.get(resource, target, options);
-    const { subresource, resourceVersion, signal, beforeAttempt } = options;
+    const { subresource, resourceVersion, signal, beforeAttempt, trace } = options;
     const { timeoutMs = this.#ports.options.timeoutMs } = options;
     const path = objectPath(resource, target, { subresource, query: { resourceVersion } });
     const request = { ...requestOf(resource, path, 'PartialObjectMetadata'), name: target.name };
     return cut(
-      await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, readObject<KubernetesObject>),
+      await this.#ports.transport.call(
+        request,
+        { signal, beforeAttempt, trace, timeoutMs },
+        readObject<KubernetesObject>,
+      ),
     );
   }
 
   async listPage<T extends KubernetesObject>(resource: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
     callChecks.listPage(resource, options);
-    const { signal, beforeAttempt, timeoutMs = this.#ports.options.listTimeoutMs } = options;
+    const { signal, beforeAttempt, trace, timeoutMs = this.#ports.options.listTimeoutMs } = options;
     const path = collectionPath(resource, options, listQuery(options));
     const request = requestOf(resource, path, 'PartialObjectMetadataList');
     const read = (answer: Parameters<typeof readObject>[0]): Promise<ListResult<T>> =>
       readList(answer, partial as Resource<T>);
-    const page = await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, read);
+    const page = await this.#ports.transport.call(request, { signal, beforeAttempt, trace, timeoutMs }, read);
     return { ...page, items: page.items.map(cut) };
   }
 

@@ -1,10 +1,10 @@
 import { runInNewContext } from 'node:vm';
 import { type KubernetesObject, type Logger, resource, silentLogger } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
 import type { ClientOptions } from './client-config.ts';
 import { bind, createToken } from './subresources.ts';
 import { type Answer, json, ScriptedServer, text } from './testing/scripted-server.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 interface ConfigMap extends KubernetesObject {
   data?: Record<string, string>;

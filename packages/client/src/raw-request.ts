@@ -16,7 +16,7 @@ export interface RawRequest extends CallOptions {
   /** Default "application/json". */
   readonly accept?: string;
   readonly contentType?: string;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
 }
 
 const members: OptionTable<RawRequest> = {
@@ -26,8 +26,12 @@ const members: OptionTable<RawRequest> = {
   query: optional(requireObject),
   accept: optional(requireString),
   contentType: optional(requireString),
-  body: optional(requireString),
+  body: optional(requireBody),
 };
+
+function requireBody(body: unknown): void {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new TypeError('body must be a string or bytes');
+}
 
 /** Returns the path with its query. Throws TypeError unless the path begins with a slash: it would otherwise become part of the host. */
 export function rawPath(request: RawRequest): string {
@@ -38,6 +42,7 @@ export function rawPath(request: RawRequest): string {
   return `${request.path}${formatQuery(request.query ?? {})}`;
 }
 
+/** An answer of the server, unread. */
 export interface RawAnswer {
   readonly status: number;
   readonly contentType: string;

@@ -2,8 +2,8 @@ import { resource } from '@kapstan/api';
 import { RequestMetrics } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { Client } from './client.ts';
 import { json, ScriptedServer, status } from './testing/scripted-server.ts';
+import { WireClient as Client } from './testing/wire-client.ts';
 
 const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 

@@ -2,6 +2,7 @@
 import { type Clock, delay, isConflict, systemClock } from '@kapstan/api';
 import { Backoff, requireGivenFunction, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 
+/** Options of {@link retryOnConflict}: how often and after which pauses. */
 export interface RetryOnConflictOptions {
   /** Total number of attempts. At least 1. Default 5. */
   readonly steps?: number;

@@ -84,6 +84,7 @@ export async function evict(client: ResourceClient, target: ObjectTarget, option
   await client.createSubresource(Pod, { ...target, subresource: 'eviction' }, { body, ...limitsOf(options) });
 }
 
+/** Options of {@link bind}. */
 export interface BindOptions extends CallOptions {
   /** Name of the node. */
   readonly node: string;
@@ -101,6 +102,7 @@ export async function bind(client: ResourceClient, target: ObjectTarget, options
   await client.createSubresource(Pod, { ...target, subresource: 'binding' }, { body, ...limitsOf(options) });
 }
 
+/** Options of {@link createToken}: audiences, life and the object that the token is bound to. */
 export interface CreateTokenOptions extends CallOptions {
   /** Default: the API server's. */
   readonly audiences?: readonly string[];
@@ -144,10 +146,11 @@ function requireCall<O extends object>(
 }
 
 /** Returns the options that limit a call, without the options that describe its request. */
-export function limitsOf({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
+export function limitsOf({ signal, timeoutMs, beforeAttempt, trace }: CallOptions): CallOptions {
   return {
     signal,
     timeoutMs,
     beforeAttempt,
+    trace,
   };
 }

@@ -5,6 +5,7 @@ import { Observable, type OperatorFunction, type Subscriber } from 'rxjs';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
 
+/** Options of {@link conflateByKey}. */
 export interface ConflateByKeyOptions {
   /** Number of tasks that may run at once, over all objects. At least 1. Default 1. */
   readonly concurrency?: number;

@@ -25,6 +25,8 @@ export interface DistributorOptions<T extends KubernetesObject> {
   readonly resyncMs: number;
   /** Whether an object whose newest change failed is queued again. */
   readonly retryOnError: boolean;
+  /** See {@link ProcessLoopOptions}. */
+  readonly processed: ((ms: number) => void) | undefined;
   readonly warn: (text: string) => void;
   /** Receives what a consumer, the transform or an index function threw. */
   readonly report: (error: unknown, change?: ObjectChange<T>) => void;
@@ -44,12 +46,12 @@ export class Distributor<T extends KubernetesObject> implements DeltaSink<T> {
   #isStopped = false;
 
   constructor(options: DistributorOptions<T>) {
-    const { fifo, clock, retryOnError, report } = options;
+    const { fifo, clock, retryOnError, processed, report } = options;
     this.#fifo = fifo;
     this.#indexer = options.indexer;
     this.#detector = options.detector;
     this.#report = report;
-    this.#loop = new ProcessLoop<T>({ fifo, clock, sink: this, retryOnError });
+    this.#loop = new ProcessLoop<T>({ fifo, clock, sink: this, retryOnError, processed });
     this.handlers = new HandlerRegistry<T>({
       resyncCheckMs: options.resyncMs,
       clock,

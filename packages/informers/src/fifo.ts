@@ -35,6 +35,7 @@ export interface KnownObjects<T extends KubernetesObject> {
  */
 export type Transform<T extends KubernetesObject> = (object: DeepReadonly<T>) => DeepReadonly<T>;
 
+/** Options of a {@link Fifo}. */
 export interface FifoOptions<T extends KubernetesObject> {
   /** Decides which objects a replace has removed, and what a resync delivers. */
   readonly knownObjects?: KnownObjects<T>;

@@ -29,6 +29,8 @@ export {
   metaNamespaceIndex,
   namespaceIndex,
 } from './indexer.ts';
+// Informer
+export { type InformerMeasure, InformerMetrics, type InformerName, type MeasuredInformer } from './informer-metrics.ts';
 export { Lister, type NamespaceLister } from './lister.ts';
 export type { PartialObjectMetadata } from './metadata-lister-watcher.ts';
 export type { MutationDetection } from './mutation-detector.ts';
@@ -40,7 +42,6 @@ export type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 export type { ReflectorStatus } from './reflector-status.ts';
 export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';
-// Informer
 export { type InformerHandle, type ListerWatcherSource, SharedInformerFactory } from './shared-informer-factory.ts';
 export type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 export type {

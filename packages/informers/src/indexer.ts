@@ -11,6 +11,7 @@ import { requireIndexers } from './informer-checks.ts';
  * {@link IndexerOptions}.
  */
 export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
+/** Index functions by the name of their index. */
 export type Indexers<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;
 
 /** Name of the index by namespace; its values are `metadata.namespace`, "" for cluster-scoped objects. */
@@ -46,6 +47,7 @@ interface Index<T extends KubernetesObject> extends NamedFunction<T> {
 /** Called with what an index function threw for the object of a key. Returns the values to use, or throws. */
 type OnIndexError<T extends KubernetesObject> = (error: Error, index: Index<T>, key: ObjectKey) => readonly string[];
 
+/** Options of an {@link Indexer}. */
 export interface IndexerOptions {
   /**
    * Called with what an index function threw for an object being written. The object is stored nevertheless and found by its key and in the

@@ -6,6 +6,7 @@ import {
   nearestName,
   type OptionCheck,
   type OptionTable,
+  objectWith,
   optional,
   requireBoolean,
   requireClock,
@@ -44,6 +45,7 @@ const commonTable = {
   retryOnError: optional(requireBoolean),
   logger: requireLogger,
   mutationDetection: optional(requireMutationDetection),
+  metrics: optional(objectWith('measure', 'within')),
 } satisfies Readonly<Record<string, OptionCheck>>;
 const requestTable: OptionTable<InformerOptions<KubernetesObject>> = {
   indexers: optional(requireIndexers),

@@ -60,6 +60,7 @@ export class Lister<T extends KubernetesObject> {
   }
 }
 
+/** Reads the objects of one namespace from a cache. */
 export interface NamespaceLister<T extends KubernetesObject> {
   /** See {@link Lister.list}. */
   list(selector?: LabelSelector | string): readonly DeepReadonly<T>[];

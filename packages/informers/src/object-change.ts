@@ -1,6 +1,7 @@
 // A change of one cached object, as the observables, iterables and handlers of an informer receive it.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 
+/** An object came into the cache. */
 export interface AddedChange<T extends KubernetesObject> {
   readonly type: 'added';
   readonly key: ObjectKey;
@@ -9,6 +10,7 @@ export interface AddedChange<T extends KubernetesObject> {
   readonly isInInitialList: boolean;
 }
 
+/** An object of the cache was replaced. A resync replaces it by itself. */
 export interface UpdatedChange<T extends KubernetesObject> {
   readonly type: 'updated';
   readonly key: ObjectKey;
@@ -17,6 +19,7 @@ export interface UpdatedChange<T extends KubernetesObject> {
   readonly oldObject: DeepReadonly<T>;
 }
 
+/** An object left the cache. */
 export interface DeletedChange<T extends KubernetesObject> {
   readonly type: 'deleted';
   readonly key: ObjectKey;
@@ -26,6 +29,7 @@ export interface DeletedChange<T extends KubernetesObject> {
   readonly isFinalStateUnknown: boolean;
 }
 
+/** A change of a cache: what `when` of a controller and the streams of an informer receive. Its `type` says which. */
 export type ObjectChange<T extends KubernetesObject> = AddedChange<T> | UpdatedChange<T> | DeletedChange<T>;
 
 /** `synced`: all objects that existed at the start have been delivered; later events are changes. */

@@ -62,6 +62,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
   #cancelWait: () => void = () => undefined;
   #cancelWatchdog: CancelTimer | undefined;
   #cancelResync: CancelTimer | undefined;
+  #lists = 0;
 
   /** Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, options: ReflectorOptions) {
@@ -88,6 +89,16 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
 
   get lastSyncResourceVersion(): string {
     return this.#state.resourceVersion;
+  }
+
+  /** Number of whole states requested so far, as pages or as a stream. */
+  get lists(): number {
+    return this.#lists;
+  }
+
+  /** Time since the open watch last delivered an event or a bookmark, in milliseconds; undefined without a watch. */
+  get silentMs(): number | undefined {
+    return 'stream' in this.#state ? this.#clock.monotonicNow() - this.#state.stream.lastEventAtMs : undefined;
   }
 
   start(resyncMs: number | undefined): void {
@@ -229,6 +240,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
 
   #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
     if (effect.continue === undefined) {
+      this.#lists++;
       this.#trace.start('ListAndWatch');
       this.#staged.beginList();
       this.#cancelResync?.();
@@ -271,6 +283,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
   #openWatch(effect: Extract<ListWatchEffect, { type: 'watch' }>): void {
     this.#dropWatch();
     if (effect.sendInitialEvents) {
+      this.#lists++;
       this.#staged.beginStream();
       this.#cancelResync?.();
       this.#trace.start('WatchList');

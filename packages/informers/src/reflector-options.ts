@@ -20,6 +20,7 @@ export interface ReflectorStore<T extends KubernetesObject> {
   resync?(): void;
 }
 
+/** Options of a {@link Reflector}: times, page size, whether the first list is streamed. */
 export interface ReflectorOptions extends ListWatchOptions {
   /** Default: the system's. */
   readonly clock?: Clock;

@@ -35,6 +35,16 @@ export class Reflector<T extends KubernetesObject> {
     return this.#driver.lastSyncResourceVersion;
   }
 
+  /** Number of whole states requested so far, as pages or as a stream. Each one after the first is a relist. */
+  get lists(): number {
+    return this.#driver.lists;
+  }
+
+  /** Time since the open watch last delivered an event or a bookmark, in milliseconds; undefined without a watch. */
+  get silentMs(): number | undefined {
+    return this.#driver.silentMs;
+  }
+
   /** Starts to list and watch. A second call does nothing. `resyncMs` overrides the constructor's. */
   start(options: { readonly resyncMs?: number } = {}): void {
     this.#driver.start(options.resyncMs);

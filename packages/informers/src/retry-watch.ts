@@ -19,6 +19,7 @@ import { internalError } from '@kapstan/api/errors';
 import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
+/** Options of {@link retryWatch}: the version after which it begins, and selectors. */
 export interface RetryWatchOptions extends SelectionOptions {
   /** Version after which events are delivered, taken from a list or an object. It must not be "" or "0". */
   readonly resourceVersion: string;

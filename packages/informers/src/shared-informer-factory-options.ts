@@ -9,6 +9,7 @@ type CommonOptions = Omit<
   'resource' | 'name' | 'indexers' | 'transform' | 'resyncMs' | 'labelSelector' | 'fieldSelector'
 >;
 
+/** Options of a {@link SharedInformerFactory}, for all its informers. */
 export interface SharedInformerFactoryOptions extends CommonOptions {
   /** Default resync period, in milliseconds. 0 (default) = none. */
   readonly resyncMs?: number;

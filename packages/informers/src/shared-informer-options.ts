@@ -2,11 +2,13 @@
 import type { KubernetesObject, Logger, Resource } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
+import type { InformerName } from './informer-metrics.ts';
 import type { MutationDetection } from './mutation-detector.ts';
 import type { ObjectChange } from './object-change.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import type { Syncable } from './sync-signal.ts';
 
+/** Options of a {@link SharedInformer}. */
 export interface SharedInformerOptions<T extends KubernetesObject>
   extends Omit<ReflectorOptions, 'name' | 'expected' | 'shouldResync' | 'onWarning' | 'onStoreError'> {
   /**
@@ -33,6 +35,8 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly retryOnError?: boolean;
   /** Receives trouble that no callback of these options handles: see `onWatchError`, `onHandlerError`. Default: process warnings. */
   readonly logger?: Logger;
+  /** Where the informer shows its metrics, and under which name: `new InformerMetrics().named('my-program')`. Default: nowhere. */
+  readonly metrics?: InformerName | undefined;
   /** Whether changes of cached objects are detected. Default 'off'. */
   readonly mutationDetection?: MutationDetection;
   /**
@@ -47,6 +51,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly onHandlerError?: (error: unknown, change: ObjectChange<T> | undefined, name: string) => void;
 }
 
+/** Options of `addEventHandler`. */
 export interface EventHandlerOptions {
   /**
    * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. A period that cannot be used causes a warning: below

@@ -23,6 +23,7 @@ import { registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, withNamespaceIndex } from './indexer.ts';
 import { informerCallbacks, requireHandler, requireListerWatcher } from './informer-checks.ts';
 import { informerEvents } from './informer-events.ts';
+import type { InformerMeasure } from './informer-metrics.ts';
 import { requireOptionsOf } from './informer-option-tables.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
@@ -49,7 +50,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly status$: Observable<ReflectorStatus>;
   /**
    * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then changes (without resyncs). Never errors.
-   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow ones should use {@link events} or
+   * Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; slow ones should use `events` or
    * {@link conflateByKey}. An error that a subscriber throws is an uncaught exception, as usual in RxJS; it reaches neither the informer nor other
    * subscribers, nor `onHandlerError`.
    */
@@ -65,6 +66,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly #reflector: Reflector<T>;
   readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
   readonly #detector: MutationDetector;
+  readonly #measure: InformerMeasure | undefined;
   #transform: Transform<T> | undefined;
   #phase: 'new' | 'started' | 'stopped' = 'new';
   #handlerErrors = 0;
@@ -96,6 +98,11 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       clock: this.#clock,
       onMutation: report,
     });
+    this.#measure = options.metrics?.measure({
+      resource,
+      queued: () => this.#fifo.length,
+      resourceVersion: () => this.indexer.resourceVersion,
+    });
     this.#distributor = new Distributor<T>({
       fifo: this.#fifo,
       indexer: this.indexer,
@@ -103,6 +110,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       clock: this.#clock,
       resyncMs: options.resyncMs ?? 0,
       retryOnError,
+      processed: this.#measure?.processed,
       warn: (text) => this.#warn(`${this.#name}: ${text}`),
       report,
     });
@@ -145,6 +153,16 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#reflector.lastSyncResourceVersion;
   }
 
+  /** Number of whole states requested so far, as pages or as a stream. Each one after the first is a relist. */
+  get lists(): number {
+    return this.#reflector.lists;
+  }
+
+  /** Time since the open watch last delivered an event or a bookmark, in milliseconds; undefined without a watch. */
+  get silentMs(): number | undefined {
+    return this.#reflector.silentMs;
+  }
+
   /** Number of handlers, subscribers of `events$` and loops over `watchEvents()` at this moment. Readers of the cache are not counted. */
   get consumers(): number {
     return this.#distributor.consumers;
@@ -176,6 +194,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       this.#fifo.close();
       this.#distributor.stop();
       this.#detector.close();
+      this.#measure?.release();
       await this.#reflector.close(reason);
       this.#distributor.endObservers();
     }

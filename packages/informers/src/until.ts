@@ -19,6 +19,7 @@ import { waitForCacheSync } from './wait-for-cache-sync.ts';
 /** Returns whether the awaited state has been reached. An error it throws ends the wait. */
 export type UntilCondition<E> = (event: E) => boolean;
 
+/** Options of {@link until}. */
 export interface UntilOptions {
   /** Ends the wait with {@link UntilInterruptedError}. */
   readonly signal?: AbortSignal;
@@ -76,6 +77,7 @@ export async function until<E>(
   });
 }
 
+/** Options of {@link untilWithSync}. */
 export interface UntilWithSyncOptions<T extends KubernetesObject> extends UntilOptions {
   /** Called once, when the cache has synced; true ends the wait at once. Default: the cache is not awaited. */
   readonly precondition?: (indexer: Indexer<T>) => boolean;

@@ -26,6 +26,7 @@ interface ExecCluster {
   readonly server: string;
   readonly tls: TlsConfig;
   readonly proxyUrl: string | undefined;
+  readonly disableCompression?: boolean | undefined;
 }
 
 export interface ExecPluginOptions {
@@ -205,7 +206,8 @@ function printable(text: string): string {
   );
 }
 
-async function clusterInfo(exec: ExecConfig, { server, tls, proxyUrl }: ExecCluster): Promise<Record<string, unknown>> {
+async function clusterInfo(exec: ExecConfig, cluster: ExecCluster): Promise<Record<string, unknown>> {
+  const { server, tls, proxyUrl, disableCompression } = cluster;
   const ca = tls.ca ?? (tls.caFile ? await readConfigFile(tls.caFile, 'tls.caFile') : undefined);
   return {
     server,
@@ -213,6 +215,7 @@ async function clusterInfo(exec: ExecConfig, { server, tls, proxyUrl }: ExecClus
     ...(tls.insecureSkipVerify ? { 'insecure-skip-tls-verify': true } : {}),
     ...(ca ? { 'certificate-authority-data': Buffer.from(ca).toString('base64') } : {}),
     ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
+    ...(disableCompression ? { 'disable-compression': true } : {}),
     ...(exec.clusterConfig === undefined ? {} : { config: exec.clusterConfig }),
   };
 }

@@ -2,17 +2,20 @@
 
 import type { Clock, Logger } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+// Bun has a module of its own under the name undici, which lacks parts of the real one.
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici/index.js';
 import { readConfigFile } from '../config-file.ts';
 import { proxyFromEnvironment } from '../transport/proxy.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
+/** Tokens of an OpenID Connect issuer. */
 export interface OidcTokens {
   readonly idToken: string;
   /** The token for the next refresh; an issuer may return a new one each time. */
   readonly refreshToken: string;
 }
 
+/** The settings of an `oidc` user of a kubeconfig. */
 export interface OidcConfig {
   readonly issuerUrl: string;
   readonly clientId: string;

@@ -8,6 +8,10 @@ import type { ClientConfig } from '../client-config.ts';
 import { processLogger } from '../process-logger.ts';
 import type { Environment } from '../transport/proxy.ts';
 
+/**
+ * Options of {@link inClusterConfig}: where the files of the service account are. By default where the kubelet mounts
+ * them.
+ */
 export interface InClusterOptions {
   /** Default: the process's. */
   readonly env?: Environment;

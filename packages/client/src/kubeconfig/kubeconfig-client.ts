@@ -37,6 +37,7 @@ export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): Cl
     server,
     namespace: context.namespace || 'default',
     ...(proxyUrl ? { proxyUrl } : {}),
+    ...(cluster['disable-compression'] ? { disableCompression: true } : {}),
     impersonate,
     // Credentials never go over plain HTTP. Source: client-go tools/clientcmd/client_config.go (ClientConfig).
     ...(/^http:/i.test(server) ? {} : { ...secrets(cluster, user), ...oidc(user, tokenPlace(kubeconfig, userName)) }),

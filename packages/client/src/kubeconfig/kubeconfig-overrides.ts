@@ -3,6 +3,7 @@
 import type { ClientConfig } from '../client-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 
+/** Replaces parts of a kubeconfig, as kubectl's flags do. */
 export interface KubeconfigOverrides {
   /** Namespace of calls that name none; `ns/a`, `namespace/a` and `namespaces/a` mean `a`. Absent: the context's. */
   readonly namespace?: string;

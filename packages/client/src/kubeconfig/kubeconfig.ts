@@ -10,9 +10,11 @@ export interface KubeconfigCluster {
   readonly 'certificate-authority'?: string;
   readonly 'certificate-authority-data'?: string;
   readonly 'proxy-url'?: string;
+  readonly 'disable-compression'?: boolean;
   readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[];
 }
 
+/** A program of a kubeconfig that prints credentials. */
 export interface KubeconfigExec {
   readonly apiVersion?: string;
   readonly command?: string;
@@ -48,6 +50,7 @@ export interface KubeconfigContext {
   readonly namespace?: string;
 }
 
+/** A kubeconfig: clusters, users, contexts. */
 export interface Kubeconfig {
   /** "" when no file sets one. */
   readonly currentContext: string;

@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from '@kapstan/api';
 import type { Environment } from '../transport/proxy.ts';
 import { type Kubeconfig, type KubeconfigCluster, type KubeconfigUser, parseKubeconfig } from './kubeconfig.ts';
 
+/** Options of {@link loadKubeconfig}: which files. By default those of KUBECONFIG, else `~/.kube/config`. */
 export interface LoadKubeconfigOptions {
   /** Only this file; it must exist. */
   readonly path?: string | undefined;

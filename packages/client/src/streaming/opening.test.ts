@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from '../client.ts';
 import type { ClientConfig, ClientOptions } from '../client-config.ts';
 import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
 import { status } from '../testing/scripted-server.ts';
 import { plainAnswer, StreamServer, type StreamServerOptions } from '../testing/stream-server.ts';
+import { WireClient as Client } from '../testing/wire-client.ts';
 import type { RequestDiagnostics } from '../transport/request-diagnostics.ts';
 
 const target = { namespace: 'n', name: 'p' };

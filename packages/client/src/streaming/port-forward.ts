@@ -17,6 +17,7 @@ export interface PortForwardOptions extends CallOptions {
   readonly onConnectionError?: (error: Error, port: ForwardedPort) => void;
 }
 
+/** A port of a pod that is forwarded. */
 export interface ForwardedPort {
   readonly address: string;
   readonly local: number;
@@ -38,6 +39,7 @@ interface PortForwardInit {
   readonly onConnectionError: (error: Error, port: ForwardedPort) => void;
 }
 
+/** Connections to ports of a pod. */
 export class PortForward {
   readonly #init: PortForwardInit;
   readonly #controller: AbortController = new AbortController();

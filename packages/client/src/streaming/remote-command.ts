@@ -25,6 +25,7 @@ export interface ExecOptions extends AttachOptions {
   readonly command: readonly string[];
 }
 
+/** Size of a terminal, in characters. */
 export interface TerminalSize {
   readonly width: number;
   readonly height: number;

@@ -1,7 +1,10 @@
 // A real HTTP(S) server on a free port that answers as a test scripts it, and records the requests.
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { gzipAnswer } from './gzip-answer.ts';
+import { currentWire, wireIdentity } from './wire.ts';
 
 export interface RecordedRequest {
   readonly method: string;
@@ -22,6 +25,8 @@ export class ScriptedServer {
   readonly requests: RecordedRequest[] = [];
   /** Sockets that are open now. */
   readonly sockets: Set<Socket> = new Set();
+  /** Answers over HTTP/2 that are not over. */
+  readonly #unfinished: Set<ServerResponse> = new Set();
   /** Sockets that were ever opened. */
   connections: number = 0;
   readonly #server: Server;
@@ -32,22 +37,31 @@ export class ScriptedServer {
   private constructor(tls: ServerOptions | undefined) {
     this.#scheme = tls === undefined ? 'http' : 'https';
     const listener = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
-    this.#server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+    this.#server = createServer(tls, listener);
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
       this.connections++;
+      // Node cannot reset a connection with TLS.
+      if (tls !== undefined) socket.resetAndDestroy = () => socket.destroy();
       this.sockets.add(socket);
-      socket.once('close', () => this.sockets.delete(socket));
+      socket.on('error', () => undefined).once('close', () => this.sockets.delete(socket));
     });
   }
 
+  /** Without `tls` the server speaks plain HTTP, unless the current wire is HTTP/2, which needs TLS. */
   static async start(tls?: ServerOptions): Promise<ScriptedServer> {
-    const server = new ScriptedServer(tls);
+    const { http2 } = currentWire();
+    const server = new ScriptedServer(tls ?? (http2 ? await wireIdentity() : undefined));
     await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
     return server;
   }
 
   get url(): string {
     return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** What streams occupy: connections of HTTP/1.1, and streams of HTTP/2. */
+  get occupied(): number {
+    return currentWire().http2 ? this.#unfinished.size : this.sockets.size;
   }
 
   get last(): RecordedRequest {
@@ -73,6 +87,12 @@ export class ScriptedServer {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
+  /** Node gives requests over HTTP/2 a stand-in for their socket, which takes few of its calls. */
+  #socketOf({ socket }: IncomingMessage): Socket {
+    for (const one of this.sockets) if (one.remotePort === socket.remotePort) return one;
+    return socket;
+  }
+
   async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of message) chunks.push(chunk as Buffer);
@@ -84,11 +104,24 @@ export class ScriptedServer {
       headers: message.headers,
       rawHeaders: message.rawHeaders,
       body: Buffer.concat(chunks).toString('utf8'),
-      socket: message.socket,
+      socket: this.#socketOf(message),
     };
     this.requests.push(request);
+    this.#unfinished.add(response);
+    response.once('close', () => this.#unfinished.delete(response));
+    if (currentWire().gzip && /\bgzip\b/.test(String(message.headers['accept-encoding']))) gzipAnswer(response);
     await (this.#answers.shift() ?? this.#fallback)(response, request);
   }
+}
+
+function createServer(
+  tls: ServerOptions | undefined,
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  if (tls === undefined) return createHttpServer(listener);
+  if (!currentWire().http2) return createHttpsServer(tls, listener);
+  // Requests and answers of Node's compatibility API have the members that tests use.
+  return createSecureServer({ ...tls, allowHTTP1: true } as object, listener as never) as unknown as Server;
 }
 
 /** Answers with JSON. */

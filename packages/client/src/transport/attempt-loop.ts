@@ -2,6 +2,7 @@
 // The Exchange decides how an attempt reaches the server: as a call, a stream or an upgrade (transport.ts).
 import diagnostics_channel from 'node:diagnostics_channel';
 import { delay, type StatusError } from '@kapstan/api';
+import type { CallSpan } from '@kapstan/api/internal';
 import type { ResolvedClientOptions } from '../client-config.ts';
 import type { Credentials, RequestHeaders } from '../credentials/credentials.ts';
 import { callUser } from '../user-callback.ts';
@@ -32,6 +33,8 @@ export interface Exchange<A> {
   /** Streams are not retried when their connection breaks: the watcher decides, with its own backoff. */
   readonly isStream: boolean;
   readonly beforeAttempt?: (() => void) | undefined;
+  /** Undefined where nothing is traced. */
+  readonly span?: CallSpan | undefined;
   /** Finds the connection of the next attempt. Its rejection is passed on unchanged. */
   prepare(): Promise<Attempt<A>>;
 }
@@ -124,17 +127,21 @@ export class AttemptLoop {
         throw refusal;
       }
     };
+    const { span } = exchange;
+    const sent = span === undefined ? headers : { ...headers, ...span.attempt() };
     const startedAtMs = this.#ports.options.clock.monotonicNow();
     let response: AttemptResponse<A>;
     try {
-      response = await untilAborted(attempt(headers, beforeSend), exchange.signal);
+      response = await untilAborted(attempt(sent, beforeSend), exchange.signal);
     } catch (error) {
       if (refusal !== undefined) throw refusal.cause;
       this.#publish(progress, startedAtMs, { error });
+      span?.failed(error);
       if (exchange.signal.aborted) throw error;
       return brokenOutcome(exchange, transportErrorFrom(error, exchange.label));
     }
     this.#publish(progress, startedAtMs, { status: response.status });
+    span?.answered(response.status);
     this.#ports.onAnswer(response.status);
     for (const text of parseWarnings(response.headers.warning))
       callUser(this.#ports.options.logger, 'onWarning', () => this.#ports.onWarning(text));

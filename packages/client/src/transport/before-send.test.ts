@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type KubernetesObject, resource } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from '../client.ts';
 import { testAuthority } from '../testing/certificates.ts';
 import { json, ScriptedServer } from '../testing/scripted-server.ts';
+import { WireClient as Client } from '../testing/wire-client.ts';
 
 const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const target = { name: 'a' };

@@ -1,7 +1,7 @@
 import { resource, StatusError } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Client } from '../client.ts';
 import { json, ScriptedServer } from '../testing/scripted-server.ts';
+import { WireClient as Client } from '../testing/wire-client.ts';
 import { withCallerStack } from './caller-stack.ts';
 
 const Thing = resource({ group: 'demo.dev', version: 'v1', kind: 'Thing' });

@@ -1,11 +1,16 @@
-// The connections of one cluster and one identity: an undici pool for calls, and a separate connection for each stream. Equal clients
-// share it (shared-pools.ts), each with a lease (pool-lease.ts). New certificates get a new pool; the old one drains.
+// The connections of one cluster and one identity: an undici pool for calls and a separate connection for each stream, or HTTP/2
+// connections for both (http2-pool.ts). Equal clients share it (shared-pools.ts), each with a lease (pool-lease.ts). New certificates get
+// new connections; the old ones drain.
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
-import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
+// Bun has a module of its own under the name undici, which lacks parts of the real one.
+import { type buildConnector, Client, type Dispatcher, Pool } from 'undici/index.js';
 import type { TlsConfig } from '../tls-config.ts';
 import { callBeforeSend } from './before-send.ts';
 import { type Connect, connectorOf } from './connector.ts';
+import type { Http2Limits } from './http2-health.ts';
+import { Http2Pool, Http2StreamSender } from './http2-pool.ts';
+import type { Sender } from './sender.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
 
 export interface ConnectionPoolOptions {
@@ -14,6 +19,8 @@ export interface ConnectionPoolOptions {
   readonly material: TlsMaterial;
   readonly proxyUrl: string | undefined;
   readonly clock: Clock;
+  /** Limits of HTTP/2 connections; undefined: HTTP/1.1 alone. */
+  readonly http2: Http2Limits | undefined;
 }
 
 // Go's default; a shorter Keep-Alive of the server takes precedence. Source: client-go transport/cache.go.
@@ -26,15 +33,16 @@ const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, 
 /** Everything that belongs to one set of certificates. */
 export interface Generation {
   readonly texts: TlsTexts;
+  /** Opens connections for HTTP/1.1. */
   readonly connect: Connect;
-  readonly pool: Dispatcher;
+  readonly pool: Sender;
 }
 
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #current: Generation | undefined;
-  readonly #draining = new Set<Dispatcher>();
-  readonly #streams = new Map<Dispatcher, StreamEntry>();
+  readonly #draining = new Set<Sender>();
+  readonly #streams = new Map<Sender, StreamEntry>();
   /** Ends connections that are still opening and that no particular call waits for. */
   readonly #closing = new AbortController();
   #cancelCheck: CancelTimer | undefined;
@@ -53,41 +61,35 @@ export class ConnectionPool {
   }
 
   /**
-   * Opens a connection for one stream; pass it to {@link release} afterwards. It is not taken from the pool, because undici reconnects
-   * needlessly when a running request is aborted; with HTTP/1.1 a stream occupies its connection anyway. `onReplaced` is called when the
-   * client certificate has changed: the stream should end.
+   * Returns what sends one stream; pass it to {@link release} afterwards. With HTTP/1.1 it is a connection of its own, not one of the pool:
+   * a stream occupies its connection anyway, and undici reconnects needlessly when a running request is aborted. `onReplaced` is called
+   * when the client certificate has changed: the stream should end.
    */
-  openStream(generation: Generation, onReplaced: () => void): Dispatcher {
+  openStream(generation: Generation, onReplaced: () => void): Sender {
     const connecting = new AbortController();
-    const connect: buildConnector.connector = (options, callback) =>
-      generation.connect(options, connecting.signal, callback);
-    const dispatcher = new Client(this.#options.server.origin, { ...timeouts, connect }).compose(callBeforeSend);
-    this.#streams.set(dispatcher, { onReplaced, connecting });
+    const createHttp1 = (): Sender => {
+      const connect: buildConnector.connector = (options, callback) =>
+        generation.connect(options, connecting.signal, callback);
+      return new Client(this.#options.server.origin, { ...timeouts, connect }).compose(callBeforeSend);
+    };
+    const { pool } = generation;
+    const sender = pool instanceof Http2Pool ? new Http2StreamSender(pool, createHttp1) : createHttp1();
+    this.#streams.set(sender, { onReplaced, connecting });
     this.#checkLater();
-    return dispatcher;
+    return sender;
   }
 
-  /** Closes the connection of a stream. */
-  async release(dispatcher: Dispatcher): Promise<void> {
-    this.#streams.get(dispatcher)?.connecting.abort();
-    this.#streams.delete(dispatcher);
+  /** Closes the connection of a stream, if it is not shared. */
+  async release(sender: Sender): Promise<void> {
+    this.#streams.get(sender)?.connecting.abort();
+    this.#streams.delete(sender);
     if (this.#streams.size === 0) this.#stopChecks();
-    await dispatcher.destroy();
+    await sender.destroy();
   }
 
   /** Opens a bare connection for an upgrade; it belongs to the caller. Rejects with network errors and the signal's reason. */
-  dial(generation: Generation, signal: AbortSignal): Promise<Socket> {
-    const { protocol, hostname, host, port } = this.#options.server;
-    const servername = this.#options.tls.serverName;
-    const target = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port };
-    return new Promise((resolve, reject) => {
-      generation.connect({ ...target, ...(servername ? { servername } : {}) }, signal, (error, socket) => {
-        if (error !== null) return reject(signal.aborted ? signal.reason : error);
-        if (!signal.aborted) return resolve(socket);
-        socket.destroy();
-        reject(signal.reason);
-      });
-    });
+  dial({ connect }: Generation, signal: AbortSignal): Promise<Socket> {
+    return this.#dial(connect, signal);
   }
 
   /** Closes every connection, busy ones too, except those of {@link dial}. Idempotent. */
@@ -104,7 +106,7 @@ export class ConnectionPool {
     this.#streams.clear();
     this.#draining.clear();
     this.#current = undefined;
-    await Promise.all(open.map((dispatcher) => dispatcher.destroy()));
+    await Promise.all(open.map((sender) => sender.destroy()));
   }
 
   // Atomic: concurrent requests after a rotation share one new pool.
@@ -153,16 +155,35 @@ export class ConnectionPool {
   }
 
   #create(texts: TlsTexts): Generation {
-    const { server, proxyUrl, tls } = this.#options;
+    const { server, proxyUrl, tls, clock, http2 } = this.#options;
     // Pool and streams share one connector, and so its cache of TLS sessions.
-    const isInsecure = tls.insecureSkipVerify === true;
-    const connect = connectorOf({ server, proxyUrl, texts, serverName: tls.serverName, isInsecure });
-    return { texts, connect, pool: this.#pool(connect) };
+    const way = { server, proxyUrl, texts, serverName: tls.serverName, isInsecure: tls.insecureSkipVerify === true };
+    const connect = connectorOf({ ...way, offersHttp2: false });
+    const http1 = this.#pool(connect);
+    // A server without TLS speaks HTTP/1.1, as with Go's transport.
+    if (http2 === undefined || server.protocol !== 'https:') return { texts, connect, pool: http1 };
+    const connectHttp2 = connectorOf({ ...way, offersHttp2: true });
+    const dial = (signal: AbortSignal): Promise<Socket> => this.#dial(connectHttp2, signal);
+    return { texts, connect, pool: new Http2Pool({ origin: server.origin, clock, limits: http2, dial, http1 }) };
+  }
+
+  #dial(connect: Connect, signal: AbortSignal): Promise<Socket> {
+    const { protocol, hostname, host, port } = this.#options.server;
+    const servername = this.#options.tls.serverName;
+    const target = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port };
+    return new Promise((resolve, reject) => {
+      connect({ ...target, ...(servername ? { servername } : {}) }, signal, (error, socket) => {
+        if (error !== null) return reject(signal.aborted ? signal.reason : error);
+        if (!signal.aborted) return resolve(socket);
+        socket.destroy();
+        reject(signal.reason);
+      });
+    });
   }
 
   // Invariant: undici connects during the dispatch of the one call that the connection is for (pipelining 1), unless an idle connection
   // broke under it; it drops the connection with the connection's error.
-  #pool(connect: Connect): Dispatcher {
+  #pool(connect: Connect): Sender {
     let caller: AbortSignal | undefined;
     const connectForCaller: buildConnector.connector = (options, callback) =>
       connect(options, caller ?? this.#closing.signal, callback);

@@ -67,7 +67,14 @@ describe('a connection', () => {
       const url = new URL(`http://127.0.0.1:${port}`);
       const proxyUrl = way === undefined ? undefined : `${way}://127.0.0.1:${port}`;
       const texts = { ca: undefined, cert: undefined, key: undefined };
-      const connect = connectorOf({ server: url, proxyUrl, texts, serverName: undefined, isInsecure: false });
+      const connect = connectorOf({
+        server: url,
+        proxyUrl,
+        texts,
+        serverName: undefined,
+        isInsecure: false,
+        offersHttp2: false,
+      });
       const target = { protocol: 'http:', hostname: '127.0.0.1', host: url.host, port: String(port) };
       const made = await new Promise<Socket>((resolve, reject) => {
         const callback: buildConnector.Callback = (error, socket) => (error === null ? resolve(socket) : reject(error));

@@ -2,7 +2,8 @@
 // its timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts lead through proxies.
 import type { Socket } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { buildConnector } from 'undici';
+// Bun has a module of its own under the name undici, which lacks parts of the real one.
+import { buildConnector } from 'undici/index.js';
 import { isSocks } from './proxy.ts';
 import { proxyTunnel } from './proxy-tunnel.ts';
 import { socksTunnel } from './socks-tunnel.ts';
@@ -20,6 +21,8 @@ export interface ConnectorOptions {
   readonly texts: TlsTexts;
   readonly serverName: string | undefined;
   readonly isInsecure: boolean;
+  /** Offers HTTP/2 beside HTTP/1.1; the socket's `alpnProtocol` is what the server chose. */
+  readonly offersHttp2: boolean;
 }
 
 // Source of the values: client-go transport/cache.go.
@@ -27,7 +30,8 @@ const connectTimeoutMs = 30_000;
 const tcpKeepAliveMs = 30_000;
 
 // Uses our own tunnels, because undici's ProxyAgent cannot end a TLS handshake behind the proxy.
-export function connectorOf({ server, proxyUrl, texts, serverName, isInsecure }: ConnectorOptions): Connect {
+export function connectorOf(options: ConnectorOptions): Connect {
+  const { server, proxyUrl, texts, serverName, isInsecure } = options;
   const identity = {
     minVersion: 'TLSv1.2' as const,
     cert: texts.cert,
@@ -37,6 +41,7 @@ export function connectorOf({ server, proxyUrl, texts, serverName, isInsecure }:
     ...identity,
     rejectUnauthorized: !isInsecure,
     ca: texts.ca,
+    allowH2: options.offersHttp2,
     ...(serverName ? { servername: serverName } : {}),
   });
   if (proxyUrl === undefined) return connect;
@@ -45,12 +50,12 @@ export function connectorOf({ server, proxyUrl, texts, serverName, isInsecure }:
   // A TLS proxy is verified like the server, as in Go's net/http, or by the public authorities.
   const ca = texts.ca === undefined ? {} : { ca: [...rootCertificates, texts.ca] };
   const tls = /^https:/i.test(proxyUrl) ? { secureContext: createSecureContext({ ...identity, ...ca }) } : {};
-  return (options, signal, callback) => {
+  return (target, signal, callback) => {
     const connected = (httpSocket: Socket): void => {
       httpSocket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
       if (server.protocol === 'http:') return callback(null, httpSocket);
       try {
-        connect({ ...options, httpSocket }, signal, callback);
+        connect({ ...target, httpSocket }, signal, callback);
       } catch (error) {
         httpSocket.destroy();
         callback(error as Error, null);

@@ -1,6 +1,7 @@
 // Requests and answers below the level of verbs. Used by the transport, its attempts, and watches.
 import type { GroupResource } from '@kapstan/api';
-import type { Dispatcher } from 'undici';
+import type { CallTracer } from '@kapstan/api/internal';
+import type { AnswerBody } from './sender.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -11,7 +12,7 @@ export interface HttpRequest {
   /** Default "application/json". */
   readonly accept?: string | undefined;
   readonly contentType?: string | undefined;
-  readonly body?: string | undefined;
+  readonly body?: string | Uint8Array | undefined;
   /** The requested resource, for errors that the server did not word itself. */
   readonly resource?: GroupResource | undefined;
   readonly name?: string | undefined;
@@ -21,7 +22,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
-  readonly body: Dispatcher.ResponseData['body'];
+  readonly body: AnswerBody;
   /** For messages: "GET https://host/path". */
   readonly request: string;
 }
@@ -32,6 +33,8 @@ export interface CallLimits {
   readonly timeoutMs: number;
   /** Called right before each attempt is written, once its connection is open; when it throws, the call rejects with that error. */
   readonly beforeAttempt?: (() => void) | undefined;
+  /** Makes spans of the attempts. */
+  readonly trace?: CallTracer | undefined;
 }
 
 export function pathOnly({ path }: HttpRequest): string {

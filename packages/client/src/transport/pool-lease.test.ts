@@ -1,19 +1,19 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import type { Dispatcher } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { anonymous } from '../credentials/credentials.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { PoolLease } from './pool-lease.ts';
+import type { Sender } from './sender.ts';
 import { TlsMaterial } from './tls-material.ts';
 
 /** Records what was given back to it, and can delay the end of streams. */
 class ObservedPool extends ConnectionPool {
-  readonly released: Dispatcher[] = [];
+  readonly released: Sender[] = [];
   gate: Promise<void> | undefined;
 
-  override async release(stream: Dispatcher): Promise<void> {
+  override async release(stream: Sender): Promise<void> {
     this.released.push(stream);
     await this.gate;
     await super.release(stream);
@@ -35,7 +35,7 @@ describe("a client's lease of a pool", () => {
     const clock = new VirtualClock();
     const material = new TlsMaterial({ tls: {}, credentials: anonymous, clock, logger: silentLogger });
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    pool = new ObservedPool({ server: url, tls: {}, material, proxyUrl: undefined, clock });
+    pool = new ObservedPool({ server: url, tls: {}, material, proxyUrl: undefined, clock, http2: undefined });
     givenBack = 0;
     lease = new PoolLease(pool, async () => {
       givenBack++;

@@ -1,12 +1,12 @@
 // One client's share of a connection pool that equal clients use: its streams and upgraded connections, which end with it.
 import type { Socket } from 'node:net';
-import type { Dispatcher } from 'undici';
 import type { ConnectionPool, Generation } from './connection-pool.ts';
+import type { Sender } from './sender.ts';
 
 export class PoolLease {
   readonly #pool: ConnectionPool;
   readonly #giveBack: () => Promise<void>;
-  readonly #streams = new Set<Dispatcher>();
+  readonly #streams = new Set<Sender>();
   readonly #upgraded = new Set<Socket>();
   #closing: Promise<void> | undefined;
 
@@ -16,16 +16,16 @@ export class PoolLease {
     this.#giveBack = giveBack;
   }
 
-  /** Returns the pool for the next call. Rejects when certificates cannot be loaded, or after {@link close}. */
-  async forCall(): Promise<Dispatcher> {
+  /** Returns what sends the next call. Rejects when certificates cannot be loaded, or after {@link close}. */
+  async forCall(): Promise<Sender> {
     return (await this.#generation()).pool;
   }
 
   /**
-   * Opens a connection for one stream; pass it to {@link release} afterwards. `onReplaced` is called when the client certificate has
+   * Returns what sends one stream; pass it to {@link release} afterwards. `onReplaced` is called when the client certificate has
    * changed: the stream should end. Rejects as {@link forCall} does.
    */
-  async forStream(onReplaced: () => void): Promise<Dispatcher> {
+  async forStream(onReplaced: () => void): Promise<Sender> {
     const stream = this.#pool.openStream(await this.#generation(), onReplaced);
     this.#streams.add(stream);
     return stream;
@@ -46,8 +46,8 @@ export class PoolLease {
     };
   }
 
-  /** Closes the connection of a stream. */
-  release(stream: Dispatcher): void {
+  /** Closes the connection of a stream, if it is not shared. */
+  release(stream: Sender): void {
     this.#streams.delete(stream);
     this.#pool.release(stream).catch(() => undefined);
   }

@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function proxyFromEnvironment(server: URL, env: Environment): string | undefined {
   const scheme = server.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
   const proxy = env[scheme.toUpperCase()] || env[scheme];
-  if (!proxy || isLoopback(hostOf(server))) return undefined;
+  if (!proxy || isOnThisMachine(server)) return undefined;
   if (isExcluded(server, env.NO_PROXY || env.no_proxy || '')) return undefined;
   return proxy.includes('://') ? proxy : `http://${proxy}`;
 }
@@ -24,6 +24,11 @@ export function checkProxyUrl(proxyUrl: string): string {
 
 export function isSocks(proxyUrl: string): boolean {
   return /^socks5:/i.test(proxyUrl);
+}
+
+/** Whether the server's URL names this machine. A name other than "localhost" is not looked up. */
+export function isOnThisMachine(server: URL): boolean {
+  return isLoopback(hostOf(server));
 }
 
 function hostOf(url: URL): string {

@@ -2,6 +2,7 @@
 import { type Clock, delay } from '@kapstan/api';
 import { TokenBucket } from '@kapstan/api/internal';
 
+/** The rate of a client's requests in the long run, and how many may go at once. */
 export interface RateLimit {
   /** Requests per second in the long run. Above 0. */
   readonly qps: number;

@@ -2,6 +2,7 @@
 
 const brand = Symbol.for('@kapstan/client/TransportError');
 
+/** The members of a {@link TransportError}. */
 export interface TransportErrorInit {
   /** Node's code where there is one: ECONNREFUSED, ECONNRESET, ETIMEDOUT, ENOTFOUND, ERR_TLS_CERT_ALTNAME_INVALID, … */
   readonly code: string;
@@ -25,11 +26,12 @@ export class TransportError extends Error {
   }
 }
 
+/** True for an error of the connection: there was no answer of the server. */
 export function isTransportError(error: unknown): error is TransportError {
   return typeof error === 'object' && error !== null && brand in error;
 }
 
-// Maps undici's own codes to the code of the system call that would have failed instead.
+// Maps the codes of undici, node:http2 and node:zlib to the code of the system call that would have failed instead.
 const nodeCodes: ReadonlyMap<string, string> = new Map([
   ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'],
   ['UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'],
@@ -40,13 +42,20 @@ const nodeCodes: ReadonlyMap<string, string> = new Map([
   ['UND_ERR_DESTROYED', 'ECANCELED'],
   ['UND_ERR_CLOSED', 'ECANCELED'],
   ['UND_ERR_PRX_TLS', 'ECONNREFUSED'],
+  // Compressed data that end early are a broken connection; data that are not gzip cannot be decoded.
+  ['Z_BUF_ERROR', 'ECONNRESET'],
+  ['Z_DATA_ERROR', 'EBADMSG'],
 ]);
 
 /** Returns the error for what undici or a socket threw. */
 export function transportErrorFrom(error: unknown, request: string): TransportError {
   if (isTransportError(error)) return error;
   const code = codeOf(error);
-  return new TransportError({ code: nodeCodes.get(code) ?? code, message: messageOf(error), request, cause: error });
+  return new TransportError({ code: nodeCodeOf(code), message: messageOf(error), request, cause: error });
+}
+
+function nodeCodeOf(code: string): string {
+  return nodeCodes.get(code) ?? (code.startsWith('ERR_HTTP2_') ? 'ECONNRESET' : code);
 }
 
 function codeOf(error: unknown): string {
@@ -60,5 +69,6 @@ function codeOf(error: unknown): string {
 // Node joins the failures of a host's addresses in an AggregateError whose own message is empty.
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  if (codeOf(error).startsWith('Z_')) return `cannot decompress the answer: ${(error as Error).message}`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,7 @@
 // Sends requests to one cluster: calls, streams and upgrades over the connection pool, each a sequence of attempts
 // (attempt-loop.ts) within a deadline. Under client.ts.
-import type { Dispatcher } from 'undici';
+import { isStatusError } from '@kapstan/api';
+import type { CallSpan, CallTracer } from '@kapstan/api/internal';
 import type { RequestHeaders } from '../credentials/credentials.ts';
 import {
   type Attempt,
@@ -10,12 +11,14 @@ import {
   type Exchange,
   untilAborted,
 } from './attempt-loop.ts';
-import type { BeforeSend } from './before-send.ts';
 import { CallScope } from './call-scope.ts';
+import { startCallSpan } from './call-tracing.ts';
 import { withCallerStack } from './caller-stack.ts';
+import { withDecodedBody } from './content-encoding.ts';
 import { type CallLimits, type HttpAnswer, type HttpRequest, pathOnly } from './http-request.ts';
 import type { PoolLease } from './pool-lease.ts';
 import { Reachability } from './reachability.ts';
+import type { ReceivedAnswer, Sender, SentRequest } from './sender.ts';
 import { transportErrorFrom } from './transport-error.ts';
 import { handshake, type OpenWebSocket } from './web-socket-handshake.ts';
 
@@ -28,6 +31,10 @@ export interface OpenStream {
 export interface TransportPorts extends Omit<AttemptPorts, 'onAnswer'> {
   readonly pool: PoolLease;
   readonly headers: RequestHeaders;
+  /** Makes spans of calls whose options name no tracer. */
+  readonly tracer: CallTracer | undefined;
+  /** Whether calls ask for answers in gzip. Streams never do, because each of their events must come at once. */
+  readonly asksForGzip: boolean;
 }
 
 /** Timeout for probing a server that is away, in milliseconds. */
@@ -77,22 +84,26 @@ export class Transport {
   async call<R>(request: HttpRequest, limits: CallLimits, read: (answer: HttpAnswer) => Promise<R>): Promise<R> {
     const scope = this.#scope(this.#label(request), limits);
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
-      const dispatcher = await this.#ports.pool.forCall();
-      return async (headers, beforeSend) => {
-        const response = await this.#request(dispatcher, { request, headers, signal: scope.signal, beforeSend });
+      const sender = await this.#ports.pool.forCall();
+      return async (credentialHeaders, beforeSend) => {
+        const headers = this.#ports.asksForGzip ? { ...credentialHeaders, ...asksForGzip } : credentialHeaders;
+        const response = await this.#request(sender, { request, headers, signal: scope.signal, beforeSend });
         const isSuccess = response.statusCode >= 200 && response.statusCode <= 206;
         const text = (): Promise<string> => response.body.text();
         return { ...this.#head(response), text, ...(isSuccess ? { answer: this.#answer(request, response) } : {}) };
       };
     };
     this.#running.add(scope);
+    const span = startCallSpan(request, limits, this.#ports);
     try {
       const { beforeAttempt } = limits;
-      const exchange = this.#exchange(request, scope, { isStream: false, prepare, beforeAttempt });
+      const exchange = this.#exchange(request, scope, { isStream: false, prepare, beforeAttempt, span });
       return await read(await this.#attempts.run(exchange));
     } catch (error) {
+      failUnanswered(span, error);
       throw failureOf(scope, error);
     } finally {
+      span?.end();
       this.#running.delete(scope);
       scope.close();
     }
@@ -101,11 +112,13 @@ export class Transport {
   /** Opens an endless answer; any 2xx is a success. The deadline ends with the headers; `scope.abort()` ends the stream. */
   async open(request: HttpRequest, limits: CallLimits): Promise<OpenStream> {
     const scope = this.#scope(this.#label(request), limits);
+    const span = startCallSpan(request, limits, this.#ports);
+    const { beforeAttempt } = limits;
     const answer = await this.#open(
       scope,
-      this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt: limits.beforeAttempt }),
+      this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt, span }),
     );
-    // undici closes a body a turn later at the earliest, so the event cannot have been missed.
+    // A body closes a turn later at the earliest, so the event cannot have been missed.
     answer.body.once('close', () => this.#running.delete(scope));
     return { answer, scope };
   }
@@ -158,7 +171,10 @@ export class Transport {
     } catch (error) {
       this.#running.delete(scope);
       scope.close();
+      failUnanswered(exchange.span, error);
       throw failureOf(scope, error);
+    } finally {
+      exchange.span?.end();
     }
   }
 
@@ -167,17 +183,17 @@ export class Transport {
     const { signal } = scope;
     const onReplaced = (): void => scope.fail('ECONNRESET', 'the client certificate was replaced');
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
-      const dispatcher = await pool.forStream(onReplaced);
+      const sender = await pool.forStream(onReplaced);
       // The signal aborted while certificates were loading, so nobody waits for the connection.
-      if (signal.aborted) pool.release(dispatcher);
+      if (signal.aborted) pool.release(sender);
       const release = (): void => {
         signal.removeEventListener('abort', release);
-        pool.release(dispatcher);
+        pool.release(sender);
       };
       return async (headers, beforeSend) => {
         // An aborted request may hang until its connection is open, so the connection is closed at once.
         signal.addEventListener('abort', release, { once: true });
-        const response = await this.#request(dispatcher, { request, headers, signal, beforeSend }).catch(
+        const response = await this.#request(sender, { request, headers, signal, beforeSend }).catch(
           (error: unknown) => {
             release();
             throw error;
@@ -197,7 +213,7 @@ export class Transport {
   #exchange<A>(
     request: HttpRequest,
     { signal }: CallScope,
-    rest: Pick<Exchange<A>, 'isStream' | 'prepare' | 'beforeAttempt'>,
+    rest: Pick<Exchange<A>, 'isStream' | 'prepare' | 'beforeAttempt' | 'span'>,
   ): Exchange<A> {
     return { request, signal, label: this.#label(request), ...rest };
   }
@@ -212,11 +228,8 @@ export class Transport {
     return `${request.method} ${this.#ports.server.origin}${this.#basePath}${pathOnly(request)}`;
   }
 
-  #request(
-    dispatcher: Dispatcher,
-    { request, headers, signal, beforeSend }: OneRequest,
-  ): Promise<Dispatcher.ResponseData> {
-    const options: Dispatcher.RequestOptions & BeforeSend = {
+  async #request(sender: Sender, { request, headers, signal, beforeSend }: OneRequest): Promise<ReceivedAnswer> {
+    const answer = await sender.request({
       origin: this.#ports.server.origin,
       path: `${this.#basePath}${request.path}`,
       method: request.method,
@@ -229,30 +242,36 @@ export class Transport {
       body: request.body ?? null,
       signal,
       beforeSend,
-    };
-    return dispatcher.request(options);
+    });
+    return withDecodedBody(answer);
   }
 
-  #head({ statusCode, headers }: Dispatcher.ResponseData) {
+  #head({ statusCode, headers }: ReceivedAnswer) {
     return { status: statusCode, headers };
   }
 
-  #answer(request: HttpRequest, { statusCode, headers, body }: Dispatcher.ResponseData): HttpAnswer {
+  #answer(request: HttpRequest, { statusCode, headers, body }: ReceivedAnswer): HttpAnswer {
     const contentType = String(headers['content-type'] ?? '');
     return { status: statusCode, contentType, body, request: this.#label(request) };
   }
 }
 
-interface OneRequest extends BeforeSend {
+const asksForGzip = { 'accept-encoding': 'gzip' };
+
+interface OneRequest extends Pick<SentRequest, 'signal' | 'beforeSend'> {
   readonly request: HttpRequest;
   readonly headers: RequestHeaders;
-  readonly signal: AbortSignal;
 }
 
 /** Returns the error that a call rejects with. The caller's own abort reason stays unchanged. */
 function failureOf(scope: CallScope, error: unknown): unknown {
   const failure = scope.signal.aborted ? abortReason(scope.signal, error) : error;
   return scope.isAbortedByCaller ? failure : withCallerStack(failure);
+}
+
+/** A StatusError is an answer, which the span has. */
+function failUnanswered(span: CallSpan | undefined, error: unknown): void {
+  if (span !== undefined && !isStatusError(error)) span.failed(error);
 }
 
 /** Yields the bytes of an answer's body; a broken connection is a {@link TransportError}. */

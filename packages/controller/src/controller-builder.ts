@@ -16,13 +16,25 @@ import {
 } from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
+import type { GoneHandler } from './gone.ts';
 import type { CacheReader } from './informer-cache.ts';
 import { accepts, type Predicate } from './predicate.ts';
 import type { ReconcileOutcome, ReconcileResult } from './reconcile-loop.ts';
 import type { ReconcilerContext } from './reconciler-context.ts';
-import type { PriorityOptions, RateLimiter } from './workqueue/index.ts';
+import { type NeededRights, type NeededVerb, type NeedsOptions, neededRights } from './rights/needed-rights.ts';
+import { noHooks, withConversions, withDefaults, withValidation } from './webhooks/declared-hooks.ts';
+import type {
+  DeclaredHooks,
+  Defaulter,
+  DefaultsOptions,
+  ValidatesOptions,
+  Validator,
+  Validators,
+  VersionConversion,
+} from './webhooks/hook-types.ts';
+import type { PriorityOptions } from './workqueue/index.ts';
 import { requirePriorityOptions } from './workqueue/queue-order.ts';
-import { requireRateLimiter } from './workqueue/rate-limiter.ts';
+import { type RateLimiterSetting, requireRateLimiterSetting } from './workqueue/rate-limiter.ts';
 
 /** An object that a server has stored, so it has a name. */
 export interface NamedObject {
@@ -58,19 +70,22 @@ export type MapToKeys<C extends KubernetesObject> = (
   caches: { cache<X extends KubernetesObject>(resource: Resource<X>): CacheReader<X> },
 ) => ReconcileKeys;
 
+/** Options of `owns` and `watches`. */
 export interface SourceOptions<C extends KubernetesObject> {
   /** Changes for which it returns false are ignored. Default: all count. */
   readonly when?: Predicate<C>;
 }
 
+/** How a controller works: how many at once, when again, how long. */
 export interface ControllerSettings<T extends KubernetesObject> {
   /** Number of objects reconciled at once; the same object never twice. At least 1. Default 1. */
   readonly workers?: number;
   /**
-   * Default: client-go's, 5 ms to 1000 s per object and 10 a second over all. It also replaces this one when it throws,
-   * which is logged.
+   * A rate limiter, or a function that makes it on the manager's clock, so that virtual time moves it:
+   * `(clock) => new BucketRateLimiter({ perSecond: 1, burst: 5, clock })`. Default: client-go's, 5 ms to 1000 s per object and 10 a second
+   * over all. It also replaces this one when it throws, which is logged.
    */
-  readonly rateLimiter?: RateLimiter<string>;
+  readonly rateLimiter?: RateLimiterSetting<string>;
   /**
    * Returns the urgency of a change of the reconciled kind; higher is first. Default: 0, and -100 for changes of the
    * first list and for resyncs. The default is also used when it throws or returns no whole number, which is logged.
@@ -111,6 +126,7 @@ export interface ControllerIndex {
   readonly valuesOf: IndexFunction<KubernetesObject>;
 }
 
+/** A finalizer of a controller, and what it does before the object goes. */
 export interface Finalizer {
   readonly name: string;
   readonly finalize: Reconciler<KubernetesObject>;
@@ -124,10 +140,19 @@ export interface Controller {
   readonly sources: readonly ControllerSource[];
   readonly indexes: readonly ControllerIndex[];
   readonly finalizers: readonly Finalizer[];
+  /** Rights beyond those that follow from the rest. */
+  readonly needs: readonly NeededRights[];
+  readonly hooks: DeclaredHooks;
   readonly settings: ControllerSettings<KubernetesObject>;
   readonly reconcile: Reconciler<KubernetesObject>;
+  /** Called for keys whose object is not there. Undefined = these are done at once. */
+  readonly gone: GoneHandler | undefined;
 }
 
+/**
+ * Describes a controller step by step. Each call returns a new builder; {@link ControllerBuilder.reconcile} returns
+ * the controller.
+ */
 export interface ControllerBuilder<T extends KubernetesObject> {
   /** Reconciles the controlling owner when an object of this kind changes. Such objects are then `ctx.children`. */
   owns<C extends KubernetesObject>(resource: Resource<C>, options?: SourceOptions<C>): ControllerBuilder<T>;
@@ -162,12 +187,34 @@ export interface ControllerBuilder<T extends KubernetesObject> {
    * order given.
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
+  /**
+   * Declares rights that do not follow from the other declarations: `needs(Secret, ['get'], { names: ['ca'] })`. Reading what is reconciled,
+   * owned, watched or indexed, applying what is owned, finalizers, events and the status of a kind made with `defineResource` need no such
+   * line. `kapstan generate rbac` and `testCluster` read it; running a controller does not.
+   */
+  needs(resource: Resource, verbs: readonly NeededVerb[], options?: NeedsOptions): ControllerBuilder<T>;
+  /** Sets defaults before objects are written, as a mutating webhook. */
+  defaults(defaults: Defaulter<T>, options?: DefaultsOptions): ControllerBuilder<T>;
+  /** Validates objects before they are written, as a validating webhook: one function, or one for each operation. */
+  validates(validates: Validator<T> | Validators<T>, options?: ValidatesOptions): ControllerBuilder<T>;
+  /** Converts between the controller's version, which is stored, and others: `{ v1beta1: { resource, to, from } }`. */
+  converts<V extends Readonly<Record<string, KubernetesObject>>>(
+    versions: {
+      readonly [Version in keyof V]: VersionConversion<T, V[Version]>;
+    },
+  ): ControllerBuilder<T>;
+  /**
+   * Calls this function for a key whose object is not there, after its deletion or because a mapping named it. It may be called again for the
+   * same name, and is not called for an object that is back by then. Deletions that no process saw are not reported after a start: what must happen
+   * when an object goes belongs into {@link finalize}. Given twice is a TypeError. Source: controller-runtime, a Reconcile that gets NotFound.
+   */
+  gone(gone: GoneHandler): ControllerBuilder<T>;
   /** Replaces the given settings; the others stay. */
   settings(settings: ControllerSettings<T>): ControllerBuilder<T>;
   /**
    * Returns the controller. The function is called with the cached object, once every cache is filled and shows the
-   * last writes for it. It is not called for objects that are gone or being deleted: use owner references and
-   * finalizers for these.
+   * last writes for it. It is not called for objects that are gone or being deleted: use owner references,
+   * finalizers and {@link gone} for these.
    */
   reconcile(reconcile: Reconciler<T>): Controller;
 }
@@ -211,8 +258,11 @@ export function controller<T extends KubernetesObject>(
     sources: [],
     indexes: [],
     finalizers: [],
+    needs: [],
+    hooks: noHooks,
     settings: {},
     reconcile: done,
+    gone: undefined,
   });
 }
 
@@ -223,7 +273,7 @@ const settingsTable: OptionTable<ControllerSettings<never>> = {
   workers: optional(requireWorkers),
   timeoutMs: optional(requireNotNegative),
   slowAfterMs: optional(requireNotNegative),
-  rateLimiter: optional(requireRateLimiter),
+  rateLimiter: optional(requireRateLimiterSetting),
   priorityQueue: optional(requirePriorityOptions),
   priority: requireCallback,
   onOutcome: requireCallback,
@@ -265,6 +315,15 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
         throw new TypeError(`the finalizer ${name} is given twice`);
       const added = { name, finalize: requireFunction<Finalizer['finalize']>(finalize, 'finalize()') };
       return builder({ ...spec, finalizers: [...spec.finalizers, added] });
+    },
+    needs: (resource, verbs, options = {}) =>
+      builder({ ...spec, needs: [...spec.needs, neededRights(resource, verbs, options)] }),
+    defaults: (...given) => builder({ ...spec, hooks: withDefaults(spec.hooks, spec.resource, given) }),
+    validates: (...given) => builder({ ...spec, hooks: withValidation(spec.hooks, spec.resource, given) }),
+    converts: (versions) => builder({ ...spec, hooks: withConversions(spec.hooks, spec.resource, versions) }),
+    gone: (gone) => {
+      if (spec.gone !== undefined) throw new TypeError('gone() is given twice');
+      return builder({ ...spec, gone: requireFunction(gone, 'gone()') });
     },
     settings: (settings) => {
       requireSettings(settings);

@@ -10,10 +10,11 @@ import {
   RequestMetrics,
   requireClock,
 } from '@kapstan/api/internal';
+import { InformerMetrics } from '@kapstan/informers';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { requirePartOptions } from './part-options.ts';
 import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
-import { registerRequests } from './registered-requests.ts';
+import { registerFamilies } from './registered-families.ts';
 import type { WorkQueueObserver } from './workqueue/index.ts';
 
 // Source: controller-runtime pkg/metrics/workqueue.go and pkg/internal/controller/metrics.
@@ -27,6 +28,12 @@ const results = ['success', 'error', 'requeue', 'requeue_after'] as const;
 interface QueueTimes {
   readonly addedAtMs: Map<string, number>;
   readonly startedAtMs: Map<string, number>;
+}
+
+/** Since when the keys of a queue wait and are worked on, by the monotonic clock. The first one is the oldest. */
+export interface QueueAges {
+  readonly addedAtMs: ReadonlyMap<string, number>;
+  readonly startedAtMs: ReadonlyMap<string, number>;
 }
 
 interface ControllerMetricsOptions {
@@ -60,6 +67,8 @@ export class ControllerMetrics {
   readonly #leader: Gauge;
   readonly #slowRenewals: Counter;
   readonly #requests = new RequestMetrics();
+  /** Informers show themselves here, see {@link InformerMetrics.named}. */
+  readonly informers: InformerMetrics = new InformerMetrics();
 
   /** Throws TypeError on bad options. */
   constructor(options: ControllerMetricsOptions = {}) {
@@ -127,7 +136,8 @@ export class ControllerMetrics {
       help: 'Renewals of the lease that had to read it first.',
       ...lease,
     });
-    registerRequests(this.#requests, registry);
+    registerFamilies(this.#requests, registry);
+    registerFamilies(this.informers, registry);
   }
 
   /** Returns the observer for a work queue of that name. */
@@ -158,6 +168,11 @@ export class ControllerMetrics {
       finished: (key) => this.#workSeconds.observe(labels, this.#secondsSince(times.startedAtMs, key)),
       retried: () => this.#retries.inc(labels),
     };
+  }
+
+  /** Returns the ages of the keys in a queue of that name. Live: it changes with the queue. */
+  queueAges(name: string): QueueAges | undefined {
+    return this.#queues.get(name);
   }
 
   /** Records a new controller. */

@@ -1,14 +1,25 @@
 // ControllerRunner runs one controller: its sources, its queue, its reconcile loop. It connects the parts
 // (controller-sources.ts, reconcile-loop.ts) as controller-builder.ts describes; the manager starts it.
 
-import type { Clock, DeepReadonly, KubernetesObject, LogFields, Logger, ResourceClient } from '@kapstan/api';
-import { guardedCall } from '@kapstan/api/internal';
+import type {
+  Clock,
+  DeepReadonly,
+  KubernetesObject,
+  LogFields,
+  Logger,
+  ResourceClient,
+  WriteObserver,
+} from '@kapstan/api';
+import { type ErrorText, guardedCall } from '@kapstan/api/internal';
 import type { Controller, Reconciled } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerSources } from './controller-sources.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
 import type { InformerCache } from './informer-cache.ts';
+import { bothObservers, recordedClient, recordedHandler } from './inspector/recorded-run.ts';
+import { RunHistory } from './inspector/run-history.ts';
+import { WakeCauses } from './inspector/wake-causes.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
 import { WantedObjects } from './prune-children.ts';
@@ -22,7 +33,10 @@ import {
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
+import { RunTracer, type SharedTracing } from './tracing/run-tracer.ts';
+import { annotatedLink } from './tracing/trace-annotation.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
+import { rateLimiterOf } from './workqueue/rate-limiter.ts';
 
 /** Parts that the manager shares with each of its controllers. */
 export interface ControllerPorts {
@@ -33,8 +47,19 @@ export interface ControllerPorts {
   readonly recorder: EventRecorder;
   readonly metrics: ControllerMetrics;
   readonly gracePeriodMs: number;
+  /** Describes errors of runs, which are remembered for the inspector. Undefined = it is off, and nothing is remembered. */
+  readonly errorText: ErrorText | undefined;
+  /** Undefined where nothing is traced. */
+  readonly tracing: SharedTracing | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+/** A controller as the inspector sees it. */
+export interface InspectedController {
+  readonly controller: Controller;
+  readonly queue: RateLimitingQueue<string>;
+  readonly history: RunHistory;
 }
 
 const defaultSlowAfterMs = 60_000;
@@ -50,6 +75,10 @@ export class ControllerRunner {
   readonly #queue: RateLimitingQueue<string>;
   readonly #sources: ControllerSources;
   readonly #runs: RunsUnderWay;
+  /** Undefined where the inspector is off. */
+  readonly #history: RunHistory | undefined;
+  /** Undefined where nothing is traced. */
+  readonly #tracer: RunTracer | undefined;
   readonly #userLog: Logger;
   readonly #log: Logger;
 
@@ -68,15 +97,27 @@ export class ControllerRunner {
       slowAfterMs,
       onTimeout: () => ports.metrics.reconcileTimedOut(name),
     });
+    const { errorText, tracing } = ports;
+    const causes = errorText === undefined && tracing === undefined ? undefined : new WakeCauses(ports.clock);
+    this.#history = causes && errorText && new RunHistory({ causes, errorText });
+    this.#tracer = causes && tracing && new RunTracer(controller, tracing, causes);
+    const observer = ports.metrics.queueObserver(name);
     this.#queue = new RateLimitingQueue({
       name,
       clock: ports.clock,
       priority: priorityQueue,
-      observer: ports.metrics.queueObserver(name),
-      rateLimiter,
+      observer: causes === undefined ? observer : bothObservers(observer, causes.observer),
+      rateLimiter: rateLimiterOf(rateLimiter, ports.clock),
     });
     ports.metrics.controllerAdded(name, workers);
-    this.#sources = new ControllerSources(controller, { ...ports, queue: this.#queue, log: this.#log });
+    const linkOf = tracing && annotatedLink;
+    this.#sources = new ControllerSources(controller, { ...ports, queue: this.#queue, causes, linkOf, log: this.#log });
+  }
+
+  /** Undefined where the inspector is off. */
+  get inspected(): InspectedController | undefined {
+    const history = this.#history;
+    return history && { controller: this.#controller, queue: this.#queue, history };
   }
 
   /** Objects of this controller that are being reconciled, for example "pod default/a". */
@@ -94,6 +135,7 @@ export class ControllerRunner {
     await settled(this.#sources.whenSynced(), ends);
     await this.#sources.begin(ends);
     const triggers = this.#sources.subscribe();
+    const history = this.#history;
     try {
       await new ReconcileLoop({
         queue: this.#queue,
@@ -102,8 +144,9 @@ export class ControllerRunner {
         abort: lost,
         clock,
         logger: this.#userLog,
-        reconcile: this.#measured,
+        reconcile: this.#handler(),
         onOutcome: (outcome) => {
+          history?.outcome(outcome);
           metrics.reconcileEnded(name, outcome);
           return settings.onOutcome?.(outcome);
         },
@@ -119,6 +162,13 @@ export class ControllerRunner {
   }
 
   // ---- One run ----
+
+  /** Wraps a run in what is on, once: what is off costs nothing. */
+  #handler(): SyncHandler {
+    const history = this.#history;
+    const recorded = history === undefined ? this.#measured : recordedHandler(history, this.#measured);
+    return this.#tracer?.handler(recorded) ?? recorded;
+  }
 
   readonly #measured: SyncHandler = async (request, context) => {
     const ended = this.#ports.metrics.reconcileStarted(this.#controller.name);
@@ -142,12 +192,17 @@ export class ControllerRunner {
     };
     await shown();
     const cached = ports.cache.reader(controller.resource).get(request);
-    if (cached === undefined) return undefined;
-    const observer = ports.ownWrites.observer(writer);
+    if (cached === undefined && controller.gone === undefined) return undefined;
     const wanted = new WantedObjects();
-    const client = new ObservedClient({ client: ports.client, observer, wanted: wanted.add, signal });
+    const { below, observer } = this.#clientParts(request.key, ports.ownWrites.observer(writer));
+    const client = new ObservedClient({ client: below, observer, wanted: wanted.add, signal });
+    const { cache, recorder } = ports;
+    if (cached === undefined) {
+      const { namespace, name } = request;
+      const tools = { client, signal, attempt, log, cache: cache.reader.bind(cache) };
+      return (await controller.gone?.({ namespace, name }, tools)) ?? undefined;
+    }
     const context = (object: DeepReadonly<KubernetesObject>) => {
-      const { cache, recorder } = ports;
       const parts = { controller: controller.name, kind: controller.resource, cache, recorder };
       return reconcilerContext({ ...parts, object, client, wanted, signal, attempt, log, shown });
     };
@@ -161,6 +216,19 @@ export class ControllerRunner {
         fieldManager: controller.name,
       });
     return (await controller.reconcile(named(object), context(object))) ?? undefined;
+  }
+
+  /** Returns the client below the one of a run, and who hears of its writes. */
+  #clientParts(
+    key: string,
+    observer: WriteObserver,
+  ): { readonly below: ResourceClient; readonly observer: WriteObserver } {
+    const { client } = this.#ports;
+    const tracer = this.#tracer;
+    const history = this.#history;
+    const recorded = history === undefined ? client : recordedClient(history, key, client);
+    if (tracer === undefined) return { below: recorded, observer };
+    return { below: tracer.client(key, recorded), observer: tracer.observer(key, observer) };
   }
 
   async #finalize(

@@ -1,19 +1,23 @@
 // ControllerSources turns changes of a controller's sources, and values of its triggers, into keys of its queue.
 // Informers call it through source-handler.ts; controller-runner.ts uses it.
 import { type Clock, type KubernetesObject, type LogFields, type Logger, objectKey, type Resource } from '@kapstan/api';
-import { immediate, TurnSlice } from '@kapstan/api/internal';
+import { immediate, type TraceLink, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource } from './controller-builder.ts';
 import { isFinalizerAddition } from './finalizer.ts';
 import type { InformerCache } from './informer-cache.ts';
+import { causeType, changedObject } from './inspector/changed-object.ts';
+import type { WakeCauses, WakeReason } from './inspector/wake-causes.ts';
 import type { OwnWrites } from './own-writes.ts';
 import { ownersOf } from './owners-of.ts';
 import { accepts } from './predicate.ts';
 import { type ChangeSink, type Source, SourceHandler } from './source-handler.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 import { requirePriority } from './workqueue/queue-order.ts';
+
+const triggered: WakeReason = { type: 'trigger' };
 
 /** Result used when a user's function throws. */
 interface Fallback<R> {
@@ -26,6 +30,10 @@ interface SourcesPorts {
   readonly cache: InformerCache;
   readonly ownWrites: OwnWrites;
   readonly queue: RateLimitingQueue<string>;
+  /** Learns why keys are added; undefined where nobody asks. */
+  readonly causes: WakeCauses | undefined;
+  /** Returns the span that led to a change. Undefined where nothing is traced. */
+  readonly linkOf: ((change: ObjectChange<KubernetesObject>) => TraceLink | undefined) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -57,6 +65,7 @@ export class ControllerSources implements ChangeSink {
       // The run that adds a finalizer continues with the object: another reconcile would undo what a TerminalError asks
       // for.
       when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
+      through: 'itself',
       keysOf: (object) => [nameOf(object)],
     });
     for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
@@ -77,10 +86,10 @@ export class ControllerSources implements ChangeSink {
   #sourceOf(source: Exclude<ControllerSource, { readonly type: 'trigger' }>): Source {
     const { resource: kind, when } = source;
     if (source.type === 'owned')
-      return { kind, when, keysOf: ownersOf(this.#controller.resource, { isController: true }) };
+      return { kind, when, through: 'owner', keysOf: ownersOf(this.#controller.resource, { isController: true }) };
     const { cache } = this.#ports;
     const caches = { cache: <X extends KubernetesObject>(other: Resource<X>) => cache.reader(other) };
-    return { kind, when, keysOf: (object) => source.map(object, caches) };
+    return { kind, when, through: 'mapping', keysOf: (object) => source.map(object, caches) };
   }
 
   /** Handles changes from now on, and first, in slices, all objects that exist. */
@@ -111,7 +120,8 @@ export class ControllerSources implements ChangeSink {
     if (this.#isWorking) this.#hear(change, source);
   }
 
-  #hear(change: ObjectChange<KubernetesObject>, { kind, when, keysOf }: Source): void {
+  #hear(change: ObjectChange<KubernetesObject>, source: Source): void {
+    const { kind, when, keysOf } = source;
     const fields = { kind: kind.kind, key: change.key };
     const heard = { otherwise: true, problem: 'a predicate failed; the change is accepted', fields };
     if (!this.#ask(() => accepts(when, change), heard)) return;
@@ -133,7 +143,17 @@ export class ControllerSources implements ChangeSink {
       requirePriority(given);
       return given;
     }, usual);
-    for (const key of new Set(keys)) this.#queue.add(key, urgency);
+    const reason = this.#reasonOf(change, source);
+    for (const key of new Set(keys)) {
+      if (reason !== undefined) this.#ports.causes?.wake(key, reason);
+      this.#queue.add(key, urgency);
+    }
+  }
+
+  #reasonOf(change: ObjectChange<KubernetesObject>, { kind, through }: Source): WakeReason | undefined {
+    const { causes, linkOf } = this.#ports;
+    if (causes === undefined) return undefined;
+    return { type: causeType(change), object: changedObject(change, kind, through), link: linkOf?.(change) };
   }
 
   /** Returns the keys that can name an object. */
@@ -168,7 +188,10 @@ export class ControllerSources implements ChangeSink {
       const none = { otherwise: [], problem: 'a value could not be mapped to keys; it is dropped', fields: {} };
       const next = (value: unknown): void => {
         const keys = this.#ask(() => this.#matching(textsOf(source.map(value))), none);
-        for (const key of new Set(keys)) this.#queue.add(key);
+        for (const key of new Set(keys)) {
+          this.#ports.causes?.wake(key, triggered);
+          this.#queue.add(key);
+        }
       };
       const error = (failure: unknown): void =>
         this.#log.error('a trigger failed; it gives no more values', { error: failure });

@@ -13,7 +13,7 @@ export interface GuardedRequeueOptions {
 }
 
 /**
- * Asks the queue's rate limiter; if that fails, {@link defaultControllerRateLimiter}, so that the key comes back after
+ * Asks the queue's rate limiter; if that fails, `defaultControllerRateLimiter`, so that the key comes back after
  * a delay.
  */
 export class GuardedRequeue {

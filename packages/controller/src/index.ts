@@ -29,6 +29,8 @@ export {
 } from './events/event-correlator.ts';
 export { type EventMessage, EventRecorder, type EventRecorderOptions } from './events/event-recorder.ts';
 export { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
+export type { GoneContext, GoneHandler } from './gone.ts';
+export type { HealthCheck, HealthChecks } from './health-checks.ts';
 export { type CacheReader, InformerCache, type InformerCacheOptions } from './informer-cache.ts';
 export { type InstallDefinitionsOptions, installDefinitions } from './install-definitions.ts';
 export type {
@@ -40,6 +42,8 @@ export { LeaderElector, LeadershipLostError } from './leader-election/leader-ele
 // The manager: runs controllers
 export { Manager } from './manager.ts';
 export type { ManagerOptions } from './manager-options.ts';
+export type { InspectOptions } from './manager-servers.ts';
+export { metadataOnly } from './metadata-only.ts';
 export { ObservedClient, type ObservedClientOptions } from './observed-client.ts';
 export { type OwnersOfOptions, ownersOf } from './owners-of.ts';
 export {
@@ -71,5 +75,43 @@ export {
   controllerReference,
   type ReconcilerContext,
 } from './reconciler-context.ts';
+export type { NeededRights, NeededVerb, NeedsOptions } from './rights/needed-rights.ts';
+export type { Right } from './rights/right.ts';
+export { type RightsOptions, rightsOf } from './rights/rights.ts';
+export {
+  bindingOf,
+  type RbacObject,
+  type RoleOptions,
+  type RoleRule,
+  type RoleWithReasons,
+  roleObject,
+  roleRules,
+  rolesOf,
+  type ServiceAccountName,
+} from './rights/roles.ts';
 export { type RunArguments, type RunOptions, run } from './run.ts';
 export type { Runnable, RunnableContext } from './runnables.ts';
+export type { ManagerTracing } from './tracing/run-tracer.ts';
+// Webhooks
+export type { CertificateTimes } from './webhooks/certificate-plan.ts';
+export type { SecretName } from './webhooks/certificate-store.ts';
+export { convertedDefinitions } from './webhooks/converted-definitions.ts';
+export type { CertificateFiles } from './webhooks/file-certificates.ts';
+export type {
+  Converted,
+  DeclaredHook,
+  DeclaredHooks,
+  Defaulter,
+  DefaultsOptions,
+  FieldProblem,
+  HookContext,
+  HookOptions,
+  UpdateContext,
+  ValidatesOptions,
+  Validator,
+  Validators,
+  Verdict,
+  VersionConversion,
+} from './webhooks/hook-types.ts';
+export { type InstallControllersOptions, installControllers } from './webhooks/install-controllers.ts';
+export type { OwnCertificateOptions, WebhookOptions, WebhookService } from './webhooks/webhook-options.ts';

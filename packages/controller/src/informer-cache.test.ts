@@ -43,9 +43,9 @@ describe('InformerCache', () => {
     expect(reader.get({ namespace: 'b', name: 'two' })?.metadata?.name).toBe('two');
     expect(reader.get({ namespace: 'a', name: 'two' })).toBeUndefined();
     const [inA, inB] = cache.informers(testConfigMaps);
-    expect(cache.informerOf(testConfigMaps, 'a')).toBe(inA);
-    expect(cache.informerOf(testConfigMaps, 'b')).toBe(inB);
-    expect(cache.informerOf(testConfigMaps, 'c')).toBeUndefined();
+    expect(cache.informersOf(testConfigMaps, 'a')).toEqual([inA]);
+    expect(cache.informersOf(testConfigMaps, 'b')).toEqual([inB]);
+    expect(cache.informersOf(testConfigMaps, 'c')).toEqual([]);
   });
 
   it('finds objects by the uid of their controller', async () => {
@@ -116,8 +116,8 @@ describe('InformerCache', () => {
     expect(cache.informers(later)).not.toBe(cache.informers(testConfigMaps));
     expect(asked).toEqual(expect.arrayContaining(['configmaps.v1', 'configmaps.v2']));
     // With a selector the cache does not show every write.
-    expect(cache.informerOf(testConfigMaps, 'default')).toBeUndefined();
-    expect(cache.informerOf(later, 'default')).toBeDefined();
+    expect(cache.informersOf(testConfigMaps, 'default')).toEqual([]);
+    expect(cache.informersOf(later, 'default')).toHaveLength(1);
     expect(sources.size).toBe(1);
   });
 

@@ -22,6 +22,7 @@ import {
 } from '@kapstan/informers';
 import { Subscription } from 'rxjs';
 import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
+import { isMetadataOnly } from './metadata-only.ts';
 
 /** Informers wait for a kind that is gone, so that its controllers continue when it is back. */
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
@@ -58,6 +59,14 @@ interface CachedKind {
   readonly informers: readonly SharedInformer<KubernetesObject>[];
 }
 
+/** An informer of the cache, for people who look. */
+export interface CachedInformer {
+  readonly kind: Resource;
+  readonly informer: SharedInformer<KubernetesObject>;
+  /** Undefined = it sees all namespaces. */
+  readonly namespace: string | undefined;
+}
+
 /** All kinds are listed before the first reconcile; none is added afterwards. */
 export class InformerCache {
   readonly #factories: readonly SharedInformerFactory[];
@@ -76,7 +85,10 @@ export class InformerCache {
     this.#factories =
       this.#namespaces.length === 0
         ? [new SharedInformerFactory(client, options)]
-        : this.#namespaces.map((namespace) => new SharedInformerFactory(client, { ...options, namespace }));
+        : this.#namespaces.map((namespace) => {
+            const metrics = options.metrics?.within(namespace);
+            return new SharedInformerFactory(client, { ...options, namespace, metrics });
+          });
     this.#hasSelectors = (resource) => Object.values(options.tweakListOptions?.(resource) ?? {}).some(Boolean);
   }
 
@@ -88,11 +100,14 @@ export class InformerCache {
     const present = this.#present(resource);
     if (present !== undefined) return present;
     const factories = resource.scope === 'Cluster' ? this.#factories.slice(0, 1) : this.#factories;
-    const made = factories.map((factory) =>
-      factory.informer<T>(resource, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
+    const indexers = { [controllerUidIndex]: controllerUid };
+    const made: readonly unknown[] = factories.map((factory) =>
+      isMetadataOnly(resource)
+        ? factory.metadataInformer(resource, { indexers })
+        : factory.informer(resource as Resource, { indexers }),
     );
-    this.#cached.set(keyOf(resource), { kind: resource, informers: made } as unknown as CachedKind);
-    return made;
+    this.#cached.set(keyOf(resource), { kind: resource, informers: made as CachedKind['informers'] });
+    return made as readonly SharedInformer<T>[];
   }
 
   /**
@@ -107,12 +122,14 @@ export class InformerCache {
     }
   }
 
-  /** Returns the informer that sees an object, if one sees all objects of its place. */
-  informerOf(resource: Resource, namespace: string): SharedInformer<KubernetesObject> | undefined {
-    if (this.#hasSelectors(resource)) return undefined;
-    const informers = this.#cached.get(keyOf(resource))?.informers;
-    if (this.#namespaces.length === 0 || resource.scope === 'Cluster') return informers?.[0];
-    return informers?.[this.#namespaces.indexOf(namespace)];
+  /** Returns the informers that see an object, of whole objects and of metadata, where they see all objects of its place. */
+  informersOf(resource: Resource, namespace: string): readonly SharedInformer<KubernetesObject>[] {
+    if (this.#hasSelectors(resource)) return [];
+    const isOne = this.#namespaces.length === 0 || resource.scope === 'Cluster';
+    const index = isOne ? 0 : this.#namespaces.indexOf(namespace);
+    return [wholeKeyOf(resource), metadataKeyOf(resource)].flatMap(
+      (key) => this.#cached.get(key)?.informers[index] ?? [],
+    );
   }
 
   /**
@@ -122,8 +139,7 @@ export class InformerCache {
   reader<T extends KubernetesObject>(resource: Resource<T>): CacheReader<T> {
     requireResource(resource, 'a cache');
     const informers = this.#present(resource);
-    if (informers === undefined)
-      throw new Error(`${resource.kind} is not cached: name it with owns(), watches() or index() of a controller`);
+    if (informers === undefined) throw new Error(this.#whyNotCached(resource));
     const all = <R>(read: (informer: SharedInformer<T>) => readonly R[]): readonly R[] =>
       informers.length === 1 && informers[0] !== undefined ? read(informers[0]) : informers.flatMap(read);
     return {
@@ -145,6 +161,13 @@ export class InformerCache {
         return all(({ indexer }) => indexer.byIndex(index, value));
       },
     };
+  }
+
+  /** Yields each informer with its kind, and with its namespace where only some are watched. */
+  *all(): Generator<CachedInformer, void, undefined> {
+    for (const { kind, informers } of this.#cached.values())
+      for (const [index, informer] of informers.entries())
+        yield { kind, informer, namespace: kind.scope === 'Cluster' ? undefined : this.#namespaces[index] };
   }
 
   /**
@@ -215,6 +238,14 @@ export class InformerCache {
     return all.every(Boolean);
   }
 
+  #whyNotCached(resource: Resource): string {
+    const isOther = this.#cached.has(isMetadataOnly(resource) ? wholeKeyOf(resource) : metadataKeyOf(resource));
+    if (!isOther) return `${resource.kind} is not cached: name it with owns(), watches() or index() of a controller`;
+    return isMetadataOnly(resource)
+      ? `the metadata of ${resource.kind} is not cached alone: read it with cache(${resource.kind})`
+      : `only the metadata of ${resource.kind} is cached: read it with cache(metadataOnly(${resource.kind}))`;
+  }
+
   /** A resource that differs from the first one would get objects of that kind unnoticed. */
   #present<T extends KubernetesObject>(resource: Resource<T>): readonly SharedInformer<T>[] | undefined {
     const cached = this.#cached.get(keyOf(resource));
@@ -268,5 +299,8 @@ function requireSelection(options: unknown): void {
   for (const [name, value] of Object.entries(options)) if (value !== undefined) requireString(value, name);
 }
 
-const keyOf = ({ plural, version, group }: Resource): string =>
+const wholeKeyOf = ({ plural, version, group }: Resource): string =>
   `${plural}.${version}${group === '' ? '' : `.${group}`}`;
+const metadataKeyOf = (resource: Resource): string => `${wholeKeyOf(resource)} metadata`;
+const keyOf = (resource: Resource): string =>
+  isMetadataOnly(resource) ? metadataKeyOf(resource) : wholeKeyOf(resource);

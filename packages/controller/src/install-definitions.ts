@@ -27,6 +27,7 @@ import { guardedLogger } from './guarded-logger.ts';
 import { requirePartOptions } from './part-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
+/** Options of {@link installDefinitions}. */
 export interface InstallDefinitionsOptions {
   readonly client: ResourceClient;
   /** Field manager of the definitions' fields. */

@@ -7,6 +7,7 @@ import {
   type OptionTable,
   objectWith,
   optional,
+  requireBoolean,
   requireClock,
   requireFunction,
   requireKnownOptions,
@@ -15,23 +16,40 @@ import {
   requireObject,
   requireOptions,
   requireString,
+  tracingTable,
 } from '@kapstan/api/internal';
 import type { Controller } from './controller-builder.ts';
+import { requireHealthChecks } from './health-checks.ts';
 import {
   type LeaderElectionOptions,
   type LeaderElectorOptions,
   leaderElectionTable,
 } from './leader-election/leader-election-options.ts';
 import type { ManagerOptions } from './manager-options.ts';
+import type { InspectOptions } from './manager-servers.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
 import { type Runnable, requireRunnable } from './runnables.ts';
+import type { ManagerTracing } from './tracing/run-tracer.ts';
+import { requireWebhooks } from './webhooks/webhook-options.ts';
 
 const maxPort = 65_535;
 const electionTable: OptionTable<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {
   ...leaderElectionTable,
   onNewLeader: checkedElsewhere,
 };
-const probeTable: OptionTable<ProbeServerOptions> = { port: requirePort, host: optional(requireHost) };
+const probeTable: OptionTable<ProbeServerOptions> = {
+  port: portOf('metrics'),
+  host: optional(hostOf('metrics')),
+};
+const managerTracingTable: OptionTable<ManagerTracing> = {
+  ...tracingTable,
+  annotatesCreated: optional(requireBoolean),
+};
+const inspectTable: OptionTable<InspectOptions> = {
+  port: optional(portOf('inspect')),
+  host: optional(hostOf('inspect')),
+  errorTexts: optional(requireBoolean),
+};
 
 /**
  * Throws TypeError for values that are no controllers, for an empty list unless something else runs, and for two
@@ -66,7 +84,12 @@ export const managerTable: OptionTable<ManagerOptions> = {
   namespaces: optional(requireNamespaces),
   runnables: optional(requireRunnables),
   metrics: optional(requireProbes),
+  healthzChecks: optional(requireHealthChecks),
+  readyzChecks: optional(requireHealthChecks),
+  inspect: optional(requireInspect),
   installCrds: optional(requireInstallCrds),
+  webhooks: requireWebhooks,
+  tracing: optional(requireManagerTracing),
 };
 
 /** Throws TypeError for values that JavaScript lets through and that would fail late or not at all. */
@@ -117,11 +140,24 @@ function requireProbes(metrics: unknown): void {
   requireOptions(metrics as ProbeServerOptions, probeTable, 'metrics');
 }
 
-function requirePort(port: unknown): void {
-  if (!(Number.isInteger(port) && (port as number) >= 0 && (port as number) <= maxPort))
-    throw new TypeError(`metrics.port must be a whole number from 0 to ${maxPort}, not ${inspect(port)}`);
+function requireInspect(inspect: unknown): void {
+  if (typeof inspect === 'boolean') return;
+  requireObject(inspect, 'inspect, such as true or { port: 8081 },');
+  requireOptions(inspect as InspectOptions, inspectTable, 'inspect');
 }
 
-function requireHost(host: unknown): void {
-  requireString(host, 'metrics.host');
+function requireManagerTracing(tracing: unknown): void {
+  requireObject(tracing, 'tracing, such as { api: opentelemetry },');
+  requireOptions(tracing as ManagerTracing, managerTracingTable, 'tracing');
+}
+
+function portOf(owner: 'metrics' | 'inspect'): (port: unknown) => void {
+  return (port) => {
+    if (!(Number.isInteger(port) && (port as number) >= 0 && (port as number) <= maxPort))
+      throw new TypeError(`${owner}.port must be a whole number from 0 to ${maxPort}, not ${inspect(port)}`);
+  };
+}
+
+function hostOf(owner: 'metrics' | 'inspect'): (host: unknown) => void {
+  return (host) => requireString(host, `${owner}.host`);
 }

@@ -2,10 +2,14 @@
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { Registry } from 'prom-client';
+import type { HealthChecks } from './health-checks.ts';
 import type { InformerCacheOptions } from './informer-cache.ts';
 import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
+import type { InspectOptions } from './manager-servers.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
 import type { Runnable } from './runnables.ts';
+import type { ManagerTracing } from './tracing/run-tracer.ts';
+import type { WebhookOptions } from './webhooks/webhook-options.ts';
 
 /** The options of a manager. `run` takes the same, except that it finds a client by itself. */
 export interface ManagerOptions {
@@ -15,10 +19,37 @@ export interface ManagerOptions {
   readonly leaderElection?: false | (Omit<LeaderElectionOptions, 'namespace'> & { readonly namespace?: string });
   /** Applies the definitions of kinds made with `defineResource` and waits until they are served. Default false. */
   readonly installCrds?: boolean;
+  /**
+   * How the controllers' webhooks (`defaults`, `validates`, `converts`) are served over HTTPS. false = other programs
+   * serve them. Default: an API server in this process calls the functions; with any other one and webhooks it is
+   * required.
+   */
+  readonly webhooks?: WebhookOptions | false;
   /** Namespaces to watch. Default and empty: all. */
   readonly namespaces?: readonly string[];
   /** Serves /metrics, /healthz and /readyz. Default: no server. */
   readonly metrics?: ProbeServerOptions;
+  /**
+   * Checks of the program at /healthz, by name, beside the manager's `ping` and `leaderElection`: after some failures the kubelet restarts
+   * the container, so check only what a restart mends. Served with `metrics`. Default: none.
+   */
+  readonly healthzChecks?: HealthChecks;
+  /**
+   * Checks of the program at /readyz, by name, beside the manager's `ping`, `informers` and `webhooks`: while one fails, Services send
+   * nothing to the pod. Default: none.
+   */
+  readonly readyzChecks?: HealthChecks;
+  /**
+   * Serves the inspector at /inspect/: what informers and queues do, why keys run, what they write, as a page, as JSON and live. Read-only,
+   * without values and without Secrets. `true` serves it beside /metrics, to connections from this machine alone (a port-forward is one); where
+   * there is no `metrics`, at a free port of 127.0.0.1. Default false.
+   */
+  readonly inspect?: boolean | InspectOptions;
+  /**
+   * Makes a span of each reconcile, with its cause, its calls as parts and links to what led to it: `{ api: opentelemetry }`. A tracer provider
+   * must be registered before the manager is made, else nothing is traced. Default: nothing is traced.
+   */
+  readonly tracing?: ManagerTracing | undefined;
   /** Registry for the metrics. Default: a new registry for this manager alone. */
   readonly registry?: Registry;
   /**

@@ -20,7 +20,8 @@ import {
   VirtualClock,
 } from '@kapstan/api/testing';
 import { Client } from '@kapstan/client';
-import { Event } from '@kapstan/kinds/core/v1';
+import type { KeyList, Overview } from '@kapstan/inspector';
+import { Event, Secret } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
 import { Manager } from './manager.ts';
@@ -438,6 +439,124 @@ describe('the end of a manager', () => {
     // The process may no longer write for its controllers, but may record that it stopped leading.
     expect(log.slice(4)).toEqual(['me stopped leading']);
     expect(warnings).toEqual([]);
+  });
+});
+
+describe('the inspector of a manager', () => {
+  const copying = controller(testConfigMaps).reconcile(async ({ metadata }) => {
+    if (metadata.name === 'bad') throw new Error('no');
+  });
+  /** Runs a manager until it is ready. */
+  async function inspected(options: Partial<ManagerOptions>, one: Controller = copying) {
+    const client = sources as unknown as ResourceClient;
+    const manager = new Manager([one], { client, clock, gracePeriodMs: 1000, logger: silentLogger, ...options });
+    const ended = manager.run(stop.signal);
+    await manager.whenReady();
+    await settle();
+    const read = async <T = Overview>(path: string): Promise<{ readonly status: number; readonly json: T }> => {
+      const answer = await fetch(new URL(`v1/${path}`, manager.inspectorUrl));
+      return { status: answer.status, json: (answer.ok ? await answer.json() : undefined) as T };
+    };
+    return { manager, ended, read };
+  }
+
+  it('is served beside /metrics, and says why a key fails and when it comes back', async () => {
+    maps.add(configMap({ name: 'bad', resourceVersion: '5' }));
+    const { manager, ended, read } = await inspected({ metrics: { port: 0 }, inspect: true });
+    expect(manager.inspectorUrl).toBe(`http://localhost:${manager.probePort}/inspect/`);
+    const { json } = await read('key?controller=configmap&key=default%2Fbad');
+    expect(json).toMatchObject({
+      state: 'delayed',
+      failures: 1,
+      dueAt: expect.any(Number),
+      runs: [{ result: 'failed', error: 'Error', causes: { items: [{ type: 'listed', object: { name: 'bad' } }] } }],
+    });
+    const { sections } = (await read('overview')).json;
+    expect(sections.informers?.items[0]).toMatchObject({ kind: 'ConfigMap', phase: 'live', objects: 1, relists: 0 });
+    expect(sections.queues?.items[0]).toMatchObject({
+      runs: 1,
+      failures: 1,
+      failing: { total: 1 },
+      delayed: { total: 1 },
+    });
+    stop.abort();
+    await clock.advance(5000);
+    await ended;
+  });
+
+  it('shows texts of errors where somebody asks for them', async () => {
+    maps.add(configMap({ name: 'bad', resourceVersion: '5' }));
+    const { ended, read } = await inspected({ metrics: { port: 0 }, inspect: { errorTexts: true } });
+    const { json } = await read('key?controller=configmap&key=default%2Fbad');
+    expect(json).toMatchObject({ runs: [{ result: 'failed', error: 'no' }] });
+    stop.abort();
+    await clock.advance(5000);
+    await ended;
+  });
+
+  it('has a port of its own at 127.0.0.1 where there is no /metrics', async () => {
+    const { manager, ended, read } = await inspected({ inspect: true });
+    expect([manager.inspectorUrl, manager.probePort]).toEqual([
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\//),
+      undefined,
+    ]);
+    expect((await read('overview')).status).toBe(200);
+    stop.abort();
+    await clock.advance(5000);
+    await ended;
+    await expect(read('overview')).rejects.toThrow();
+  });
+
+  it('is not there unless it was asked for', async () => {
+    const { manager, ended } = await inspected({ metrics: { port: 0 } });
+    expect(manager.inspectorUrl).toBeUndefined();
+    expect((await fetch(`http://127.0.0.1:${manager.probePort}/inspect/`)).status).toBe(404);
+    stop.abort();
+    await clock.advance(5000);
+    await ended;
+  });
+
+  it('gives keys in pages, and refuses what it does not know', async () => {
+    for (let index = 0; index < 5; index++) maps.add(configMap({ name: `m-${index}` }));
+    const { ended, read } = await inspected({ inspect: true });
+    const first = (await read<KeyList>('keys?controller=configmap&limit=2')).json;
+    expect(first).toMatchObject({
+      total: 5,
+      items: [{ key: 'default/m-0' }, { key: 'default/m-1' }],
+      continue: 'default/m-1',
+    });
+    const last = (await read<KeyList>('keys?controller=configmap&limit=4&continue=default%2Fm-1')).json;
+    expect([last.items.length, last.continue]).toEqual([3, undefined]);
+    for (const query of ['keys?controller=none', 'key?controller=configmap&key=none'])
+      expect((await read(query)).status).toBe(404);
+    expect((await read('keys?controller=configmap&state=odd')).status).toBe(400);
+    stop.abort();
+    await clock.advance(5000);
+    await ended;
+  });
+
+  it('shows counts alone of a controller of Secrets', async () => {
+    maps.add({ ...configMap({ name: 'db-password' }), kind: 'Secret' });
+    const secrets = controller(Secret).reconcile(async () => {
+      throw new Error('no');
+    });
+    const { ended, read } = await inspected({ inspect: true }, secrets as unknown as Controller);
+    const { json } = await read('overview');
+    expect(json.sections.queues?.items[0]).toMatchObject({ hidesKeys: true, failing: { total: 1, items: [] } });
+    expect(JSON.stringify(json)).not.toContain('db-password');
+    expect((await read('key?controller=secret&key=default%2Fdb-password')).status).toBe(404);
+    stop.abort();
+    await clock.advance(5000);
+    await ended;
+  });
+
+  it.each([
+    [5, 'inspect, such as true or { port: 8081 }, must be an object, not 5'],
+    [{ port: -1 }, 'inspect.port must be a whole number from 0 to 65535, not -1'],
+  ])('refuses %j', (inspect, message) => {
+    expect(
+      () => new Manager([copying], { client: sources as unknown as ResourceClient, inspect: inspect as never }),
+    ).toThrow(message);
   });
 });
 

@@ -1,28 +1,36 @@
 // Manager runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in order. It uses
 // controller-runner.ts; run.ts finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
-import { type DefinedResource, delay, type Resource, type ResourceClient, systemClock } from '@kapstan/api';
-import { boundCallbacks, isDefinedResource, requireGivenSignal } from '@kapstan/api/internal';
+import { delay, type Logger, type ResourceClient, systemClock } from '@kapstan/api';
+import { boundCallbacks, requireGivenSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
+import { aborted } from './aborted.ts';
 import { type CacheProblem, problemText } from './cache-problem.ts';
+import { cachesFill } from './caches-fill.ts';
 import type { Controller } from './controller-builder.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerRunner } from './controller-runner.ts';
+import { definedResources } from './defined-resources.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { guardedLogger } from './guarded-logger.ts';
+import { probesOf } from './health-checks.ts';
 import { InformerCache } from './informer-cache.ts';
+import type { ManagerInspection } from './inspector/manager-inspection.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
 import { requireControllers, requireManagerOptions } from './manager-checks.ts';
 import type { ManagerOptions } from './manager-options.ts';
+import { errorTextOf, ManagerServers } from './manager-servers.ts';
+import { type ManagerTime, resolveTimes } from './manager-times.ts';
 import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
-import { type ProbeServer, startProbeServer } from './probe-server.ts';
 import { type Runnable, Runnables } from './runnables.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
+import { sharedTracing } from './tracing/run-tracer.ts';
 import { warningLogger } from './warning-logger.ts';
+import { ManagerHooks } from './webhooks/manager-hooks.ts';
+import { configurationsName } from './webhooks/webhook-names.ts';
 
-const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000, cacheSyncTimeoutMs: 120_000 } as const;
 const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
 const lastWordsMs = 2000;
@@ -32,13 +40,15 @@ const lastWordsMs = 2000;
  * one; use it directly with a client of your own and in tests.
  */
 export class Manager {
-  readonly #options: ManagerOptions & Required<Pick<ManagerOptions, keyof typeof defaults | 'clock' | 'logger'>>;
+  readonly #options: ManagerOptions & Required<Pick<ManagerOptions, ManagerTime | 'clock' | 'logger'>>;
   readonly #controllers: readonly Controller[];
   readonly #cache: InformerCache;
   readonly #metrics: ControllerMetrics;
   readonly #recorders: readonly EventRecorder[];
+  readonly #ownWrites: OwnWrites;
   readonly #runners: readonly ControllerRunner[];
   readonly #runnables: Runnables;
+  readonly #hooks: ManagerHooks;
   readonly #elector: LeaderElector | undefined;
   readonly #ready: Promise<void>;
   #becomeReady: () => void = () => undefined;
@@ -46,7 +56,7 @@ export class Manager {
   #isStarted = false;
   #hasSynced = false;
   #stoppedAtMs: number | undefined;
-  #server: ProbeServer | undefined;
+  readonly #servers: ManagerServers;
   readonly #stop = new AbortController();
   /** The failure of a runnable. */
   #failure: { readonly error: unknown } | undefined;
@@ -67,6 +77,7 @@ export class Manager {
       // The problems are reported below, per kind.
       onWatchError: () => undefined,
       logger: told,
+      metrics: this.#metrics.informers.named((options.leaderElection || controllers[0])?.name ?? 'manager'),
       ...boundCallbacks(options.informers ?? {}, informerCallbacks),
       namespaces: options.namespaces ?? [],
       clock,
@@ -84,6 +95,7 @@ export class Manager {
     });
     this.#elector = this.#createElector(ofElection);
     this.#recorders = [...recorders, ofElection];
+    this.#ownWrites = new OwnWrites({ cache: this.#cache, clock, timeoutMs: this.#options.ownWritesTimeoutMs });
     this.#runners = this.#createRunners(client);
     this.#runnables = new Runnables({
       clock,
@@ -97,6 +109,8 @@ export class Manager {
       },
     });
     for (const runnable of runnables) this.#runnables.add(runnable);
+    this.#hooks = this.#createHooks(told);
+    this.#servers = this.#createServers();
     if (options.informers?.onWatchError === undefined)
       this.#cache.followProblems({
         textOf: this.#textOf,
@@ -122,7 +136,17 @@ export class Manager {
 
   /** The port of /metrics and the probes; undefined while there is no server. */
   get probePort(): number | undefined {
-    return this.#server?.port;
+    return this.#servers.probePort;
+  }
+
+  /** What a browser opens to look at the inspector; undefined while it is not served. */
+  get inspectorUrl(): string | undefined {
+    return this.#servers.inspectorUrl;
+  }
+
+  /** The port of the webhooks; undefined while they are not served over HTTPS. */
+  get webhookPort(): number | undefined {
+    return this.#hooks.port;
   }
 
   /** Resolves when all caches are filled, whether or not this process leads. Rejects when the run ends before. */
@@ -165,9 +189,13 @@ export class Manager {
       throw error;
     } finally {
       await this.#runnables.stop(lastWordsMs);
+      await this.#hooks.stop({
+        stoppedAtMs: this.#stoppedAtMs ?? Number.NEGATIVE_INFINITY,
+        gracePeriodMs: this.#options.gracePeriodMs,
+      });
       await this.#silence();
       await this.#cache.close();
-      await this.#server?.close();
+      await this.#servers.close();
       signal.removeEventListener('abort', onStop);
       unfollow();
     }
@@ -191,8 +219,9 @@ export class Manager {
   }
 
   async #run(stop: AbortSignal): Promise<void> {
-    await this.#listen();
+    await this.#servers.start();
     try {
+      await this.#hooks.start(stop);
       await this.#installDefinitions(stop);
     } catch (error) {
       if (stop.aborted) return;
@@ -200,43 +229,14 @@ export class Manager {
     }
     if (stop.aborted) return;
     this.#cache.start();
-    if (!(await this.#cachesFill(stop))) return;
+    const { clock, cacheSyncTimeoutMs: timeoutMs } = this.#options;
+    if (!(await cachesFill(this.#cache, { stop, clock, timeoutMs, textOf: this.#textOf }))) return;
     this.#hasSynced = true;
     this.#becomeReady();
     this.#runnables.start();
     const never = new AbortController().signal;
     if (this.#elector === undefined) await this.#work({ stop, lost: never });
     else await this.#elector.run((lost) => this.#work({ stop, lost }), stop);
-  }
-
-  /**
-   * Resolves to false when the stop comes first. Rejects when it takes too long, and at once if the client was closed.
-   */
-  async #cachesFill(stop: AbortSignal): Promise<boolean> {
-    const { clock, cacheSyncTimeoutMs } = this.#options;
-    const over = new AbortController();
-    const end = (): void => over.abort();
-    const cancel = cacheSyncTimeoutMs === 0 ? () => undefined : clock.setTimer(end, cacheSyncTimeoutMs);
-    stop.addEventListener('abort', end, { once: true });
-    let closing: unknown;
-    this.#cache.followClosing((error) => {
-      closing ??= error;
-      end();
-    });
-    const isFilled = await this.#cache.waitForSync(over.signal).finally(() => {
-      stop.removeEventListener('abort', end);
-      cancel();
-    });
-    if (isFilled) return true;
-    // The causes were logged as warnings. controller-runtime's Start does not count the end of its context as a failure
-    // either.
-    if (stop.aborted) return false;
-    if (closing !== undefined)
-      throw new Error('the client is closed: a manager needs one that stays open until its run has ended', {
-        cause: closing,
-      });
-    const text = this.#cache.unsynced().map(this.#textOf).join('; ');
-    throw new Error(`timed out after ${cacheSyncTimeoutMs} ms waiting for caches to sync: ${text}`);
   }
 
   readonly #textOf = (problem: CacheProblem): string =>
@@ -329,14 +329,27 @@ export class Manager {
   }
 
   #createRunners(client: ResourceClient): readonly ControllerRunner[] {
-    const { clock, logger, gracePeriodMs, ownWritesTimeoutMs } = this.#options;
-    const cache = this.#cache;
-    const ownWrites = new OwnWrites({ cache, clock, timeoutMs: ownWritesTimeoutMs });
+    const { clock, logger, gracePeriodMs, inspect = false } = this.#options;
+    const errorText = inspect === false ? undefined : errorTextOf(inspect);
+    const tracing = sharedTracing(this.#options.tracing, this.#options.client);
+    if (this.#options.tracing !== undefined && tracing === undefined)
+      logger.info('Tracing nothing: no tracer provider is registered');
+    const parts = { cache: this.#cache, ownWrites: this.#ownWrites, metrics: this.#metrics };
+    const shared = { client, ...parts, tracing, clock, logger };
     return this.#controllers.map((controller, index) => {
       const recorder = this.#recorders[index] as EventRecorder;
-      const ports = { client, cache, ownWrites, recorder, metrics: this.#metrics, gracePeriodMs, clock, logger };
-      return new ControllerRunner(controller, ports);
+      return new ControllerRunner(controller, { ...shared, recorder, gracePeriodMs, errorText });
     });
+  }
+
+  #createHooks(logger: Logger): ManagerHooks {
+    const { webhooks, client, clock, leaderElection } = this.#options;
+    const name = configurationsName(this.#controllers, leaderElection);
+    const registry = this.#metrics.registry;
+    const isLeader = (): boolean => this.isLeader;
+    const hooks = new ManagerHooks(this.#controllers, { webhooks, name, client, clock, logger, registry, isLeader });
+    if (hooks.leading !== undefined) this.#runnables.add(hooks.leading);
+    return hooks;
   }
 
   async #installDefinitions(signal: AbortSignal): Promise<void> {
@@ -344,21 +357,36 @@ export class Manager {
     if (!installCrds) return;
     const fieldManager = (leaderElection || this.#controllers[0])?.name ?? '';
     const options = { client, clock, signal, fieldManager, logger, timeoutMs: cacheSyncTimeoutMs };
-    await installDefinitions(definedResources(this.#controllers), options);
+    await installDefinitions(this.#hooks.definitions(definedResources(this.#controllers)), options);
   }
 
-  async #listen(): Promise<void> {
-    const { metrics, logger } = this.#options;
-    if (metrics === undefined) return;
-    const server = await startProbeServer(metrics, {
-      healthz: { ping: () => undefined, leaderElection: () => this.#elector?.check(lastWordsMs)?.message },
-      readyz: { ping: () => undefined, informers: () => this.#notReady() },
+  #createServers(): ManagerServers {
+    const { metrics, inspect = false, clock, logger, healthzChecks = {}, readyzChecks = {} } = this.#options;
+    const ping = () => undefined;
+    const leaderElection = () => this.#elector?.check(lastWordsMs)?.message;
+    const ready = { ping, informers: () => this.#notReady(), ...probesOf(readyzChecks, { clock, logger }) };
+    const pages = {
+      healthz: { ping, leaderElection, ...probesOf(healthzChecks, { clock, logger }) },
+      readyz: this.#hooks.isServed ? { ...ready, webhooks: () => this.#hooks.problem } : ready,
       isStopping: () => this.#stoppedAtMs !== undefined,
       metrics: this.metrics,
+    };
+    return new ManagerServers({ metrics, inspect, pages, inspection: () => this.#inspection(), clock, logger });
+  }
+
+  async #inspection(): Promise<ManagerInspection> {
+    const module = await import('./inspector/manager-inspection.ts');
+    const { clock, leaderElection = false, inspect = false } = this.#options;
+    return new module.ManagerInspection({
+      controllers: this.#runners.flatMap(({ inspected }) => inspected ?? []),
+      cache: this.#cache,
+      ownWrites: this.#ownWrites,
+      metrics: this.#metrics,
+      elector: this.#elector,
+      lease: leaderElection === false ? '' : `${leaderElection.namespace ?? 'default'}/${leaderElection.name}`,
+      clock,
+      errorText: errorTextOf(inspect),
     });
-    this.#server = server;
-    // The address depends on whether this is a pod, and the port may be any free one.
-    logger.info('Serving metrics and probes', { host: server.host, port: server.port });
   }
 
   #notReady(): string | undefined {
@@ -366,30 +394,4 @@ export class Manager {
     if (problems.length > 0) return problems.join(', ');
     return this.#hasSynced ? undefined : 'starting';
   }
-}
-
-function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, keyof typeof defaults>> {
-  return {
-    gracePeriodMs: options.gracePeriodMs ?? defaults.gracePeriodMs,
-    ownWritesTimeoutMs: options.ownWritesTimeoutMs ?? defaults.ownWritesTimeoutMs,
-    cacheSyncTimeoutMs: options.cacheSyncTimeoutMs ?? defaults.cacheSyncTimeoutMs,
-  };
-}
-
-/** Returns each resource that the controllers reconcile, own, watch or index once. */
-function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
-  const kinds = controllers.flatMap(({ resource: kind, sources, indexes }): Resource[] => [
-    kind,
-    ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.resource])),
-    ...indexes.map((index) => index.resource),
-  ]);
-  const byName = new Map(kinds.filter(isDefinedResource).map((kind) => [kind.definition.metadata.name, kind]));
-  return [...byName.values()];
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

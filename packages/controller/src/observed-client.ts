@@ -33,6 +33,7 @@ import {
 } from '@kapstan/api/internal';
 import { requirePartOptions } from './part-options.ts';
 
+/** Options of an {@link ObservedClient}. */
 export interface ObservedClientOptions {
   readonly client: ResourceClient;
   /** Called with each successful write whose answer was an object; not with dry runs. */
@@ -53,6 +54,7 @@ const table: OptionTable<ObservedClientOptions> = {
   signal: requireSignal,
 };
 
+/** A client that refuses writes when told so, reports them, and ends them with a signal: what `ctx.client` is. */
 export class ObservedClient implements ResourceClient {
   readonly #options: ObservedClientOptions;
 

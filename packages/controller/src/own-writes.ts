@@ -16,13 +16,34 @@ import type { InformerCache } from './informer-cache.ts';
 
 type Informer = SharedInformer<KubernetesObject>;
 
+/** A write as its observer hears of it. */
+interface Write {
+  readonly kind: Resource;
+  readonly target: ObjectName;
+  readonly version: string;
+}
+
 /** A write that its informer has not shown yet. */
 interface PendingWrite {
   readonly informer: Informer;
+  readonly kind: Resource;
+  /** When it was answered, by the monotonic clock. */
+  readonly writtenAtMs: number;
   readonly key: ObjectKey;
   readonly resourceVersion: string;
   readonly seen: Promise<void>;
   readonly resolve: () => void;
+}
+
+/** A write that no cache has shown yet, for people who look. */
+export interface UnseenWrite {
+  /** The controller and the key whose run wrote. */
+  readonly writer: string;
+  readonly kind: Resource;
+  readonly key: ObjectKey;
+  readonly resourceVersion: string;
+  /** By the monotonic clock. */
+  readonly writtenAtMs: number;
 }
 
 export interface OwnWritesOptions {
@@ -71,7 +92,10 @@ export class OwnWrites {
   /** Returns the observer for the writes of one writer, which is the reconciles of one key. */
   observer(writer: string): WriteObserver {
     return {
-      observeWrite: (resource, target, version) => this.#note(writer, this.#pending(resource, target, version)),
+      observeWrite: (resource, target, version) => {
+        for (const informer of this.#options.cache.informersOf(resource, target.namespace))
+          this.#note(writer, this.#pending(informer, { kind: resource, target, version }));
+      },
     };
   }
 
@@ -95,14 +119,28 @@ export class OwnWrites {
     return isShownInTime;
   }
 
-  #pending(resource: Resource, { namespace, name }: ObjectName, resourceVersion: string): PendingWrite | undefined {
-    const informer = this.#options.cache.informerOf(resource, namespace);
-    if (informer === undefined || !this.#byInformer.has(informer)) return undefined;
+  /** Yields the writes that no cache has shown yet, with their writers. */
+  *unseen(): Generator<UnseenWrite, void, undefined> {
+    for (const [writer, writes] of this.#byWriter)
+      for (const { kind, key, resourceVersion, writtenAtMs } of writes)
+        yield { writer, kind, key, resourceVersion, writtenAtMs };
+  }
+
+  #pending(informer: Informer, { kind, target: { namespace, name }, version }: Write): PendingWrite | undefined {
+    if (!this.#byInformer.has(informer)) return undefined;
     let resolve: () => void = () => undefined;
     const seen = new Promise<void>((settle) => {
       resolve = settle;
     });
-    const write = { informer, key: objectKey(namespace, name), resourceVersion, seen, resolve };
+    const write: PendingWrite = {
+      informer,
+      kind,
+      writtenAtMs: this.#options.clock.monotonicNow(),
+      key: objectKey(namespace, name),
+      resourceVersion: version,
+      seen,
+      resolve,
+    };
     return isShown(write) ? undefined : write;
   }
 

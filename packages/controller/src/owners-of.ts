@@ -11,6 +11,7 @@ import {
   requireResource,
 } from '@kapstan/api/internal';
 
+/** Options of {@link ownersOf}. */
 export interface OwnersOfOptions {
   /** True = only the owner that controls the object counts, as with `owns()`. Default false: every owner does. */
   readonly isController?: boolean;

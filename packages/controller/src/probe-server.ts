@@ -2,11 +2,13 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
+import type { InspectorHandler } from '@kapstan/inspector';
 import type { Registry } from 'prom-client';
 
-/** Returns what is wrong; undefined = nothing. */
-type Probe = () => string | undefined;
+/** Returns what is wrong; undefined = nothing. Never rejects. */
+export type Probe = () => string | undefined | Promise<string | undefined>;
 
+/** Where /metrics, /healthz and /readyz are served. */
 export interface ProbeServerOptions {
   /** 0 = any free port. */
   readonly port: number;
@@ -21,6 +23,8 @@ export interface ProbeServerPages {
   readonly healthz: Readonly<Record<string, Probe>>;
   readonly readyz: Readonly<Record<string, Probe>>;
   readonly metrics: Registry;
+  /** Answers paths below /inspect. Undefined = it is off, or served elsewhere. */
+  readonly inspector?: InspectorHandler | undefined;
   /** True = /readyz answers 503, so that nobody sends requests here any more. */
   readonly isStopping: () => boolean;
 }
@@ -35,7 +39,10 @@ export interface ProbeServer {
 /** Resolves once it listens. Rejects when it cannot. */
 export async function startProbeServer(options: ProbeServerOptions, pages: ProbeServerPages): Promise<ProbeServer> {
   const server = createServer((request, response) => {
-    void answer(request.url ?? '/', response, pages);
+    const url = request.url ?? '/';
+    const { inspector } = pages;
+    if (inspector?.handles(url.split('?', 1)[0] ?? '')) void inspector.serve(request, response);
+    else void answer(url, response, pages);
   });
   await listen(server, options);
   const { address: host, port } = server.address() as AddressInfo;
@@ -70,14 +77,12 @@ async function answer(url: string, response: ServerResponse, pages: ProbeServerP
   try {
     switch (path) {
       case '/healthz':
-      case '/readyz': {
-        const page = report(path.slice(1) as 'healthz' | 'readyz', pages, query.includes('verbose'));
-        return send(response, page);
-      }
+      case '/readyz':
+        return send(response, await report(path.slice(1) as ProbeName, pages, new URLSearchParams(query)));
       case '/metrics':
         return send(response, { status: 200, type: pages.metrics.contentType, text: await pages.metrics.metrics() });
       default:
-        return send(response, { status: 404, text: '404 page not found\n' });
+        return send(response, (await reportOne(path, pages)) ?? { status: 404, text: '404 page not found\n' });
     }
   } catch (error) {
     send(response, { status: 500, text: `${error instanceof Error ? error.message : String(error)}\n` });
@@ -90,16 +95,33 @@ interface Page {
   readonly text: string;
 }
 
-/** Formats like kube-apiserver: one line per check when something is wrong or `?verbose` asks for it. */
-function report(name: 'healthz' | 'readyz', pages: ProbeServerPages, isVerbose: boolean): Page {
+type ProbeName = 'healthz' | 'readyz';
+
+/** Answers "/readyz/informers", one check of a page; undefined = there is none of that name. */
+async function reportOne(path: string, pages: ProbeServerPages): Promise<Page | undefined> {
+  const [, page = '', check = ''] = /^\/(healthz|readyz)\/([^/]+)$/.exec(path) ?? [];
+  const probes = page === '' ? {} : pages[page as ProbeName];
+  const probe = Object.hasOwn(probes, check) ? probes[check] : undefined;
+  if (probe === undefined) return undefined;
+  if (page === 'readyz' && pages.isStopping()) return { status: 503, text: `${check}: process is shutting down\n` };
+  const problem = await probe();
+  return problem === undefined ? { status: 200, text: 'ok' } : { status: 500, text: `${check}: ${problem}\n` };
+}
+
+/**
+ * Formats like kube-apiserver: one line per check when something is wrong or `?verbose` asks for it. `?exclude=NAME` leaves a check out.
+ */
+async function report(name: ProbeName, pages: ProbeServerPages, query: URLSearchParams): Promise<Page> {
   if (name === 'readyz' && pages.isStopping())
     return { status: 503, text: '[-]shutdown failed: process is shutting down\nreadyz check failed\n' };
-  const checks = Object.entries(pages[name]).map(([check, probe]) => ({ check, problem: probe() }));
+  const excluded = new Set(query.getAll('exclude'));
+  const asked = Object.entries(pages[name]).filter(([check]) => !excluded.has(check));
+  const checks = await Promise.all(asked.map(async ([check, probe]) => ({ check, problem: await probe() })));
   const lines = checks.map(({ check, problem }) =>
     problem === undefined ? `[+]${check} ok\n` : `[-]${check} failed: ${problem}\n`,
   );
   const isWell = checks.every(({ problem }) => problem === undefined);
-  if (isWell) return { status: 200, text: isVerbose ? `${lines.join('')}${name} check passed\n` : 'ok' };
+  if (isWell) return { status: 200, text: query.has('verbose') ? `${lines.join('')}${name} check passed\n` : 'ok' };
   return { status: 500, text: `${lines.join('')}${name} check failed\n` };
 }
 

@@ -13,6 +13,7 @@ import {
 import { type OptionTable, optional, requireBoolean, requireObject, requireOptions } from '@kapstan/api/internal';
 import { targetOf } from './finalizer.ts';
 
+/** Options of `ctx.prune`. */
 export interface PruneOptions {
   /** True = nothing is deleted; the list says what would be. Default false. */
   readonly dryRun?: boolean;

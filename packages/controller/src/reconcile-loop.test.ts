@@ -18,6 +18,11 @@ function start(reconcile: SyncHandler, options: { readonly workers?: number; rea
   return { clock, queue, outcomes, stop, finished: loop.run(stop.signal) };
 }
 
+const ofClock = (clock: VirtualClock) => ({
+  now: () => clock.now(),
+  setTimer: clock.setTimer.bind(clock),
+  setBackgroundTimer: clock.setBackgroundTimer.bind(clock),
+});
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('ReconcileLoop', () => {
@@ -53,6 +58,29 @@ describe('ReconcileLoop', () => {
     expect(attempts).toEqual([0, 1, 2]);
     expect(outcomes.map((outcome) => outcome.type)).toEqual(['failed', 'failed', 'succeeded']);
     expect(queue.numRequeues('a')).toBe(0);
+    stop.abort();
+    await finished;
+  });
+
+  it('gives way to everything else while many keys fail without a wait', async () => {
+    let now = 0;
+    const virtual = new VirtualClock();
+    // Each look at the clock finds another millisecond gone.
+    const clock = { ...ofClock(virtual), monotonicNow: () => now++ };
+    const queue = new RateLimitingQueue<string>({ clock: virtual });
+    let runs = 0;
+    const stop = new AbortController();
+    const reconcile = async (): Promise<undefined> => {
+      runs++;
+      throw new TerminalError('no');
+    };
+    const finished = new ReconcileLoop({ queue, reconcile, clock }).run(stop.signal);
+    for (let index = 0; index < 1000; index++) queue.add(`key-${index}`);
+    await turn();
+    expect(runs).toBeGreaterThan(0);
+    expect(runs).toBeLessThan(500);
+    for (let turns = 0; runs < 1000 && turns < 1000; turns++) await turn();
+    expect(runs).toBe(1000);
     stop.abort();
     await finished;
   });

@@ -24,6 +24,7 @@ import {
   requireLogger,
   requireNotNegative,
   requireSignal,
+  TurnSlice,
 } from '@kapstan/api/internal';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
@@ -37,6 +38,7 @@ export interface ReconcileRequest extends ObjectName {
   readonly key: string;
 }
 
+/** The tools of a {@link SyncHandler}. */
 export interface SyncContext {
   /** Aborts when the loop was stopped and its grace period is over; the loop still waits for this run to end. */
   readonly signal: AbortSignal;
@@ -80,9 +82,10 @@ export type ReconcileOutcome =
       readonly willRetry: boolean;
     };
 
+/** Options of a {@link ReconcileLoop}. */
 export interface ReconcileLoopOptions {
   /**
-   * When its rate limiter throws, that is logged and {@link defaultControllerRateLimiter} is used for the key: 5 ms to
+   * When its rate limiter throws, that is logged and `defaultControllerRateLimiter` is used for the key: 5 ms to
    * 1000 s, 10 a second over all.
    */
   readonly queue: RateLimitingQueue<string>;
@@ -182,9 +185,12 @@ export class ReconcileLoop {
   }
 
   async #work(signals: Signals): Promise<void> {
+    const slice = new TurnSlice({ clock: this.#clock, itemsPerLook: 4 });
     for (;;) {
+      const wasIdle = this.#queue.length === 0;
       const key = await this.#queue.get();
       if (key === undefined) return;
+      if (wasIdle) slice.begin();
       if (signals.stop.aborted) {
         this.#queue.done(key);
         continue;
@@ -196,6 +202,9 @@ export class ReconcileLoop {
       this.#requeue(key, outcome, signals);
       this.#queue.done(key);
       this.#tell(outcome);
+      // Runs that wait for nothing would follow each other in one turn: while ten thousand keys fail at once, probes, watches and the lease
+      // need their turns.
+      if (slice.endsHere()) await slice.nextTurn();
     }
   }
 

@@ -61,6 +61,7 @@ export type StatusOf<T> = string extends keyof T
       ? MergePatch<NonNullable<S>>
       : never;
 
+/** Settings of `ctx.apply`. */
 export interface ApplySettings {
   /**
    * 'controller' (default): the reconciled object becomes the controlling owner, so the applied object is deleted with

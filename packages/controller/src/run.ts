@@ -10,6 +10,7 @@ import { managerTable, requireControllers } from './manager-checks.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
+/** Options of {@link run}: those of a manager, and which cluster. */
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
   /**
    * May not be combined with `kubeconfig`, `context` and `inCluster`. Default: one for the cluster of the kubeconfig or

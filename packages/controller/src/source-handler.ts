@@ -15,6 +15,8 @@ import type { Predicate } from './predicate.ts';
 export interface Source {
   readonly kind: Resource;
   readonly when: Predicate<KubernetesObject>;
+  /** How a change leads to keys, for people who look. */
+  readonly through: 'itself' | 'owner' | 'mapping';
   readonly keysOf: (object: DeepReadonly<KubernetesObject>) => ReconcileKeys;
 }
 

@@ -4,7 +4,8 @@ import { admit } from '@kapstan/control-plane';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { afterEach, expect, it, vi } from 'vitest';
-import { type TestCluster, type TestClusterOptions, testCluster } from './test-cluster.ts';
+import { type TestCluster, testCluster } from './test-cluster.ts';
+import type { TestClusterOptions } from './test-cluster-options.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

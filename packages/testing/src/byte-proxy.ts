@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '@kapstan/api';
 import { ByteLane } from './byte-lane.ts';
 import type { Connection, ConnectionKind } from './connection.ts';
 
+/** Options of a {@link ByteProxy}. */
 export interface ByteProxyOptions {
   /** Returns the port on 127.0.0.1 that connections go to; called for each connection. */
   readonly targetPort: () => number;

@@ -3,6 +3,7 @@
 /** Kind of traffic on a connection; 'unknown' until its first request is seen. */
 export type ConnectionKind = 'watch' | 'call' | 'unknown';
 
+/** A connection of a test's client. */
 export interface Connection {
   readonly kind: ConnectionKind;
   /** Ends the connection at once: both sides see a reset. */

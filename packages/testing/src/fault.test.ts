@@ -58,6 +58,7 @@ describe('a test cluster with wrong options', () => {
     [null, 'options of testCluster() must be an object, not null'],
     [{ clock: 'fake' }, "clock must be 'virtual' or 'real', not 'fake'"],
     [{ http: false }, "http must be 'on' or 'off', not false"],
+    [{ store: 'disk' }, "store must be 'lmdb' or 'memory', not 'disk'"],
     [{ crds: {} }, 'crds must be a list of definitions, not {}'],
     [{ controlPlane: 'none' }, 'controlPlane must be an object, not "none"'],
     [{ logger: {} }, 'logger needs the function debug, it is an object'],

@@ -21,10 +21,11 @@ import {
   type WatchOptions,
   type WriteOptions,
 } from '@kapstan/api';
-import { callChecks } from '@kapstan/api/internal';
+import { callChecks, type HookHost, type ProgramHooks } from '@kapstan/api/internal';
 import { Observable, type Subscriber } from 'rxjs';
 import type { Activity } from './activity.ts';
 import type { Faults } from './fault.ts';
+import type { HostedHooks } from './hosted-hooks.ts';
 import { connectionError, InProcessConnection } from './in-process-connection.ts';
 
 export interface TestClientOptions {
@@ -33,13 +34,18 @@ export interface TestClientOptions {
   readonly faults: Faults;
   readonly activity: Activity;
   readonly clock: Clock;
+  readonly hooks: HostedHooks;
 }
 
-export class TestClient implements ResourceClient {
+export class TestClient implements ResourceClient, HookHost {
   readonly #options: TestClientOptions;
 
   constructor(options: TestClientOptions) {
     this.#options = options;
+  }
+
+  hostHooks(hooks: ProgramHooks): () => void {
+    return this.#options.hooks.host(hooks);
   }
 
   async get<T extends KubernetesObject>(

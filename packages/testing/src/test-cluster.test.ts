@@ -5,7 +5,8 @@ import { isTransportError } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
 import { ConfigMap, Pod } from '@kapstan/kinds/core/v1';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type TestCluster, type TestClusterOptions, testCluster } from './test-cluster.ts';
+import { type TestCluster, testCluster } from './test-cluster.ts';
+import type { TestClusterOptions } from './test-cluster-options.ts';
 
 const clusters: TestCluster[] = [];
 

@@ -1,47 +1,34 @@
 // testCluster(): a whole control plane inside the test process, with its own store, certificates and time, and faults on demand.
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
 import {
   type Clock,
   type KubernetesObject,
-  type Logger,
   type Resource,
   type ResourceClient,
   silentLogger,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { requireLogger, requireObject } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { type AdmissionFunction, type AdmissionFunctionOptions, AdmissionFunctions, admit } from '@kapstan/apiserver';
 import type { Client, ClientOptions, Impersonation } from '@kapstan/client';
-import type { AdmissionOptions } from '@kapstan/control-plane';
+import { type AdmissionOptions, authorizationSettingsOf, ConversionFunctions } from '@kapstan/control-plane';
+import { type Controller, installControllers } from '@kapstan/controller';
+import { MemoryEngine } from '@kapstan/storage';
+import { AccessRecord } from './access-record.ts';
 import { Activity } from './activity.ts';
 import type { ByteProxy } from './byte-proxy.ts';
 import { requestObserver, startClusterProxy } from './cluster-proxy.ts';
+import type { ControllerRun, ControllerRunOptions } from './controller-run.ts';
 import { installCrds } from './custom-resources.ts';
 import { type ActiveFault, type Fault, Faults, requireFault } from './fault.ts';
+import { HostedHooks } from './hosted-hooks.ts';
 import { type RunningServer, type ServerSettings, startServer } from './running-server.ts';
 import { TestClient } from './test-client.ts';
-
-export interface TestClusterOptions {
-  /** 'virtual': time stands still until {@link TestCluster.advance} moves it. 'real': the system's time. Default 'virtual'. */
-  readonly clock?: 'virtual' | 'real';
-  /** 'off': no port and no certificates, only the in-process client. Default 'on'. */
-  readonly http?: 'on' | 'off';
-  /** Custom resource definitions to install; they are served once `testCluster` resolves. */
-  readonly crds?: readonly KubernetesObject[];
-  /** Functions that convert custom resources between versions, by name of the definition; see ControlPlaneOptions. Default none. */
-  readonly conversions?: NonNullable<ServerSettings['conversions']>;
-  /** Any other options of a control plane: tokens, admission, control loops, limits. Privileged containers are allowed, as in envtest. */
-  readonly controlPlane?: Omit<ServerSettings, 'http'>;
-  /** Maximum number of bytes of events that wait for a slow watcher. Default: the server's. */
-  readonly maxWatchBufferBytes?: number;
-  /** Default: silent. */
-  readonly logger?: Logger;
-}
+import { requireOptions, storesInMemory, type TestClusterOptions } from './test-cluster-options.ts';
 
 /** Functions that {@link TestCluster.admit} installed. */
 export interface AdmissionHandle {
@@ -49,6 +36,7 @@ export interface AdmissionHandle {
   remove(): void;
 }
 
+/** Options of `cluster.connect`. */
 export interface ClusterConnectOptions extends ClientOptions {
   /** Acts as another user than the admin. */
   readonly impersonate?: Impersonation;
@@ -89,17 +77,6 @@ function functionsOf({ controlPlane: { admission } = {} }: TestClusterOptions, c
   return functions instanceof AdmissionFunctions ? functions : new AdmissionFunctions(functions, clock);
 }
 
-function requireOptions(options: TestClusterOptions): void {
-  requireObject(options, 'options of testCluster()');
-  const { clock = 'virtual', http = 'on', crds = [], controlPlane = {} } = options;
-  if (clock !== 'virtual' && clock !== 'real')
-    throw new TypeError(`clock must be 'virtual' or 'real', not ${inspect(clock)}`);
-  if (http !== 'on' && http !== 'off') throw new TypeError(`http must be 'on' or 'off', not ${inspect(http)}`);
-  if (!Array.isArray(crds)) throw new TypeError(`crds must be a list of definitions, not ${inspect(crds)}`);
-  requireObject(controlPlane, 'controlPlane');
-  requireLogger(options.logger);
-}
-
 /** A running test cluster; created by {@link testCluster}. */
 export class TestCluster {
   /** The clock of the cluster: of its server, store and clients. */
@@ -109,10 +86,16 @@ export class TestCluster {
   readonly #options: TestClusterOptions;
   readonly #dataDir: string;
   readonly #virtualClock: VirtualClock | undefined;
+  readonly #memory: MemoryEngine | undefined;
   readonly #activity = new Activity();
   readonly #admission: AdmissionFunctions;
+  readonly #conversions: ConversionFunctions;
+  readonly #testClient: TestClient;
+  readonly #hooks: HostedHooks;
   readonly #faults = new Faults();
   readonly #clients = new Set<Client>();
+  readonly #access = new AccessRecord();
+  readonly #runs = new Set<ControllerRun>();
   #server: RunningServer | undefined;
   #proxy: ByteProxy | undefined;
   #kubeconfig = '';
@@ -125,13 +108,19 @@ export class TestCluster {
     // Virtual time begins at the real date, because TLS checks certificates against the real date.
     this.#virtualClock = options.clock === 'real' ? undefined : new VirtualClock({ startMs: systemClock.now() });
     this.clock = this.#virtualClock ?? systemClock;
+    this.#memory = storesInMemory(options) ? new MemoryEngine({ clock: this.clock }) : undefined;
     this.#admission = functionsOf(options, this.clock);
-    this.client = new TestClient({
+    const { conversions } = options;
+    this.#conversions = conversions instanceof ConversionFunctions ? conversions : new ConversionFunctions(conversions);
+    this.#hooks = new HostedHooks({ admission: this.#admission, conversions: this.#conversions });
+    this.#testClient = new TestClient({
       target: () => this.#server?.controlPlane.client,
       faults: this.#faults,
       activity: this.#activity,
       clock: this.clock,
+      hooks: this.#hooks,
     });
+    this.client = this.#testClient;
   }
 
   /** URL of the HTTPS port, through the proxy. Throws TypeError without HTTP. */
@@ -168,6 +157,34 @@ export class TestCluster {
     this.#clients.add(client);
     await client.prepare();
     return client;
+  }
+
+  /**
+   * Runs controllers, as `run` of `@kapstan/controller` does, on the cluster's clock, until `stop()` or the end of the cluster. With
+   * `as: 'controller'` both reject when a right was missing.
+   */
+  async run(
+    ...controllersAndOptions: readonly [...Controller[], ControllerRunOptions] | readonly Controller[]
+  ): Promise<ControllerRun> {
+    const all: readonly (Controller | ControllerRunOptions)[] = controllersAndOptions;
+    const controllers = all.filter((one): one is Controller => 'reconcile' in one);
+    const [options = {}] = all.filter((one): one is ControllerRunOptions => !('reconcile' in one));
+    const { startControllers } = await import('./controller-run.ts');
+    const run = await startControllers({
+      controllers,
+      options: { clock: this.clock, logger: this.#options.logger ?? silentLogger, ...options },
+      admin: this.client,
+      rights:
+        this.#options.as === 'controller'
+          ? {
+              record: this.#access,
+              connectAs: (user) => this.connect({ impersonate: { user } }),
+              settle: () => this.settle(),
+            }
+          : undefined,
+    });
+    this.#runs.add(run);
+    return run;
   }
 
   /**
@@ -235,6 +252,16 @@ export class TestCluster {
     return { remove: this.#admission.add(admit(resource, options)) };
   }
 
+  /**
+   * Lets the webhooks of controllers (`defaults`, `validates`, `converts`) act as functions, without HTTP and without a
+   * manager, and installs the definitions of their kinds. A manager on {@link client} does the same by itself. Rejects
+   * with TypeError for two webhooks of one name.
+   */
+  async install(...controllers: readonly Controller[]): Promise<AdmissionHandle> {
+    const options = { client: this.#testClient, clock: this.clock, logger: this.#options.logger ?? silentLogger };
+    return { remove: await installControllers(controllers, options) };
+  }
+
   /** Stops the server as SIGTERM does: watches end, requests finish, then nobody listens. The data stay. Idempotent. */
   async stop(): Promise<void> {
     const server = this.#server;
@@ -250,7 +277,7 @@ export class TestCluster {
   /** Starts the server again after {@link stop}, with its data, at the same address. Does nothing while it runs. */
   async start(): Promise<void> {
     if (this.#server !== undefined) return;
-    const { http = 'on', controlPlane = {}, conversions, maxWatchBufferBytes, logger = silentLogger } = this.#options;
+    const { http = 'on', controlPlane = {}, maxWatchBufferBytes, logger = silentLogger } = this.#options;
     const onRequest = requestObserver({
       proxy: () => this.#proxy,
       faults: this.#faults,
@@ -258,10 +285,12 @@ export class TestCluster {
     });
     const server = await startServer({
       dataDir: this.#dataDir,
+      memory: this.#memory,
       settings: {
         ...controlPlane,
+        authorization: this.#authorization,
         admission: { ...flagsOf(controlPlane.admission), functions: this.#admission },
-        ...(conversions && { conversions }),
+        conversions: this.#conversions,
         http: http === 'off' ? 'off' : { maxWatchBufferBytes, onRequest },
       },
       clock: this.clock,
@@ -283,6 +312,15 @@ export class TestCluster {
   }
 
   async #close(): Promise<void> {
+    // A test that stopped a run has seen how it ended.
+    const left = [...this.#runs].filter((run) => !run.isStopping);
+    const runs = await Promise.allSettled(left.map((run) => run.stop()));
+    await this.#closeServer();
+    const failed = runs.find((run) => run.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #closeServer(): Promise<void> {
     try {
       await Promise.all([...this.#clients].map((client) => client.close()));
       // Connections that are held would keep requests, and so the server, waiting.
@@ -290,8 +328,16 @@ export class TestCluster {
       await this.#server?.close();
     } finally {
       this.#server = undefined;
+      await this.#memory?.close();
       await rm(this.#dataDir, { recursive: true, force: true });
     }
+  }
+
+  get #authorization(): ServerSettings['authorization'] {
+    const { as, controlPlane: { authorization } = {} } = this.#options;
+    if (as !== 'controller') return authorization;
+    const { modes = ['RBAC'], ...settings } = authorizationSettingsOf(authorization);
+    return { ...settings, modes: [this.#access.first, ...modes, this.#access.last] };
   }
 
   async #listen({ controlPlane }: RunningServer): Promise<void> {

@@ -28,6 +28,7 @@ export interface EventDraft {
   readonly involvedObject: InvolvedObject;
 }
 
+/** The object that an Event is about. */
 export interface InvolvedObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -63,6 +64,7 @@ export interface WrittenEvent {
   readonly namespace: string;
 }
 
+/** Options of an {@link EventCorrelator}: when events are merged and dropped. Defaults are client-go's. */
 export interface EventCorrelatorOptions {
   /** Default: the real clock. */
   readonly clock?: Clock;

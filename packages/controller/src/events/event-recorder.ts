@@ -32,6 +32,7 @@ import { guardedLogger } from '../guarded-logger.ts';
 import { requirePartOptions } from '../part-options.ts';
 import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
 
+/** Options of an {@link EventRecorder}. */
 export interface EventRecorderOptions {
   readonly client: ResourceClient;
   /** The source of the events: the controller's name. */
@@ -44,6 +45,7 @@ export interface EventRecorderOptions {
   readonly correlator?: EventCorrelator;
 }
 
+/** What an Event says. */
 export interface EventMessage {
   readonly type: 'Normal' | 'Warning';
   /** One word in CamelCase. */

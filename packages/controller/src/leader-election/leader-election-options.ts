@@ -19,6 +19,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { guardedLogger } from '../guarded-logger.ts';
 import { givenOptions, requirePartOptions } from '../part-options.ts';
 
+/** Times of an election, in milliseconds. Defaults are client-go's: 15, 10 and 2 s. */
 export interface LeaderElectionTimes {
   /**
    * How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000.
@@ -33,6 +34,7 @@ export interface LeaderElectionTimes {
   readonly retryPeriodMs?: number;
 }
 
+/** The Lease by which a leader is elected, and its times. */
 export interface LeaderElectionOptions extends LeaderElectionTimes {
   /** Name of the Lease. */
   readonly name: string;
@@ -44,6 +46,7 @@ export interface LeaderElectionOptions extends LeaderElectionTimes {
   readonly releasesOnStop?: boolean;
 }
 
+/** Options of a {@link LeaderElector}. */
 export interface LeaderElectorOptions extends LeaderElectionOptions {
   readonly client: ResourceClient;
   readonly clock?: Clock;

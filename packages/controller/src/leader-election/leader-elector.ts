@@ -30,7 +30,7 @@ export class LeadershipLostError extends Error {
 }
 
 type Work = (term: AbortSignal) => Promise<void>;
-type LimitedCall = Required<CallOptions>;
+type LimitedCall = Required<Omit<CallOptions, 'trace'>>;
 
 /** One time as leader. */
 interface Term {
@@ -75,6 +75,11 @@ export class LeaderElector {
     if (this.#now() - term.renewedAtMs < this.#options.renewDeadlineMs) return true;
     this.#lose('the lease was not renewed in time');
     return false;
+  }
+
+  /** Time since the last successful renewal was sent, in milliseconds; undefined while this process does not lead. */
+  get renewedMsAgo(): number | undefined {
+    return this.#term === undefined ? undefined : this.#now() - this.#term.renewedAtMs;
   }
 
   /**

@@ -5,6 +5,7 @@ import { requirePriority } from './queue-order.ts';
 import { RankHeap } from './rank-heap.ts';
 import { queueTable, requireKey, requireQueueOptions, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
+/** Options of a {@link DelayingQueue}. */
 export type DelayingQueueOptions<K = unknown> = WorkQueueOptions<K>;
 
 /** Keeps delayed keys in a heap by their due time, with one timer for the earliest. */
@@ -27,6 +28,16 @@ export class DelayingQueue<K> extends WorkQueue<K> {
     return this.#delayed.size;
   }
 
+  /** Returns up to `count` of the keys that wait for their time, the next one first; due on the monotonic clock. */
+  nextDelayed(count: number): readonly { readonly key: K; readonly dueAtMs: number }[] {
+    return this.#delayed.smallest(count).map(({ key, rank }) => ({ key, dueAtMs: rank }));
+  }
+
+  /** Returns when a key that waits for its time is due, on the monotonic clock; undefined for any other key. */
+  dueAtMs(key: K): number | undefined {
+    return this.#delayed.rankOf(key);
+  }
+
   /**
    * Adds a key after a delay; at once if it is 0 or less. A key that waits already keeps the earlier time and the
    * higher priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link
@@ -38,7 +49,7 @@ export class DelayingQueue<K> extends WorkQueue<K> {
     if (typeof delayMs !== 'number' || Number.isNaN(delayMs))
       throw new TypeError(`a delay must be a number of milliseconds, not ${inspect(delayMs)}`);
     if (this.isShuttingDown) return;
-    this.observer.retried?.(key);
+    this.observer.retried?.(key, delayMs);
     if (!(delayMs > 0)) return this.add(key, priority);
     this.#priorities.set(key, Math.max(priority, this.#priorities.get(key) ?? priority));
     this.#delayed.put(key, this.#clock.monotonicNow() + delayMs);
@@ -80,6 +91,7 @@ export class DelayingQueue<K> extends WorkQueue<K> {
       const key = this.#delayed.take() as K;
       const priority = this.#priorities.get(key) ?? 0;
       this.#priorities.delete(key);
+      this.observer.released?.(key);
       this.add(key, priority);
     }
     this.#arm();

@@ -8,6 +8,7 @@ export {
   MaxOfRateLimiter,
   MaxWaitRateLimiter,
   type RateLimiter,
+  type RateLimiterSetting,
 } from './rate-limiter.ts';
 export { RateLimitingQueue, type RateLimitingQueueOptions } from './rate-limiting-queue.ts';
 export { WorkQueue, type WorkQueueObserver, type WorkQueueOptions } from './work-queue.ts';

@@ -6,6 +6,7 @@ import { type OptionTable, optional, requireObject, requireOptions } from '@kaps
 import { KeyRing } from './key-ring.ts';
 import { RankHeap } from './rank-heap.ts';
 
+/** How fast waiting makes up for a lower priority. */
 export interface PriorityOptions {
   /**
    * Waiting time that one step of priority is worth, in milliseconds. Above 0. A key waits as if it had been added

@@ -31,6 +31,28 @@ export class RankHeap<K> {
     return this.#heap[0]?.key;
   }
 
+  /** Returns the rank of a key; undefined when it is not there. */
+  rankOf(key: K): number | undefined {
+    return this.#entries.get(key)?.rank;
+  }
+
+  /** Returns up to `count` keys of the smallest ranks, in their order. O(count²), whatever the size. */
+  smallest(count: number): readonly { readonly key: K; readonly rank: number }[] {
+    const taken: { readonly key: K; readonly rank: number }[] = [];
+    // Entries whose parents are taken: one of them is next.
+    const candidates = this.#heap.slice(0, 1);
+    while (taken.length < count) {
+      const next = candidates.reduce<RankedKey<K> | undefined>(
+        (best, entry) => (best === undefined || isBefore(entry, best) ? entry : best),
+        undefined,
+      );
+      if (next === undefined) break;
+      taken.push({ key: next.key, rank: next.rank });
+      candidates.splice(candidates.indexOf(next), 1, ...this.#heap.slice(2 * next.index + 1, 2 * next.index + 3));
+    }
+    return taken;
+  }
+
   /** Adds a key. A key that is there keeps the smaller of both ranks. */
   put(key: K, rank: number): void {
     const present = this.#entries.get(key);

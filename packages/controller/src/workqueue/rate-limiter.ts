@@ -27,6 +27,22 @@ export function requireRateLimiter(limiter: unknown): void {
   requireFunctions(limiter, 'rateLimiter', ['when', 'forget', 'numRequeues']);
 }
 
+/** A rate limiter, or a function that makes one on a given clock. */
+export type RateLimiterSetting<K> = RateLimiter<K> | ((clock: Clock) => RateLimiter<K>);
+
+/** Throws TypeError unless given a rate limiter or a function. */
+export function requireRateLimiterSetting(setting: unknown): void {
+  if (typeof setting !== 'function') requireRateLimiter(setting);
+}
+
+/** Returns the limiter of a setting. Throws TypeError when a function makes none. */
+export function rateLimiterOf<K>(setting: RateLimiterSetting<K> | undefined, clock: Clock): RateLimiter<K> | undefined {
+  if (typeof setting !== 'function') return setting;
+  const made = setting(clock);
+  requireRateLimiter(made);
+  return made;
+}
+
 interface ExponentialOptions {
   readonly baseMs: number;
   readonly maxMs: number;

@@ -7,8 +7,9 @@ import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';
 import { queueTable, requireKey, requireQueueOptions } from './work-queue.ts';
 
+/** Options of a {@link RateLimitingQueue}. */
 export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
-  /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
+  /** Default `defaultControllerRateLimiter`: per key 5 ms to 1000 s, 10 a second over all keys. */
   readonly rateLimiter?: RateLimiter<K> | undefined;
 }
 

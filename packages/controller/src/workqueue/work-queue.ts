@@ -26,6 +26,7 @@ import {
   requirePriorityOptions,
 } from './queue-order.ts';
 
+/** Options of a {@link WorkQueue}. */
 export interface WorkQueueOptions<K = unknown> {
   /** Names the queue in metrics and logs. Default ''. */
   readonly name?: string;
@@ -55,8 +56,10 @@ export interface WorkQueueObserver<K = unknown> {
   started?(key: K, priority: number | undefined): void;
   /** Called when the worker is done with it. */
   finished?(key: K): void;
-  /** Called when a key was added for later. */
-  retried?(key: K): void;
+  /** Called when a key was added for later; 0 or less = it is added at once. */
+  retried?(key: K, delayMs: number): void;
+  /** Called when the time of a key that was added for later has come, before it is added. */
+  released?(key: K): void;
 }
 
 /** Checks the options of a queue, and their names where `who` is given: subclasses may take more options. */
@@ -72,7 +75,7 @@ export function requireQueueOptions<O extends object>(
 
 function requireObserver(observer: unknown, name: string): void {
   requireObject(observer, name);
-  requireCallbacks(observer as object, ['added', 'raised', 'started', 'finished', 'retried']);
+  requireCallbacks(observer as object, ['added', 'raised', 'started', 'finished', 'retried', 'released']);
 }
 
 /** A key in work. `again`: the priority with which it was added meanwhile; undefined when it was not. */
@@ -284,11 +287,13 @@ export function requireKey(key: unknown): void {
 /** An error of the observer must cost neither the key nor its worker. */
 function guardedObserver<K>(observer: WorkQueueObserver<K>): WorkQueueObserver<K> {
   const guard = (tell: () => unknown): void => guardedCall(tell, emitThrown);
-  return {
+  const guarded: WorkQueueObserver<K> = {
     added: (...told) => guard(() => observer.added?.(...told)),
     raised: (...told) => guard(() => observer.raised?.(...told)),
     started: (...told) => guard(() => observer.started?.(...told)),
     finished: (...told) => guard(() => observer.finished?.(...told)),
     retried: (...told) => guard(() => observer.retried?.(...told)),
   };
+  if (observer.released !== undefined) guarded.released = (...told) => guard(() => observer.released?.(...told));
+  return guarded;
 }

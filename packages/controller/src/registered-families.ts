@@ -1,14 +1,17 @@
 // Families of our own (api) among the metrics of prom-client, which asks for them when it shows its registry. Used by
 // controller-metrics.ts.
-import { type MetricFamily, plainSamples, type RequestMetrics } from '@kapstan/api/internal';
+import { type MetricFamily, plainSamples } from '@kapstan/api/internal';
 import type { Metric, Registry } from 'prom-client';
 
+/** Always the same families, in the same order. */
+interface FamilySource {
+  readonly families: readonly MetricFamily[];
+}
+
 /** Throws when the registry has one of that name. */
-export function registerRequests(requests: RequestMetrics, registry: Registry): void {
-  for (const [index, family] of requests.families.entries())
-    registry.registerMetric(
-      new RegisteredFamily(family, () => requests.families[index] ?? family) as unknown as Metric,
-    );
+export function registerFamilies(source: FamilySource, registry: Registry): void {
+  for (const [index, family] of source.families.entries())
+    registry.registerMetric(new RegisteredFamily(family, () => source.families[index] ?? family) as unknown as Metric);
 }
 
 /** The part of a metric that a registry needs: prom-client's own metrics count by themselves. */

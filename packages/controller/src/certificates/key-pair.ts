@@ -1,0 +1,18 @@
+// KeyPair: a certificate with its private key, as Secrets, files and TLS options hold them.
+
+/** A certificate and its private key, PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * A certificate is valid from so long before it is issued, because one that is valid from now on would fail on a client
+ * whose clock is slightly behind.
+ */
+export const clockSkewMs: number = 5 * 60_000;
+
+/** Returns true for an IP address, false for a DNS name: a certificate lists the two differently. */
+export function isAddress(host: string): boolean {
+  return /^[0-9.]+$/.test(host) || host.includes(':');
+}

@@ -1,0 +1,27 @@
+// Names of the objects that a program with webhooks writes. Used by what writes them and by what computes rights and manifests, so that all
+// have the same.
+import type { ManagerOptions } from '../manager-options.ts';
+import type { SecretName } from './certificate-store.ts';
+import { isFromFiles, type WebhookOptions } from './webhook-options.ts';
+
+/** Returns the default of `webhooks.name`, after the Lease of the leader election or the first controller. */
+export function configurationsName(
+  controllers: readonly { readonly name: string }[],
+  leaderElection: ManagerOptions['leaderElection'],
+): string {
+  return `${(leaderElection || controllers[0])?.name ?? 'kapstan'}-webhooks`;
+}
+
+/** Returns the Secret in which replicas share their own certificates; undefined = they have files, or each has its own in memory. */
+export function certificatesSecret({
+  certificates = {},
+  service,
+}: Pick<WebhookOptions, 'certificates' | 'service'>): SecretName | undefined {
+  if (isFromFiles(certificates)) return undefined;
+  return certificates.secret ?? (service && defaultSecret(service));
+}
+
+/** Returns the Secret of a Service's certificates. */
+function defaultSecret({ name, namespace }: SecretName): SecretName {
+  return { name: `${name}-webhook-certificates`, namespace };
+}

@@ -1,0 +1,62 @@
+// HostedHooks lets the server of a test cluster call the webhooks of controllers as functions. Used by test-cluster.ts.
+import type { AdmissionHook, ConversionHook, ProgramHooks } from '@kapstan/api/internal';
+import { type AdmissionFunctions, admitWithHook } from '@kapstan/apiserver';
+import type { ConversionFunctions } from '@kapstan/control-plane';
+
+interface HostedHooksOptions {
+  readonly admission: AdmissionFunctions;
+  readonly conversions: ConversionFunctions;
+}
+
+/** Of two managers in one test, such as two replicas, the later one is called, as one of them is behind a Service. */
+export class HostedHooks {
+  readonly #options: HostedHooksOptions;
+  readonly #admission = new Map<string, { readonly hooks: AdmissionHook[]; remove: () => void }>();
+  readonly #conversions = new Map<string, ConversionHook[]>();
+
+  constructor(options: HostedHooksOptions) {
+    this.#options = options;
+  }
+
+  /** The returned function ends it. Idempotent. */
+  host({ admission, conversions }: ProgramHooks): () => void {
+    const removals = [
+      ...admission.map((hook) => this.#addAdmission(hook)),
+      ...conversions.map((hook) => this.#addConversion(hook)),
+    ];
+    return () => {
+      for (const remove of removals.splice(0)) remove();
+    };
+  }
+
+  #addAdmission(hook: AdmissionHook): () => void {
+    const entry = this.#admission.get(hook.name) ?? { hooks: [], remove: () => undefined };
+    this.#admission.set(hook.name, entry);
+    const install = (): void => {
+      entry.remove();
+      const last = entry.hooks.at(-1);
+      entry.remove = last === undefined ? () => undefined : this.#options.admission.add(admitWithHook(last));
+    };
+    entry.hooks.push(hook);
+    install();
+    return () => {
+      entry.hooks.splice(entry.hooks.indexOf(hook), 1);
+      install();
+    };
+  }
+
+  #addConversion(hook: ConversionHook): () => void {
+    const hooks = this.#conversions.get(hook.definition) ?? [];
+    this.#conversions.set(hook.definition, hooks);
+    const install = (): void => {
+      const last = hooks.at(-1);
+      this.#options.conversions.set(hook.definition, last && ((object, change) => last.convert(object, change)));
+    };
+    hooks.push(hook);
+    install();
+    return () => {
+      hooks.splice(hooks.indexOf(hook), 1);
+      install();
+    };
+  }
+}

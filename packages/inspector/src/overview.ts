@@ -1,0 +1,215 @@
+// Overview: what a manager or a server does now, as the inspector shows it. These types are the contract of
+// /inspect/v1/overview and /inspect/v1/live; run-documents.ts has those of one key.
+
+/** The version of every document below /inspect/v1/. Members may be added to a version; none changes or goes. */
+export const inspectorApiVersion = 'inspector.kapstan.dev/v1';
+
+/** The first of many: `items` has at most as many as the document allows, `total` counts all. */
+export interface Some<T> {
+  readonly total: number;
+  readonly items: readonly T[];
+}
+
+/**
+ * Times end in `At` and are milliseconds since 1970; durations end in `Ms`. Sections that the process does not have are absent. No section
+ * has a value of an object, a label or an annotation, nor a name of a Secret.
+ */
+export interface Overview {
+  readonly apiVersion: typeof inspectorApiVersion;
+  readonly kind: 'Overview';
+  /** A manager of controllers, or an API server. */
+  readonly subject: 'manager' | 'server';
+  /** The controllers of a manager, or the address of a server. */
+  readonly name: string;
+  readonly at: number;
+  readonly sections: Sections;
+}
+
+/** The sections of an overview. */
+export interface Sections {
+  // ---- A manager ----
+  readonly informers?: Some<InformerSection> | undefined;
+  readonly queues?: Some<QueueSection> | undefined;
+  readonly ownWrites?: Some<UnseenWriteItem> | undefined;
+  readonly election?: ElectionSection | undefined;
+  // ---- A server ----
+  readonly caches?: Some<CacheSection> | undefined;
+  readonly watchers?: WatcherSection | undefined;
+  readonly requests?: RequestSection | undefined;
+  readonly store?: Some<StoreSection> | undefined;
+}
+
+/** The names of the sections of an overview. */
+export type SectionName = keyof Sections;
+
+/** One list and watch of a manager. */
+export interface InformerSection {
+  /** "Deployment.apps", or "Pod". */
+  readonly kind: string;
+  /** Absent = all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly phase: string;
+  /** When the phase began. */
+  readonly since: number;
+  readonly hasSynced: boolean;
+  readonly objects: number;
+  /** Size of the objects as JSON, estimated from a few of them. */
+  readonly estimatedBytes: number;
+  readonly resourceVersion: string;
+  /** When the watch last delivered an event or a bookmark; absent without a watch. */
+  readonly heardAt?: number | undefined;
+  /** Whole lists after the first one. */
+  readonly relists: number;
+  /** Failed calls of handlers, index functions and the transform. */
+  readonly handlerErrors: number;
+  readonly lastError?: string | undefined;
+}
+
+/** The work of one controller. */
+export interface QueueSection {
+  readonly controller: string;
+  readonly kind: string;
+  readonly workers: number;
+  /** True = its keys are names of Secrets, so none is shown. */
+  readonly hidesKeys: boolean;
+  /** Runs that have ended, and those that failed. */
+  readonly runs: number;
+  readonly failures: number;
+  /** Keys that wait for a worker, the oldest first. */
+  readonly waiting: Some<KeySince>;
+  /** Keys in work, the longest first. */
+  readonly running: Some<KeySince>;
+  /** Keys that come back later, the next first. */
+  readonly delayed: Some<KeyDue>;
+  /** Keys whose last run failed, the longest failing first. */
+  readonly failing: Some<FailingKey>;
+}
+
+/** A key, and since when it waits or runs. */
+export interface KeySince {
+  readonly key: string;
+  readonly since: number;
+}
+
+/** A key that waits, and until when. */
+export interface KeyDue {
+  readonly key: string;
+  readonly dueAt: number;
+}
+
+/** A key whose last runs failed. */
+export interface FailingKey {
+  readonly key: string;
+  /** When the first failure in a row ended. */
+  readonly since: number;
+  /** Failures in a row. */
+  readonly failures: number;
+  readonly error: string;
+  readonly dueAt?: number | undefined;
+}
+
+/** A write that was answered and that the cache does not show yet. */
+export interface UnseenWriteItem {
+  /** The controller and the key whose run wrote. */
+  readonly writer: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+  readonly since: number;
+}
+
+/** The election, as this process sees it. */
+export interface ElectionSection {
+  readonly lease: string;
+  readonly identity: string;
+  /** The last known holder; "" = nobody or unknown. */
+  readonly leader: string;
+  readonly isLeader: boolean;
+  readonly renewedAt?: number | undefined;
+}
+
+/** The watch cache of one resource of a server. */
+export interface CacheSection {
+  /** "deployments.apps". */
+  readonly resource: string;
+  readonly state: string;
+  readonly revision: number;
+  readonly objects: number;
+  readonly storedBytes: number;
+  /** Events in the history, and how many it can hold. */
+  readonly history: number;
+  readonly historyCapacity: number;
+  readonly watchers: number;
+  /** Watchers that still read past events. */
+  readonly catchingUp: number;
+  /** Events that the live watchers have not been offered yet. */
+  readonly backlog: number;
+  /** Requests that wait for the cache to reach a revision. */
+  readonly waitingReads: number;
+  readonly lastError?: string | undefined;
+}
+
+/** Who watches a server. */
+export interface WatcherSection {
+  readonly users: Some<WatchingUser>;
+  /** The watches that are furthest behind. */
+  readonly behind: Some<BehindWatch>;
+  /** Watches ended because their clients read too slowly. */
+  readonly ended: number;
+}
+
+/** A user with the number of watches. */
+export interface WatchingUser {
+  readonly user: string;
+  readonly watches: number;
+  /** Events and bytes that wait for the sockets of this user. */
+  readonly waitingEvents: number;
+  readonly waitingBytes: number;
+}
+
+/** A watch whose reader is behind. */
+export interface BehindWatch {
+  readonly user: string;
+  readonly resource: string;
+  readonly waitingEvents: number;
+  readonly waitingBytes: number;
+  /** Since when the socket takes nothing; absent = it takes what it gets. */
+  readonly blockedAt?: number | undefined;
+}
+
+/** What a server answers now, and what took long. */
+export interface RequestSection {
+  readonly underWay: Some<RequestItem>;
+  /** Requests of half a second or more, the last one first. `total` counts all since the start. */
+  readonly slow: Some<RequestItem>;
+}
+
+/** A request of the server, under way or slow. */
+export interface RequestItem {
+  readonly verb: string;
+  /** "deployments.apps/scale", or the path of what is no resource. */
+  readonly resource: string;
+  readonly namespace: string;
+  /** "" where the name is not shown or there is none. */
+  readonly name: string;
+  readonly user: string;
+  readonly startedAt: number;
+  /** Absent while it is under way. */
+  readonly durationMs?: number | undefined;
+  /** 0 while there is no answer. */
+  readonly status: number;
+  readonly steps: readonly RequestStep[];
+}
+
+/** A step of a slow request. */
+export interface RequestStep {
+  readonly step: string;
+  /** Absent for the step under way. */
+  readonly durationMs?: number | undefined;
+}
+
+/** A store of a server. */
+export interface StoreSection {
+  readonly name: string;
+  readonly numbers: Readonly<Record<string, number>>;
+}

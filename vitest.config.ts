@@ -3,9 +3,11 @@ import { defineConfig } from 'vitest/config';
 
 // Tests run from sources: the condition makes @kapstan/* resolve to src/*.ts, so no build is needed first.
 const source = '@kapstan/source';
+// Node itself knows no condition "module": packages have files behind it that only bundlers can read, such as @opentelemetry/api 1.9.
+const ofNode = (conditions: readonly string[]): string[] => [source, ...conditions.filter((one) => one !== 'module')];
 const resolution = {
-  resolve: { conditions: [source, ...defaultClientConditions] },
-  ssr: { resolve: { conditions: [source, ...defaultServerConditions] } },
+  resolve: { conditions: ofNode(defaultClientConditions) },
+  ssr: { resolve: { conditions: ofNode(defaultServerConditions) } },
 };
 
 interface ProjectOptions {

@@ -1,47 +1,58 @@
-// npm run docs checks that every relative link in the repository's Markdown files leads to an existing file and
-// heading.
-//   node scripts/docs.mjs FILE…    checks only these
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+// npm run docs builds the site into docs/.vitepress/dist: guides, READMEs, examples and the API reference. It fails for a broken link, for an
+// exported symbol without a doc comment, and for a link of the built site that leads nowhere.
+//   node scripts/docs.mjs FILE…                 checks only the links of these Markdown files
+//   node scripts/docs.mjs --links               checks only the links of all Markdown files
+//   node scripts/docs.mjs --symbols             checks only that each exported symbol has a doc comment
+//   node scripts/docs.mjs --packages=api,client makes the API reference of these packages only
+// KAPSTAN_DOCS_BASE is the path at which the site will stand ("/" by default), KAPSTAN_DOCS_SOURCE the address of the repository's files.
+import { join, resolve } from 'node:path';
 import { root } from './set-up.mjs';
+import { brokenLinks } from './site/links.mjs';
 
-const skipped = new Set(['node_modules', 'dist', 'lint-fixtures', 'reports']);
+const args = process.argv.slice(2);
+const files = args.filter((arg) => !arg.startsWith('--')).map((file) => resolve(file));
+const packages = args.find((arg) => arg.startsWith('--packages='))?.slice('--packages='.length);
+const isLinksOnly = args.includes('--links') || files.length > 0;
 
-function pagesIn(folder) {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return skipped.has(entry.name) || entry.name.startsWith('.') ? [] : pagesIn(path);
-    return entry.name.endsWith('.md') ? [path] : [];
-  });
+/** Prints the lines and their number, and returns whether there is any. */
+function tell(lines, what) {
+  for (const line of lines) console.error(line);
+  console.log(`${lines.length} ${what}`);
+  return lines.length > 0;
 }
 
-const proseOf = (file) => readFileSync(file, 'utf8').replace(/```[\s\S]*?```/g, '');
+process.exitCode = (await hasProblems()) ? 1 : 0;
 
-/** Returns the anchors that GitHub makes of headings. */
-function anchorsOf(file) {
-  const headings = [...proseOf(file).matchAll(/^#+ +(.*)$/gm)].map((match) => match[1]);
-  return headings.map((heading) =>
-    heading
-      .trim()
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
+async function hasProblems() {
+  if (args.includes('--symbols')) return await hasUndocumented();
+  const isBroken = tell(brokenLinks(files), 'broken links');
+  return isLinksOnly ? isBroken : (await buildSite()) || isBroken;
+}
+
+async function hasUndocumented() {
+  const { makeReference } = await import('./site/reference.mjs');
+  const { undocumented, complaints } = await makeReference({ writes: false });
+  const isUndocumented = tell(undocumented, 'exported symbols without a doc comment');
+  return tell(complaints, 'complaints of TypeDoc') || isUndocumented;
+}
+
+async function buildSite() {
+  const { layOutPages } = await import('./site/pages.mjs');
+  const { makeReference } = await import('./site/reference.mjs');
+  const { brokenSiteLinks } = await import('./site/built-links.mjs');
+  const { build } = await import('vitepress');
+  const begin = performance.now();
+  const pages = layOutPages();
+  const { undocumented, complaints } = await makeReference(
+    packages === undefined ? {} : { names: packages.split(',') },
   );
+  let isWrong = tell(undocumented, 'exported symbols without a doc comment');
+  // Some packages alone cannot link to the others.
+  if (packages === undefined) isWrong = tell(complaints, 'complaints of TypeDoc') || isWrong;
+  await build(join(root, 'docs'));
+  const { broken, count } = brokenSiteLinks(join(root, 'docs/.vitepress/dist'));
+  isWrong = tell(broken, 'broken links of the site') || isWrong;
+  const seconds = Math.round((performance.now() - begin) / 1000);
+  console.log(`${count} pages, ${pages} of them written by hand, in docs/.vitepress/dist (${seconds} s)`);
+  return isWrong;
 }
-
-function isBroken(file, [path, anchor]) {
-  const target = path === '' ? file : join(dirname(file), path);
-  if (!existsSync(target)) return true;
-  return anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).includes(anchor);
-}
-
-const given = process.argv.slice(2).map((file) => resolve(file));
-const broken = (given.length > 0 ? given : pagesIn(root)).flatMap((file) => {
-  const links = [...proseOf(file).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]);
-  return links
-    .filter((link) => !/^[a-z]+:/.test(link) && isBroken(file, link.split('#')))
-    .map((link) => `${relative(root, file)}: ${link}`);
-});
-for (const line of broken) console.error(line);
-console.log(`${broken.length} broken links`);
-process.exitCode = broken.length > 0 ? 1 : 0;

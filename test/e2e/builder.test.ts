@@ -545,8 +545,13 @@ describe('the manager', () => {
   });
 
   it('fails to start where a definition is refused, and closes everything', async () => {
-    // The schema is not structural, because a type is missing.
-    const spec = { type: 'object', properties: { text: {} } } as const;
+    // The rule names a field that there is not.
+    const rules = [{ rule: 'self.nothing == 1' }];
+    const spec = {
+      type: 'object',
+      properties: { text: { type: 'string' } },
+      'x-kubernetes-validations': rules,
+    } as const;
     const Bad = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Bad', spec });
     const manager = new Manager([controller(Bad).reconcile(async () => undefined)], {
       client: cluster.client,

@@ -147,4 +147,31 @@ describe('examples', () => {
     }
     expect(output).toBe((await expected('06-storage-stack')).repeat(2));
   });
+
+  it('09 sets defaults, validates and converts by webhooks', async () => {
+    const { end } = start('09-webhooks/webhooks');
+    type Backup = KubernetesObject & { spec: object };
+    const Backup = resource<Backup>({ group: 'demo.dev', version: 'v1', kind: 'Backup' });
+    const OldBackup = resource<Backup>({ group: 'demo.dev', version: 'v1beta1', kind: 'Backup' });
+    const named = (name: string, spec: object, labels = {}): Backup => ({
+      metadata: { ...defaults, name, labels },
+      spec,
+    });
+    const defaults = { namespace: 'default' };
+    // Retried until the program has installed the definition and its webhooks.
+    const isRefused = (): Promise<boolean> =>
+      cluster.client.create(Backup, named('photos', { keep: 0 }), { dryRun: true }).then(
+        () => false,
+        (error: Error) => error.message.includes('spec.keep: Invalid value: 0: must be at least 1'),
+      );
+    while (!(await isRefused())) await new Promise<void>((resolve) => setImmediate(resolve));
+    await cluster.client.create(Backup, named('photos', {}, { protected: 'yes' }));
+    await printed('photos: every 24 hours, keep 7');
+    await expect(cluster.client.delete(Backup, { ...defaults, name: 'photos' })).rejects.toThrow('"protected" first');
+    await cluster.client.create(OldBackup, named('mail', { days: 2, keep: 3 }));
+    await printed('mail: every 48 hours, keep 3');
+    expect((await cluster.client.get(OldBackup, { ...defaults, name: 'photos' })).spec).toEqual({ days: 1, keep: 7 });
+    await end();
+    expect(output).toBe(await expected('09-webhooks'));
+  });
 });

@@ -46,16 +46,18 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function install(archive: string): Promise<void> {
-  const name = archive.replace(/^kapstan-(.*)-\d+\.\d+\.\d+\.tgz$/, '$1');
-  const target = join(folder, 'node_modules/@kapstan', name);
+  const name = archive.replace(/^(?:kapstan-)?(.*)-\d+\.\d+\.\d+\.tgz$/, '$1');
+  const target = join(folder, 'node_modules', archive.startsWith('kapstan-') ? `@kapstan/${name}` : name);
   await mkdir(target, { recursive: true });
   execFileSync('tar', ['-xzf', join(folder, 'packed', archive), '--strip-components=1', '-C', target]);
   packed.set(name, await filesOf(target));
   const manifest = await manifestOf(target);
   manifests.push(manifest);
   const needed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
-  for (const dependency of needed) if (!dependency.startsWith('@kapstan/')) await link(dependency);
+  for (const dependency of needed) if (!isOwn(dependency)) await link(dependency);
 }
+
+const isOwn = (name: string): boolean => name.startsWith('@kapstan/') || name === 'create-kapstan';
 
 async function filesOf(target: string): Promise<readonly string[]> {
   const entries = await readdir(target, { recursive: true, withFileTypes: true });
@@ -136,10 +138,11 @@ it('are packed by the command of the README: each package, no example', async ()
 });
 
 it('hold what is needed and nothing else', async () => {
-  const mayHold = /^(package\.json|README\.md|LICENSE|(dist|src|facts|proto|bin)\/.*)$/;
+  const mayHold = /^(package\.json|README\.md|LICENSE|(dist|src|facts|proto|bin|template|dashboards)\/.*)$/;
   for (const [name, files] of packed) {
     expect(files, name).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'dist/index.js']));
-    expect(files.filter((file) => !mayHold.test(file) || /\.test\.|\.tsbuildinfo$/.test(file))).toEqual([]);
+    const isTest = (file: string): boolean => !file.startsWith('template/') && file.includes('.test.');
+    expect(files.filter((file) => !mayHold.test(file) || isTest(file) || file.endsWith('.tsbuildinfo'))).toEqual([]);
   }
 });
 
@@ -175,21 +178,21 @@ const oneReconcile = `
   });
   await run(tell, { signal: stop.signal, kubeconfig: 'kubeconfig' });`;
 
-it('are installed by npm, the five of a controller, and run against a server, as modules and required', {
+it('are installed by npm, the six of a controller, and run against a server, as modules and required', {
   timeout: 180_000,
 }, async () => {
   const project = join(folder, 'project');
   await mkdir(project);
-  await writeFile(join(project, 'package.json'), '{}');
-  const five = ['api', 'client', 'controller', 'informers', 'kinds'];
-  const archives = five.map((name) => `${join(folder, 'packed', `kapstan-${name}`)}-${version(name)}.tgz`);
+  const six = ['api', 'client', 'controller', 'informers', 'inspector', 'kinds'];
+  const archives = six.map((name) => `${join(folder, 'packed', `kapstan-${name}`)}-${version(name)}.tgz`);
   // There is no registry here, so foreign packages come from the repository's node_modules.
-  const foreign = await closureOf(five.map((name) => `@kapstan/${name}`));
+  const foreign = await closureOf(six.map((name) => `@kapstan/${name}`));
+  await writeFile(join(project, 'package.json'), JSON.stringify({ overrides: await nestedVersions(foreign) }));
   const quiet = ['--loglevel=error', '--no-audit', '--no-fund', '--ignore-scripts'];
   const flags = ['--offline', '--install-links', '--cache', join(folder, 'cache'), ...quiet];
   const npm = spawnSync('npm', ['install', ...flags, ...archives, ...foreign], { cwd: project, encoding: 'utf8' });
   expect(npm.status, npm.stderr).toBe(0);
-  expect((await readdir(join(project, 'node_modules/@kapstan'))).sort()).toEqual(five);
+  expect((await readdir(join(project, 'node_modules/@kapstan'))).sort()).toEqual(six);
 
   await using cluster = await testCluster({ clock: 'real' });
   await cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'it' } });
@@ -271,4 +274,17 @@ async function closureOf(names: readonly string[], found: Set<string> = new Set(
     await closureOf(needsOf(await manifestOf(path)), found);
   }
   return [...found].filter((path) => !path.includes('@kapstan'));
+}
+
+/** Returns the packages that others bring in a version of their own, as npm's `overrides`. */
+async function nestedVersions(paths: readonly string[]): Promise<Record<string, Record<string, string>>> {
+  const overrides: Record<string, Record<string, string>> = {};
+  for (const path of paths) {
+    const { name } = await manifestOf(path);
+    for (const need of needsOf(await manifestOf(path))) {
+      const own = join(path, 'node_modules', need);
+      if (existsSync(own)) overrides[name] = { ...overrides[name], [need]: `file:${own}` };
+    }
+  }
+  return overrides;
 }

@@ -1,11 +1,11 @@
-// Checks links in the documentation with scripts/docs.mjs, which `npm run docs` runs.
+// Checks links in the documentation with scripts/docs.mjs --links, which is a part of `npm run docs`.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const check = (...files: readonly string[]) =>
-  spawnSync(process.execPath, ['scripts/docs.mjs', ...files], { cwd: root, encoding: 'utf8' });
+  spawnSync(process.execPath, ['scripts/docs.mjs', '--links', ...files], { cwd: root, encoding: 'utf8' });
 
 it('lead to files and headings that are there, in every page', () => {
   const { status, stdout, stderr } = check();

@@ -37,7 +37,7 @@ function copyPackages() {
     if (name !== '@kapstan') symlinkSync(join(root, 'node_modules', name), join(modules, name));
   for (const name of readdirSync(join(root, 'packages'))) {
     const [from, to] = [join(root, 'packages', name), join(copy, 'packages', name)];
-    for (const part of ['package.json', 'src', 'proto', 'facts', 'fixtures'].filter((each) =>
+    for (const part of ['package.json', 'src', 'proto', 'facts', 'fixtures', 'template'].filter((each) =>
       existsSync(join(from, each)),
     ))
       cpSync(join(from, part), join(to, part), { recursive: true });

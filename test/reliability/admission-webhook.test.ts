@@ -79,6 +79,24 @@ describe('an admission webhook', () => {
     await Promise.all(waiting);
   });
 
+  it('whose failures are ignored is not passed by with more calls than it may have', async () => {
+    const change = async (failurePolicy: string): Promise<void> => {
+      const body = [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: failurePolicy }];
+      await cluster.client.patch(ValidatingWebhookConfiguration, { name: 'v' }, { type: 'json', body });
+      await cluster.settle();
+    };
+    await change('Ignore');
+    hook.answer = () => undefined;
+    const waiting = Array.from({ length: 1024 }, () => create());
+    await cluster.settle();
+    const error = await create().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 429, message: expect.stringContaining('too many calls of this webhook') });
+    await cluster.advance(5_000);
+    await Promise.all(waiting);
+    hook.answer = allowing;
+    await change('Fail');
+  });
+
   it('is called no longer when its client has gone', async () => {
     const gone = new AbortController();
     let cut: Promise<void> | undefined;

@@ -74,10 +74,12 @@ describe('what hurts in packages:', () => {
 
   it('what is called optional is loaded all the same', () => {
     const ours = [...manifests].filter(([name]) => name.startsWith('@kapstan/'));
-    expect(ours.map(([name]) => name).sort()).toEqual([...sdk, '@kapstan/api', '@kapstan/kinds'].sort());
+    expect(ours.map(([name]) => name).sort()).toEqual(
+      [...sdk, '@kapstan/api', '@kapstan/inspector', '@kapstan/kinds'].sort(),
+    );
     expect(ours.filter(([, { optionalDependencies }]) => optionalDependencies !== undefined)).toEqual([]);
     // This installation lacks the optional peers, which only the entry points for tests need.
-    const entries = [...sdk, '@kapstan/api', '@kapstan/api/testing', '@kapstan/kinds/apps/v1'];
+    const entries = [...sdk, '@kapstan/api', '@kapstan/api/testing', '@kapstan/inspector', '@kapstan/kinds/apps/v1'];
     for (const entry of entries) expect(run(`await import('${entry}'); console.log('loaded')`)).toBe('loaded\n');
     expect(existsSync(join(folder, 'node_modules/vitest'))).toBe(false);
   });

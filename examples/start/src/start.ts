@@ -76,13 +76,15 @@ async function readOptions(): Promise<StartOptions | number> {
 async function run({ once, dataDir, port }: StartOptions, stop: AbortController): Promise<void> {
   const begin = systemClock.monotonicNow();
   const beginMs = systemClock.now();
-  const controlPlane = await startControlPlane({ dataDir, port, logger: consoleLogger, controlLoops: ['*'] });
+  const server = { dataDir, port, logger: consoleLogger, controlLoops: ['*'], inspect: { port: 0 } };
+  const controlPlane = await startControlPlane(server);
   const kubeconfig = join(dataDir, 'admin.kubeconfig');
   await writePrivateFile(kubeconfig, controlPlane.kubeconfig);
   say(
     'control plane',
     `${controlPlane.url} (ready in ${Math.round(systemClock.monotonicNow() - begin)} ms, data in ${dataDir})`,
   );
+  say('inspector', controlPlane.inspectorUrl);
   const client = await connect({ kubeconfig });
   let working: Promise<unknown> = Promise.resolve();
   let silence: () => void = () => undefined;

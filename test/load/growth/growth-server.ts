@@ -8,10 +8,12 @@ import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { recordedAccount, recordedNamespace } from './cases/audit-cases.ts';
 import { convertedDefinition } from './cases/conversion-cases.ts';
 import { customDefinition, customResources } from './cases/custom-resource-cases.ts';
 import { ruledDefinition } from './cases/rule-cases.ts';
 import type { GrowthRequest, GrowthWatches } from './growth-case.ts';
+import { outsideIssuer } from './outside-issuer.ts';
 
 export interface Answer {
   readonly status: number;
@@ -61,7 +63,7 @@ export class GrowthServer {
     const flags = (process.env.KAPSTAN_GROWTH_NODE_FLAGS ?? '').split(' ').filter((flag) => flag !== '');
     const child = spawn(
       process.execPath,
-      ['--expose-gc', '--import', here('source.mjs'), ...flags, here('server.mjs'), folder],
+      ['--expose-gc', '--import', here('source.mjs'), ...flags, here('server.mjs'), folder, outsideIssuer],
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
     const failed = once(child, 'exit').then(([code]) => {
@@ -72,6 +74,7 @@ export class GrowthServer {
     const server = new GrowthServer(child, folder, ready);
     // Pods need this account, and the loop that creates it does not run here.
     await server.send({ method: 'POST', path: serviceAccounts, body: { metadata: { name: 'default' } } });
+    for (const recorded of [recordedNamespace, recordedAccount]) await server.send(recorded);
     for (const definition of [convertedDefinition, ruledDefinition, customDefinition])
       await server.#install(definition);
     await server.send({ method: 'GET', path: customResources, isAwaited: true });

@@ -1,6 +1,10 @@
 // The measured server: a control plane from sources in its own process, which reports the cost of its main thread.
 // growth-server.ts starts it with source-hooks. `begin` and `end` mark one measurement; `heap` collects garbage first.
-import { startControlPlane } from '@kapstan/control-plane';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TestIssuer } from '@kapstan/apiserver/testing';
+import { admit, startControlPlane } from '@kapstan/control-plane';
+import { ControllerRevision } from '@kapstan/kinds/apps/v1';
 import { threadCpuMs } from '../../../bench/parts/turns.mjs';
 import { TurnProfile } from './turn-profile.mjs';
 
@@ -9,13 +13,49 @@ const lookMs = 1;
 /** Turns of the event loop for which work may continue after the answer, such as writes and answers under way. */
 const turnsToSettle = 4;
 
-const [dataDir] = process.argv.slice(2);
+const [dataDir, outsideIssuer] = process.argv.slice(2);
+const { issuer, key, jwt } = JSON.parse(outsideIssuer);
+const issuing = await TestIssuer.start();
+issuing.keys = [{ jwk: { ...key, kid: 'growth' } }];
+const configFile = join(dataDir, 'authentication.json');
+await writeFile(
+  configFile,
+  JSON.stringify({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AuthenticationConfiguration',
+    jwt: [
+      {
+        issuer: {
+          url: issuer,
+          audiences: ['growth'],
+          discoveryURL: `${issuing.url}/of/${encodeURIComponent(issuer)}`,
+          certificateAuthority: issuing.ca,
+        },
+        ...jwt,
+      },
+    ],
+  }),
+);
 /** Costs next to nothing, so that the work around it is measured. */
 const convert = (object, { toApiVersion }) => ({ ...object, apiVersion: toApiVersion });
+/** Records all of one namespace, whose answers lose their managed fields; the largest events are truncated. */
+const audit = {
+  policy: `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitManagedFields: true
+rules: [{level: RequestResponse, namespaces: [recorded]}, {level: None}]`,
+  path: join(dataDir, 'audit.log'),
+  truncation: { maxEventBytes: 4 * 1024 * 1024, maxBatchBytes: 10 * 1024 * 1024 },
+};
 const controlPlane = await startControlPlane({
+  audit,
   ...{ dataDir, controlLoops: [], port: 0, bindAddress: '127.0.0.1' },
   conversions: { 'converteds.growth.example.com': convert },
   registersApiServices: true,
+  authorization: ['Node', 'RBAC'],
+  // For the objects of one case, which hardly any other has.
+  admission: [admit(ControllerRevision, { mutate: () => undefined, validate: () => undefined })],
+  outsideIdentity: { configFile },
 });
 
 let last = threadCpuMs();

@@ -2,10 +2,9 @@
 // with one system call. Ends without closing the store. Runs the built package. With "noSync" LMDB never waits for the
 // disk.
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { register } from 'node:module';
 
 const [dataDir, acknowledgements, seedText, durability] = process.argv.slice(2);
-if (durability === 'noSync') register('./no-sync-hook.mjs', import.meta.url);
+if (durability === 'noSync') await import('./no-sync-lmdb.mjs');
 const { openLmdbEngine } = await import('@kapstan/storage-lmdb');
 
 const commitsEach = 40;

@@ -1,5 +1,5 @@
 // Cases of admission plug-ins that read objects of the namespace: pod security, limit ranges and quotas.
-import { type GrowthCase, type GrowthRequest, members, pod, times } from '../growth-case.ts';
+import { configMaps, type GrowthCase, type GrowthRequest, members, pod, times } from '../growth-case.ts';
 
 /** Creates or changes a namespace of its own for a case, with the service account that pods need. */
 function namespace(name: string, labels: object = {}): GrowthRequest[] {
@@ -53,6 +53,35 @@ function createsIn(name: string, space: string, given: Creation): GrowthCase {
     made: [`${path}/growth`, `/api/v1/namespaces/${space}/limitranges/growth`, ...quotasOf(space, given)],
     codes: [201, 403, 413, 422],
   };
+}
+
+const registration = '/apis/admissionregistration.k8s.io/v1';
+const scalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
+
+/** Asks about autoscalers in the version in which they are not sent. */
+const scalerPolicy = {
+  metadata: { name: 'growth' },
+  spec: {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: ['autoscaling'],
+          apiVersions: ['v1'],
+          operations: ['CREATE'],
+          resources: ['horizontalpodautoscalers'],
+        },
+      ],
+    },
+    validations: [{ expression: "object.spec.maxReplicas > 0 && object.apiVersion == 'autoscaling/v1'" }],
+  },
+};
+const scalerBinding = { metadata: { name: 'growth' }, spec: { policyName: 'growth', validationActions: ['Deny'] } };
+
+function scaler(n: number): object {
+  const target = { type: 'AverageValue', averageValue: '1' };
+  const metrics = times(n, (index) => ({ type: 'Pods', pods: { metric: { name: `m${index}` }, target } }));
+  const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' };
+  return { metadata: { name: 'growth' }, spec: { maxReplicas: 2, scaleTargetRef, metrics } };
 }
 
 export const admissionCases: readonly GrowthCase[] = [
@@ -126,4 +155,44 @@ export const admissionCases: readonly GrowthCase[] = [
     ],
     body: () => pod({}),
   }),
+  {
+    name: 'an object that functions of the program admit',
+    full: 60_000,
+    request: (n) => ({
+      method: 'POST',
+      path: '/apis/apps/v1/namespaces/default/controllerrevisions',
+      body: { metadata: { name: 'growth' }, revision: 1, data: members(n, () => ['a', { b: 1 }]) },
+    }),
+    made: ['/apis/apps/v1/namespaces/default/controllerrevisions/growth'],
+    codes: [201],
+  },
+  {
+    name: 'an object that a policy wants in another version',
+    full: 8_000,
+    prepare: () => [
+      { method: 'POST', path: `${registration}/validatingadmissionpolicies`, body: scalerPolicy },
+      { method: 'POST', path: `${registration}/validatingadmissionpolicybindings`, body: scalerBinding },
+    ],
+    request: (n) => ({ method: 'POST', path: scalers, body: scaler(n) }),
+    made: [
+      `${scalers}/growth`,
+      `${registration}/validatingadmissionpolicies/growth`,
+      `${registration}/validatingadmissionpolicybindings/growth`,
+    ],
+    codes: [201],
+  },
+  {
+    name: 'a large object that is deleted',
+    full: 60_000,
+    prepare: (n) => [
+      {
+        method: 'POST',
+        path: configMaps,
+        body: { metadata: { name: 'growth' }, data: members(n, () => 'value') },
+      },
+    ],
+    request: () => ({ method: 'DELETE', path: `${configMaps}/growth` }),
+    made: [`${configMaps}/growth`],
+    codes: [200],
+  },
 ];

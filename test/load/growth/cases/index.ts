@@ -2,9 +2,12 @@
 import type { GrowthCase } from '../growth-case.ts';
 import { admissionCases } from './admission-cases.ts';
 import { aggregationCases } from './aggregation-cases.ts';
+import { auditCases } from './audit-cases.ts';
+import { authorizationCases } from './authorization-cases.ts';
 import { conversionCases } from './conversion-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
 import { flowControlCases } from './flow-control-cases.ts';
+import { identityCases } from './identity-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { openApiCases } from './openapi-cases.ts';
 import { patchCases } from './patch-cases.ts';
@@ -23,11 +26,14 @@ export const growthCases: readonly GrowthCase[] = [
   ...stageCases,
   ...admissionCases,
   ...aggregationCases,
+  ...authorizationCases,
   ...policyCases,
   ...flowControlCases,
+  ...identityCases,
   ...customResourceCases,
   ...ruleCases,
   ...conversionCases,
+  ...auditCases,
   ...openApiCases,
   ...schemaCases,
 ];

@@ -1,11 +1,13 @@
-// Measures what admission policies add to the CPU of a create, beside kube-apiserver + etcd: creates of ConfigMaps, 32 at a
-// time, with 0, 1 and 10 validating policies in force, with 10 that select other requests, and with one mutating policy.
-//   npm run bench policies          KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
+// Measures what admission policies and webhooks add to the CPU of a create, beside kube-apiserver + etcd: creates of
+// ConfigMaps, 32 at a time, with 0, 1 and 10 validating policies in force, with 10 that select other requests, with one
+// mutating policy, and with a webhook of either kind.
+//   npm run bench admission         KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, median } from './parts/figures.mjs';
 import { configMapBody, httpCaller, inParallel, namespaceBody } from './parts/http-caller.mjs';
 import { hasPeer, startPeer } from './parts/peer-server.mjs';
 import { startServer } from './parts/server-process.mjs';
+import { startWebhooks } from './parts/webhook-process-start.mjs';
 
 const creates = Number(process.env.KAPSTAN_BENCH_CREATES ?? 8_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 1);
@@ -55,6 +57,9 @@ const mutating = (name) => ({
   binding: {},
 });
 
+/** A webhook, which answers in a process of its own. */
+const webhook = (kind, path) => ({ kind, name: `${kind}-webhook`, path });
+
 const several = (count, make) => Array.from({ length: count }, (_, index) => make(`p${index}`));
 const works = {
   none: { what: 'create without policies', policies: [] },
@@ -65,10 +70,17 @@ const works = {
   },
   others: { what: 'create beside 10 policies for pods', policies: several(10, (name) => validating(name, ['pods'])) },
   mutating: { what: 'create with 1 mutating policy', policies: [mutating('m')] },
+  validated: { what: 'create with 1 validating webhook', policies: [webhook('validating', '/validate')] },
+  mutated: { what: 'create with 1 mutating webhook', policies: [webhook('mutating', '/mutate')] },
 };
 
 async function install({ call }, policies) {
-  for (const { kind, name, spec, binding } of policies) {
+  for (const policy of policies) {
+    const { kind, name, path, spec, binding } = policy;
+    if (path !== undefined) {
+      await webhooks.install(call, kind, { name, path });
+      continue;
+    }
     await call('POST', `${group}/${kind}admissionpolicies`, JSON.stringify({ metadata: { name }, spec }));
     const bound = { metadata: { name }, spec: { policyName: name, ...binding } };
     await call('POST', `${group}/${kind}admissionpolicybindings`, JSON.stringify(bound));
@@ -76,7 +88,11 @@ async function install({ call }, policies) {
 }
 
 async function remove({ call }, policies) {
-  for (const { kind, name } of policies) {
+  for (const { kind, name, path } of policies) {
+    if (path !== undefined) {
+      await webhooks.remove(call, kind, name);
+      continue;
+    }
     await call('DELETE', `${group}/${kind}admissionpolicybindings/${name}`);
     await call('DELETE', `${group}/${kind}admissionpolicies/${name}`);
   }
@@ -103,6 +119,7 @@ async function measureAll(server) {
   return results;
 }
 
+const webhooks = await startWebhooks();
 const ours = [];
 const peers = [];
 for (let run = 0; run < runs; run += 1) {
@@ -110,7 +127,9 @@ for (let run = 0; run < runs; run += 1) {
   if (hasPeer) peers.push(await measureAll(await startPeer()));
 }
 
-const bench = 'policies';
+webhooks.end();
+
+const bench = 'admission';
 for (const [key, { what }] of Object.entries(works)) {
   const peer = hasPeer ? { name: 'kube-apiserver + etcd', value: median(peers.map((one) => one[key].cpu)) } : undefined;
   figure({

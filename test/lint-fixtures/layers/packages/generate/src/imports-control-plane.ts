@@ -1,0 +1,1 @@
+import '../../control-plane/src/index.ts';

@@ -1,0 +1,1 @@
+import '../../storage/src/index.ts';

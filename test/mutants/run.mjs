@@ -27,9 +27,9 @@ const longestRunMs = 90_000;
 function copyPackages() {
   const copy = mkdtempSync(join(tmpdir(), 'kapstan-mutants-'));
   const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs'];
-  const walk = ['ARCHITECTURE.md', 'walk.test.ts', 'walk-table.ts', 'walk-sources.ts'];
-  const lint = walk.map((file) => (file.endsWith('.ts') ? join('test/lint', file) : file));
-  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks, ...lint])
+  const lint = ['walk.test.ts', 'walk-table.ts', 'walk-sources.ts'].map((file) => join('test/lint', file));
+  const walks = ['ARCHITECTURE.md', 'docs/walks.md'];
+  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks, ...lint, ...walks])
     cpSync(join(root, file), join(copy, file));
   const modules = join(copy, 'node_modules');
   mkdirSync(join(modules, '@kapstan'), { recursive: true });

@@ -50,8 +50,10 @@ import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kube
 import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
+
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
+import { storeChecks } from './store-checks.ts';
 
 /** Which resources have a watch cache, and how much history. */
 export interface WatchCacheOptions {
@@ -237,7 +239,7 @@ async function openOnCatalog(
     quotas,
     client,
     patching,
-    healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
+    healthChecks: [...storeChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission, customResources }) },
     caches: () => inspected(open),
@@ -371,37 +373,6 @@ function nodePortsOf(
     transformer: encryption?.transformerFor(nodePortsResource),
     keyPrefix,
   });
-}
-
-/** Health checks under kube-apiserver's names: whether all stores answer, and whether the caches are up to date. */
-function healthChecks(engines: readonly Engine[], open: ReadonlySet<ResourceStack>): HealthCheck[] {
-  return [
-    { name: 'etcd', check: () => reasonOf(engines.map((engine) => engine.checkHealth())) },
-    {
-      name: 'etcd-readiness',
-      endpoints: ['readyz'],
-      check: () => reasonOf(engines.map((engine) => engine.checkReadiness())),
-    },
-    {
-      // Everything fed from the caches is as current as they are.
-      name: 'informer-sync',
-      endpoints: ['readyz'],
-      check: () => {
-        for (const stack of open) {
-          const reason = stack.readiness();
-          if (reason !== undefined) return reason;
-        }
-        return undefined;
-      },
-    },
-  ];
-}
-
-function reasonOf(checks: readonly Promise<void>[]): Promise<Error | undefined> {
-  return Promise.all(checks).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
-  );
 }
 
 function watchCacheOptions(

@@ -1,0 +1,22 @@
+// The suites that run over each wire. The files of src/wires choose the wire and then import this one.
+import '../close.test.ts';
+import '../pains.test.ts';
+import '../misuse.test.ts';
+import '../request-metrics.test.ts';
+import '../watch.test.ts';
+import '../client.test.ts';
+import '../discovery.test.ts';
+import '../list.test.ts';
+import '../lister-watcher.test.ts';
+import '../subresources.test.ts';
+import '../metadata-reader.test.ts';
+import '../conformance.test.ts';
+import '../transport/proxy.test.ts';
+import '../transport/socks-tunnel.test.ts';
+import '../transport/connection-pool.test.ts';
+import '../transport/transport.test.ts';
+import '../transport/certificate-rotation.test.ts';
+import '../transport/before-send.test.ts';
+import '../transport/caller-stack.test.ts';
+import '../transport/half-open.test.ts';
+import '../streaming/opening.test.ts';

@@ -26,7 +26,7 @@ const longestRunMs = 90_000;
 /** Copies the packages' sources so that they import each other and not the repository's; everything else is shared. */
 function copyPackages() {
   const copy = mkdtempSync(join(tmpdir(), 'kapstan-mutants-'));
-  const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs'];
+  const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs', 'test/mutants/test-process.mjs'];
   const lint = ['walk.test.ts', 'walk-table.ts', 'walk-sources.ts'].map((file) => join('test/lint', file));
   const walks = ['ARCHITECTURE.md', 'docs/walks.md'];
   for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks, ...lint, ...walks])
@@ -52,50 +52,89 @@ function parseTest(id) {
   return { file, pattern: name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(' > ', '(?: > | )') };
 }
 
-/**
- * Runs these tests in the copy. Returns the states of those that ran: "passed", "failed", or "hangs" when they do not
- * end.
- */
-async function runTests(copy, ids) {
-  const tests = ids.map(parseTest);
-  const report = join(copy, 'report.json');
-  rmSync(report, { force: true });
-  const files = [...new Set(tests.map(({ file }) => file))];
-  const pattern = `^(${tests.map((test) => test.pattern).join('|')})$`;
-  const project = files.every((file) => file.startsWith('test/lint/')) ? 'lint' : 'unit';
-  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', project, ...files, '-t', pattern];
-  args.push('--reporter=json', `--outputFile=${report}`);
-  const child = spawn(process.execPath, args, { cwd: copy, stdio: 'ignore', detached: true });
-  let hangs = false;
-  const timer = setTimeout(() => {
-    hangs = true;
-    // Also kills vitest's workers, which are in its process group.
+/** Runs tests in the copy, in a process that is started again when a test does not end. */
+class TestRuns {
+  #copy;
+  #child;
+  /** Sources that the process may have read as they were before. */
+  #changed = new Set();
+
+  constructor(copy) {
+    this.#copy = copy;
+  }
+
+  noteChange(file) {
+    this.#changed.add(file);
+  }
+
+  /** Returns the states of the tests that ran: "passed", "failed", or "hangs" when they do not end. */
+  async run(ids) {
+    this.#child ??= await this.#start();
+    const tests = ids.map(parseTest);
+    const pattern = `^(${tests.map((test) => test.pattern).join('|')})$`;
+    const files = [...new Set(tests.map(({ file }) => file))];
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    this.#child.send({ files, pattern, changed });
+    return this.#answer();
+  }
+
+  async #start() {
+    const options = { cwd: this.#copy, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], detached: true };
+    this.#child = spawn(process.execPath, [join(this.#copy, 'test/mutants/test-process.mjs')], options);
+    this.#changed.clear();
+    if ((await this.#answer()).includes('hangs')) throw new Error('vitest does not start in the copy');
+    return this.#child;
+  }
+
+  #answer() {
+    const child = this.#child;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.close();
+        resolve(['hangs']);
+      }, longestRunMs);
+      child.once('message', ({ states }) => {
+        clearTimeout(timer);
+        child.removeAllListeners('exit');
+        resolve(states);
+      });
+      child.once('exit', () => {
+        clearTimeout(timer);
+        this.#child = undefined;
+        resolve(['failed']);
+      });
+    });
+  }
+
+  /** Also kills vitest's workers, which are in its process group. */
+  close() {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined) return;
+    child.removeAllListeners();
     process.kill(-child.pid, 'SIGKILL');
-  }, longestRunMs);
-  await new Promise((resolve) => child.once('exit', resolve));
-  clearTimeout(timer);
-  if (hangs) return ['hangs'];
-  const results = JSON.parse(readFileSync(report, 'utf8')).testResults.flatMap((file) => file.assertionResults);
-  return results.map((result) => result.status).filter((status) => status === 'passed' || status === 'failed');
+  }
 }
 
 /** Applies one mutant to the copy. Returns a function that reverts it. */
-function mutate(copy, { file, search, replace }) {
+function mutate({ copy, runs }, { file, search, replace }) {
   const path = join(copy, file);
   const source = readFileSync(path, 'utf8');
   const found = source.split(search).length - 1;
   if (found !== 1) throw new Error(`${file}: found ${found} times, not once: ${search}`);
-  writeFileSync(
-    path,
-    source.replace(search, () => replace),
-  );
-  return () => writeFileSync(path, source);
+  const write = (text) => {
+    writeFileSync(path, text);
+    runs.noteChange(file);
+  };
+  write(source.replace(search, () => replace));
+  return () => write(source);
 }
 
-async function judge(copy, mutant) {
-  const restore = mutate(copy, mutant);
+async function judge({ copy, runs }, mutant) {
+  const restore = mutate({ copy, runs }, mutant);
   try {
-    const states = await runTests(copy, [mutant.test]);
+    const states = await runs.run([mutant.test]);
     if (states.length === 0) return 'not tested: the file did not load';
     return states.includes('passed') && !states.includes('failed') ? 'SURVIVED' : 'killed';
   } finally {
@@ -104,11 +143,11 @@ async function judge(copy, mutant) {
 }
 
 /** Returns whether the tests of a file pass without a mutant. Each file is checked once. */
-function unmutatedChecker(copy, mutants) {
+function unmutatedChecker(runs, mutants) {
   const checks = new Map();
   const check = async (file) => {
     const ids = [...new Set(mutants.filter(({ test }) => fileOf(test) === file).map(({ test }) => test))];
-    const states = await runTests(copy, ids);
+    const states = await runs.run(ids);
     if (states.length !== ids.length || states.some((state) => state !== 'passed'))
       throw new Error(`of ${ids.length} tests of ${file} without a mutant ${states.length} ran: ${states.join(', ')}`);
   };
@@ -138,18 +177,20 @@ async function main(args) {
   if (mutants.length === 0 && options.changed === undefined) throw new Error(`no mutant holds "${options.filter}"`);
   const endMs = performance.now() + options.minutes * 60_000;
   const copy = copyPackages();
-  const passesUnmutated = unmutatedChecker(copy, mutants);
+  const runs = new TestRuns(copy);
+  const passesUnmutated = unmutatedChecker(runs, mutants);
   const rows = [];
   try {
     for (const mutant of mutants) {
       if (performance.now() > endMs) break;
       const verdict = await passesUnmutated(mutant)
-        .then(() => judge(copy, mutant))
+        .then(() => judge({ copy, runs }, mutant))
         .catch((error) => error.message);
       rows.push({ verdict, mutant });
       console.log(`${verdict === 'killed' ? '✓' : '✗'} ${mutant.file}: ${mutant.what}: ${verdict}`);
     }
   } finally {
+    runs.close();
     rmSync(copy, { recursive: true, force: true });
   }
   report(rows, mutants.length - rows.length);

@@ -50,7 +50,6 @@ import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kube
 import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
-
 import type { StoreEngines } from './store/store-engines.ts';
 import { StorePolls } from './store/store-polls.ts';
 import { storeChecks } from './store-checks.ts';

@@ -1,0 +1,33 @@
+// A vitest that stays while mutants come and go, so that each costs the run of its test and not a start. It is a process of its
+// own because a mutant may never end. Started by run.mjs, in the copy of the packages.
+import { join } from 'node:path';
+import { createVitest } from 'vitest/node';
+
+const copy = process.cwd();
+const vitest = await createVitest('test', {
+  root: copy,
+  config: join(copy, 'vitest.config.ts'),
+  project: ['unit', 'lint'],
+  watch: false,
+  reporters: [{}],
+});
+
+/**
+ * Runs the tests of these files whose name matches, with new readings of the sources that changed. Answers the states of those
+ * that ran.
+ */
+async function runTests({ files, pattern, changed }) {
+  for (const file of changed) vitest.invalidateFile(join(copy, file));
+  vitest.setGlobalTestNamePattern(new RegExp(pattern));
+  const project = vitest.getProjectByName(files.every((file) => file.startsWith('test/lint/')) ? 'lint' : 'unit');
+  const specifications = files.map((file) => project.createSpecification(join(copy, file)));
+  const { testModules } = await vitest.runTestSpecifications(specifications);
+  const states = testModules.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
+  return states.filter((state) => state === 'passed' || state === 'failed');
+}
+
+process.on('message', async (request) => {
+  process.send({ states: await runTests(request) });
+});
+process.on('disconnect', () => process.exit());
+process.send({ states: [] });

@@ -22,7 +22,9 @@ async function runTests({ files, pattern, changed }) {
   const project = vitest.getProjectByName(files.every((file) => file.startsWith('test/lint/')) ? 'lint' : 'unit');
   const specifications = files.map((file) => project.createSpecification(join(copy, file)));
   const { testModules } = await vitest.runTestSpecifications(specifications);
-  const states = testModules.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
+  // Vitest also returns the files of the runs before this one.
+  const asked = testModules.filter((module) => files.some((file) => module.moduleId === join(copy, file)));
+  const states = asked.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
   return states.filter((state) => state === 'passed' || state === 'failed');
 }
 

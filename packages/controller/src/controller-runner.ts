@@ -202,10 +202,21 @@ export class ControllerRunner {
       const tools = { client, signal, attempt, log, cache: cache.reader.bind(cache) };
       return (await controller.gone?.({ namespace, name }, tools)) ?? undefined;
     }
-    const context = (object: DeepReadonly<KubernetesObject>) => {
-      const parts = { controller: controller.name, kind: controller.resource, cache, recorder };
-      return reconcilerContext({ ...parts, object, client, wanted, signal, attempt, log, shown });
-    };
+    const { name, resource: kind } = controller;
+    const context = (object: DeepReadonly<KubernetesObject>) =>
+      reconcilerContext({
+        controller: name,
+        kind,
+        object,
+        client,
+        cache,
+        recorder,
+        signal,
+        attempt,
+        log,
+        wanted,
+        shown,
+      });
     if (cached.metadata?.deletionTimestamp !== undefined)
       return await this.#finalize(cached, { client, context, shown });
     let object = cached;

@@ -185,7 +185,7 @@ export class SharedInformerFactory {
         resource: named,
         // Differs from the name of the informer of whole objects, which may have other trouble.
         name: `${sourceName(resource)} (metadata)`,
-        metrics: (options.metrics ?? this.#options.metrics)?.ofMetadata(),
+        metrics: this.#options.metrics?.ofMetadata(),
       });
     });
   }
@@ -252,7 +252,7 @@ export class SharedInformerFactory {
   #create<T extends KubernetesObject>(
     resource: Resource<T>,
     listerWatcher: ListerWatcher<T>,
-    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name'>,
+    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name' | 'metrics'>,
   ): SharedInformer<T> {
     const {
       namespace: _,

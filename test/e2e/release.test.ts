@@ -1,9 +1,11 @@
 // What the release command refuses, and the workflow that runs it. installed-packages.test.ts checks what is packed.
 import { spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 interface Job {
@@ -44,5 +46,53 @@ describe('npm run release', () => {
     expect(publish).toMatchObject({ needs: 'test', permissions: { contents: 'read', 'id-token': 'write' } });
     expect(publish.steps.map(({ run }) => run)).toContain('npm run release');
     expect(publish.steps.map(({ run }) => run)).not.toContain('npm test');
+  });
+});
+
+describe('npm pack', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kapstan-pack-'));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it('checks each package before it packs it', async () => {
+    const manifests = (await readdir(join(root, 'packages'))).map((name) =>
+      join(root, 'packages', name, 'package.json'),
+    );
+    for (const manifest of manifests) {
+      const { private: isPrivate, scripts } = JSON.parse(await readFile(manifest, 'utf8'));
+      if (!isPrivate) expect([manifest, scripts.prepack]).toEqual([manifest, 'node ../../scripts/built-package.mjs']);
+    }
+  });
+
+  it('refuses a package without its code, and one that was built from other sources', async () => {
+    const one = join(folder, 'packages', 'one');
+    for (const name of ['src', 'dist']) await mkdir(join(one, name), { recursive: true });
+    await cp(join(root, 'scripts/built-package.mjs'), join(folder, 'scripts/built-package.mjs'));
+    const exports = {
+      '.': { '@kapstan/source': './src/index.ts', default: './dist/index.js' },
+      './package.json': './package.json',
+    };
+    const scripts = { prepack: 'node ../../scripts/built-package.mjs' };
+    await writeFile(join(one, 'package.json'), JSON.stringify({ name: 'one', version: '1.0.0', exports, scripts }));
+    await writeFile(join(one, 'src', 'index.ts'), 'export const one = 1;');
+    const pack = () => {
+      const { status, stderr } = spawnSync('npm', ['pack', '--silent'], { cwd: one, encoding: 'utf8' });
+      return [status, stderr];
+    };
+    expect(pack()).toEqual([
+      1,
+      expect.stringContaining('one is not built, it would be packed without ./dist/index.js; run "npm run build"'),
+    ]);
+    await writeFile(join(one, 'dist', 'index.js'), 'export const one = 1;');
+    const version = createHash('sha256').update('export const one = 1;').digest('hex');
+    await writeFile(
+      join(one, 'dist', '.tsbuildinfo'),
+      JSON.stringify({ fileNames: ['../src/index.ts'], fileInfos: [version] }),
+    );
+    expect(pack()[0]).toBe(0);
+    await writeFile(join(one, 'src', 'index.ts'), 'export const one = 2;');
+    expect(pack()).toEqual([1, expect.stringMatching(/dist of one was not built from the present .*index\.ts; run/)]);
   });
 });

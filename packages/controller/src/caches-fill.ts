@@ -1,7 +1,7 @@
 // Waits until the informers of a manager have read what there is. Used by manager.ts.
 import type { Clock } from '@kapstan/api';
 import type { CacheProblem } from './cache-problem.ts';
-import type { InformerCache } from './informer-cache.ts';
+import type { CachedKinds } from './cached-kinds.ts';
 
 interface CachesFillOptions {
   readonly stop: AbortSignal;
@@ -15,7 +15,7 @@ interface CachesFillOptions {
  * Resolves to false when the stop comes first. Rejects when it takes too long, and at once if the client was closed.
  */
 export async function cachesFill(
-  cache: InformerCache,
+  cache: CachedKinds,
   { stop, clock, timeoutMs, textOf }: CachesFillOptions,
 ): Promise<boolean> {
   const over = new AbortController();

@@ -80,6 +80,65 @@ describe('a health check of the program', () => {
     expect(await answer).toBe('no answer within 5000 ms');
     expect([given?.aborted, clock.pendingTimers]).toEqual([true, 0]);
   });
+
+  it('runs once for all probes that ask while it is under way', async () => {
+    let runs = 0;
+    const waiting: ((answer: string) => void)[] = [];
+    const { database } = probesOf(
+      {
+        database: () => {
+          runs += 1;
+          return new Promise<string>((resolve) => waiting.push(resolve));
+        },
+      },
+      { clock, logger },
+    );
+    const answers = [database?.(), database?.()];
+    await clock.advance(4000);
+    answers.push(database?.());
+    waiting[0]?.('no connection');
+    expect(await Promise.all(answers)).toEqual(['no connection', 'no connection', 'no connection']);
+    const next = database?.();
+    expect([runs, clock.pendingTimers]).toEqual([2, 1]);
+    waiting[1]?.('');
+    expect(await next).toBeUndefined();
+  });
+
+  it('is not started again while a run that ignores its signal goes on, and fails at once until that run ends', async () => {
+    let runs = 0;
+    let finish = (): void => undefined;
+    const { deaf } = probesOf(
+      {
+        deaf: () => {
+          runs += 1;
+          return new Promise<void>((resolve) => {
+            finish = resolve;
+          });
+        },
+      },
+      { clock, logger },
+    );
+    const late = deaf?.();
+    await clock.advance(5000);
+    expect(await late).toBe('no answer within 5000 ms');
+    for (let probe = 0; probe < 10; probe++) {
+      await clock.advance(1000);
+      expect(await deaf?.()).toBe(`no answer within 5000 ms, and its run of ${6 + probe} s ago has not ended`);
+    }
+    expect([runs, clock.pendingTimers]).toEqual([1, 0]);
+    finish();
+    await settle();
+    const again = deaf?.();
+    expect(runs).toBe(2);
+    finish();
+    expect(await again).toBeUndefined();
+  });
+
+  it('logs the error of a run once, however many probes wait for it', async () => {
+    const { broken } = probesOf({ broken: () => Promise.reject(new Error('gone')) }, { clock, logger });
+    expect(await Promise.all([broken?.(), broken?.()])).toEqual(['reason withheld', 'reason withheld']);
+    expect(warnings).toHaveLength(1);
+  });
 });
 
 describe('a manager takes', () => {

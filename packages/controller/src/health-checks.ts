@@ -8,7 +8,8 @@ import type { Probe } from './probe-server.ts';
 /**
  * A check of the program. It returns nothing (or a promise of it) while all is well, and otherwise what is wrong, in a text that everybody who can reach the port may read. A
  * check that throws or rejects fails, too, but its error is only logged, because it may quote values. It has 5 s; its signal aborts then, and
- * it fails.
+ * it fails. It is never called again before it has ended: probes that ask meanwhile get the answer of the run under way, and those that ask
+ * after its 5 s are told at once that it has not ended.
  */
 export type HealthCheck = (signal: AbortSignal) => unknown;
 
@@ -21,6 +22,7 @@ interface CheckPorts {
 }
 
 const timeoutMs = 5000;
+const lateText = `no answer within ${timeoutMs} ms`;
 const taken: ReadonlySet<string> = new Set(['ping', 'leaderElection', 'informers', 'webhooks', 'shutdown']);
 
 /** Throws TypeError unless given functions by names that are free and fit into a path. */
@@ -36,32 +38,78 @@ export function requireHealthChecks(checks: unknown, option: string): void {
   }
 }
 
-/** Returns the checks as probes, which never reject. */
+/** Returns the checks as probes, which never reject. Each has one run at a time, whose answer all probes get that ask meanwhile. */
 export function probesOf(checks: HealthChecks, ports: CheckPorts): Readonly<Record<string, Probe>> {
   return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [name, () => ask(name, check.bind(checks), ports)]),
+    Object.entries(checks).map(([name, check]) => {
+      const asked = new AskedCheck(name, check.bind(checks), ports);
+      return [name, () => asked.answer()];
+    }),
   );
 }
 
-async function ask(name: string, check: HealthCheck, { clock, logger }: CheckPorts): Promise<string | undefined> {
-  const over = new AbortController();
-  const answered = new AbortController();
-  const late = async (): Promise<string> => {
-    await delay(clock, timeoutMs, answered.signal);
-    over.abort(new Error(`the health check ${name} did not answer within ${timeoutMs} ms`));
-    return `no answer within ${timeoutMs} ms`;
-  };
-  const asked = async (): Promise<string | undefined> => {
-    const answer: unknown = await check(over.signal);
+/** A run of a check that has not ended, though its answer may be given up. */
+interface CheckRun {
+  readonly startedAtMs: number;
+  readonly answer: Promise<string | undefined>;
+  isLate: boolean;
+}
+
+/** One check of the program. */
+class AskedCheck {
+  readonly #name: string;
+  readonly #check: HealthCheck;
+  readonly #ports: CheckPorts;
+  #run: CheckRun | undefined;
+
+  constructor(name: string, check: HealthCheck, ports: CheckPorts) {
+    this.#name = name;
+    this.#check = check;
+    this.#ports = ports;
+  }
+
+  answer(): Promise<string | undefined> {
+    const run = this.#run ?? this.#start();
+    if (!run.isLate) return run.answer;
+    const seconds = Math.floor((this.#ports.clock.monotonicNow() - run.startedAtMs) / 1000);
+    return Promise.resolve(`${lateText}, and its run of ${seconds} s ago has not ended`);
+  }
+
+  #start(): CheckRun {
+    const over = new AbortController();
+    const ended = this.#ask(over.signal).finally(() => {
+      this.#run = undefined;
+    });
+    const late = (): void => {
+      run.isLate = true;
+      over.abort(new Error(`the health check ${this.#name} did not answer within ${timeoutMs} ms`));
+    };
+    const answer = this.#inTime(ended, late);
+    const run: CheckRun = { startedAtMs: this.#ports.clock.monotonicNow(), answer, isLate: false };
+    this.#run = run;
+    return run;
+  }
+
+  async #ask(signal: AbortSignal): Promise<string | undefined> {
+    const answer: unknown = await this.#check(signal);
     if (answer === undefined || typeof answer === 'string') return answer === '' ? undefined : answer;
     throw new TypeError(`a health check returns nothing or a text, not ${inspect(answer)}`);
-  };
-  try {
-    return await Promise.race([asked(), late()]);
-  } catch (error) {
-    logger.warn('a health check failed', { check: name, error });
-    return 'reason withheld';
-  } finally {
-    answered.abort();
+  }
+
+  async #inTime(ended: Promise<string | undefined>, onLate: () => void): Promise<string | undefined> {
+    const answered = new AbortController();
+    const late = async (): Promise<string> => {
+      await delay(this.#ports.clock, timeoutMs, answered.signal);
+      onLate();
+      return lateText;
+    };
+    try {
+      return await Promise.race([ended, late()]);
+    } catch (error) {
+      this.#ports.logger.warn('a health check failed', { check: this.#name, error });
+      return 'reason withheld';
+    } finally {
+      answered.abort();
+    }
   }
 }

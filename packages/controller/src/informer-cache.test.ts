@@ -35,7 +35,7 @@ describe('InformerCache', () => {
     sources.get('configmaps in a')?.add(configMap({ name: 'one', namespace: 'a', labels: { x: '1' } }));
     sources.get('configmaps in b')?.add(configMap({ name: 'two', namespace: 'b' }));
     cache.start();
-    expect(await cache.waitForSync(new AbortController().signal)).toBe(true);
+    expect(await cache.kinds().waitForSync(new AbortController().signal)).toBe(true);
     const reader = cache.reader(testConfigMaps);
     expect(reader.list().map(({ metadata }) => metadata?.name)).toEqual(['one', 'two']);
     expect(reader.list({ namespace: 'b' }).map(({ metadata }) => metadata?.name)).toEqual(['two']);
@@ -54,7 +54,7 @@ describe('InformerCache', () => {
     for (const object of [owned('a', 'u1'), owned('b', 'u2'), owned('c', 'u1'), configMap({ name: 'd' })])
       sources.get('configmaps in *')?.add(object);
     cache.start();
-    await cache.waitForSync(new AbortController().signal);
+    await cache.kinds().waitForSync(new AbortController().signal);
     const found = cache.reader(testConfigMaps).byIndex(controllerUidIndex, 'u1');
     expect(found.map(({ metadata }) => metadata?.name)).toEqual(['a', 'c']);
   });
@@ -73,7 +73,7 @@ describe('InformerCache', () => {
     ] as const)
       sources.get(`configmaps in ${namespace}`)?.add({ ...configMap({ name, namespace }), data: { colour } });
     cache.start();
-    await cache.waitForSync(new AbortController().signal);
+    await cache.kinds().waitForSync(new AbortController().signal);
     const names = (colour: string) =>
       cache
         .reader(testConfigMaps)
@@ -130,7 +130,7 @@ describe('InformerCache', () => {
     cache.informers(testConfigMaps);
     expect([...cache.problems()]).toEqual([['configmaps.v1', 'not synced']]);
     cache.start();
-    await cache.waitForSync(new AbortController().signal);
+    await cache.kinds().waitForSync(new AbortController().signal);
     expect([...cache.problems()]).toEqual([]);
     const source = sources.get('configmaps in *');
     for (let i = 0; i < 3; i++) source?.failNext('watch', new Error('refused'));

@@ -14,14 +14,12 @@ import { requireObject, requireResource, requireString } from '@kapstan/api/inte
 import {
   type IndexFunction,
   type ListerWatcherSource,
-  type ReflectorStatus,
   type SharedInformer,
   SharedInformerFactory,
   type SharedInformerFactoryOptions,
-  waitForCacheSync,
 } from '@kapstan/informers';
-import { Subscription } from 'rxjs';
-import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
+import type { CacheProblem } from './cache-problem.ts';
+import { type CachedKind, CachedKinds, isFilled } from './cached-kinds.ts';
 import { isMetadataOnly } from './metadata-only.ts';
 
 /** Informers wait for a kind that is gone, so that its controllers continue when it is back. */
@@ -53,10 +51,9 @@ const controllerUid: IndexFunction<KubernetesObject> = (object) => [
   object.metadata?.ownerReferences?.find((reference) => reference.controller === true)?.uid,
 ];
 
-interface CachedKind {
-  readonly kind: Resource;
-  /** One informer, or one per namespace. */
-  readonly informers: readonly SharedInformer<KubernetesObject>[];
+interface ProblemFollower {
+  readonly textOf: (problem: CacheProblem) => string;
+  readonly tell: (problem: string) => void;
 }
 
 /** An informer of the cache, for people who look. */
@@ -67,12 +64,13 @@ export interface CachedInformer {
   readonly namespace: string | undefined;
 }
 
-/** All kinds are listed before the first reconcile; none is added afterwards. */
+/** All kinds are listed before the first reconcile of a controller that reads them; a controller may be added later with its kinds. */
 export class InformerCache {
   readonly #factories: readonly SharedInformerFactory[];
   readonly #namespaces: readonly string[];
   readonly #hasSelectors: (resource: Resource) => boolean;
   readonly #cached = new Map<string, CachedKind>();
+  #follower: ProblemFollower | undefined;
 
   /** Throws TypeError on bad options. */
   constructor(client: ListerWatcherSource, given: InformerCacheOptions = {}) {
@@ -106,7 +104,9 @@ export class InformerCache {
         ? factory.metadataInformer(resource, { indexers })
         : factory.informer(resource as Resource, { indexers }),
     );
-    this.#cached.set(keyOf(resource), { kind: resource, informers: made as CachedKind['informers'] });
+    const cached = { kind: resource, informers: made as CachedKind['informers'] };
+    this.#cached.set(keyOf(resource), cached);
+    if (this.#follower !== undefined) followProblemsOf(cached, this.#follower);
     return made as readonly SharedInformer<T>[];
   }
 
@@ -183,59 +183,25 @@ export class InformerCache {
     return problems;
   }
 
-  /** Returns why each unfilled kind is unfilled, as far as its server has answered; empty = all are filled. */
-  unsynced(): readonly CacheProblem[] {
-    return [...this.#cached.values()].flatMap(({ kind, informers }) => {
-      const bad = informers.filter((informer) => !isFilled(informer));
-      if (bad.length === 0) return [];
-      const error = bad.map(({ status }) => status.error).find((one) => one !== undefined);
-      return [{ kind, error }];
-    });
+  /** Number of kinds, those of metadata alone apart. */
+  get size(): number {
+    return this.#cached.size;
   }
 
-  /** Reports why a kind cannot be listed or watched, once per reason until it works again. Call it before the start. */
-  followProblems({
-    textOf,
-    tell,
-  }: {
-    readonly textOf: (problem: CacheProblem) => string;
-    readonly tell: (problem: string) => void;
-  }): void {
-    for (const { kind, informers } of this.#cached.values()) {
-      const told = new Set<string>();
-      for (const informer of informers)
-        informer.status$.subscribe(({ phase, error }) => {
-          if (phase === 'live') told.clear();
-          // A watch ended, perhaps with its server; the next attempt shows the cause.
-          if (error === undefined || phase === 'stale') return;
-          const text = textOf({ kind, error });
-          if (!told.has(text)) tell(text);
-          told.add(text);
-        });
-    }
+  /** Returns the kinds that there are, from the one at this place in the order in which they were added. */
+  kinds(first = 0): CachedKinds {
+    return new CachedKinds([...this.#cached.values()].slice(first));
   }
 
-  /** Calls `tell` with the error of an informer whose client was closed, also when that happened earlier. */
-  followClosing(tell: (error: unknown) => void): void {
-    for (const { informers } of this.#cached.values())
-      for (const informer of informers)
-        informer.status$.subscribe(({ error }) => {
-          if (isOfClosedClient(error)) tell(error);
-        });
+  /** Reports why a kind cannot be listed or watched, once per reason until it works again; also of kinds to come. Call it once, before the start. */
+  followProblems(follower: ProblemFollower): void {
+    this.#follower = follower;
+    for (const cached of this.#cached.values()) followProblemsOf(cached, follower);
   }
 
+  /** Starts the informers that do not run yet. */
   start(): void {
     for (const factory of this.#factories) factory.start();
-  }
-
-  /**
-   * Resolves to true when all kinds are listed and have been watched: a list that nobody may watch is out of date at
-   * once. False when the signal aborts first.
-   */
-  async waitForSync(signal: AbortSignal): Promise<boolean> {
-    const informers = [...this.#cached.values()].flatMap((cached) => cached.informers);
-    const all = await Promise.all(informers.map((informer) => becomesFilled(informer, signal)));
-    return all.every(Boolean);
   }
 
   #whyNotCached(resource: Resource): string {
@@ -264,24 +230,17 @@ export class InformerCache {
   }
 }
 
-const isFilled = ({ hasSynced, status }: SharedInformer<KubernetesObject>): boolean =>
-  hasSynced && status.phase === 'live';
-
-/** Resolves to false when the informer ends or the signal aborts first. */
-async function becomesFilled(informer: SharedInformer<KubernetesObject>, signal: AbortSignal): Promise<boolean> {
-  if (!(await waitForCacheSync([informer], { signal }))) return false;
-  return await new Promise((resolve) => {
-    const statuses = new Subscription();
-    const end = (): void => {
-      signal.removeEventListener('abort', end);
-      statuses.unsubscribe();
-      resolve(isFilled(informer));
-    };
-    signal.addEventListener('abort', end, { once: true });
-    const next = ({ phase }: ReflectorStatus): unknown => phase === 'live' && end();
-    statuses.add(informer.status$.subscribe({ next, complete: end }));
-    if (signal.aborted) end();
-  });
+function followProblemsOf({ kind, informers }: CachedKind, { textOf, tell }: ProblemFollower): void {
+  const told = new Set<string>();
+  for (const informer of informers)
+    informer.status$.subscribe(({ phase, error }) => {
+      if (phase === 'live') told.clear();
+      // A watch ended, perhaps with its server; the next attempt shows the cause.
+      if (error === undefined || phase === 'stale') return;
+      const text = textOf({ kind, error });
+      if (!told.has(text)) tell(text);
+      told.add(text);
+    });
 }
 
 /** Throws TypeError, because nothing would be found under a text without these members. */

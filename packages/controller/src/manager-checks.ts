@@ -69,6 +69,11 @@ export function requireControllers(controllers: readonly Controller[], runnables
   if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
 }
 
+/** True for what a builder makes; a builder itself is none. */
+export function isController(work: Controller | Runnable): work is Controller {
+  return typeof work === 'object' && work !== null && 'resource' in work;
+}
+
 /** Options that a manager and `run` share; the client of `run` may be absent. */
 export const managerTable: OptionTable<ManagerOptions> = {
   client: checkedElsewhere,

@@ -18,7 +18,7 @@ import { InformerCache } from './informer-cache.ts';
 import type { ManagerInspection } from './inspector/manager-inspection.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
-import { requireControllers, requireManagerOptions } from './manager-checks.ts';
+import { isController, requireControllers, requireManagerOptions } from './manager-checks.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { errorTextOf, ManagerServers } from './manager-servers.ts';
 import { type ManagerTime, resolveTimes } from './manager-times.ts';
@@ -26,7 +26,7 @@ import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type Runnable, Runnables } from './runnables.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
-import { sharedTracing } from './tracing/run-tracer.ts';
+import { type SharedTracing, sharedTracing } from './tracing/run-tracer.ts';
 import { warningLogger } from './warning-logger.ts';
 import { ManagerHooks } from './webhooks/manager-hooks.ts';
 import { configurationsName } from './webhooks/webhook-names.ts';
@@ -35,18 +35,30 @@ const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transfor
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
 const lastWordsMs = 2000;
 
+interface WorkSignals {
+  readonly stop: AbortSignal;
+  readonly lost: AbortSignal;
+}
+
 /**
  * Runs controllers in one process with one set of caches, one lease, and one server of probes and metrics. `run` makes
  * one; use it directly with a client of your own and in tests.
  */
 export class Manager {
   readonly #options: ManagerOptions & Required<Pick<ManagerOptions, ManagerTime | 'clock' | 'logger'>>;
-  readonly #controllers: readonly Controller[];
+  readonly #controllers: Controller[];
   readonly #cache: InformerCache;
   readonly #metrics: ControllerMetrics;
-  readonly #recorders: readonly EventRecorder[];
+  readonly #client: ResourceClient;
+  /** The one of the election is first. */
+  readonly #recorders: EventRecorder[];
   readonly #ownWrites: OwnWrites;
-  readonly #runners: readonly ControllerRunner[];
+  readonly #runners: ControllerRunner[] = [];
+  readonly #tracing: SharedTracing | undefined;
+  /** Number of the first runners, which start together. Those that come later are runnables. */
+  #startedWith = 0;
+  /** While this process works. */
+  #signals: WorkSignals | undefined;
   readonly #runnables: Runnables;
   readonly #hooks: ManagerHooks;
   readonly #elector: LeaderElector | undefined;
@@ -69,7 +81,7 @@ export class Manager {
     const logger = guardedLogger(options.logger ?? warningLogger);
     const told = stackOnceLogger(logger, clock);
     this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
-    this.#controllers = controllers;
+    this.#controllers = [...controllers];
     this.#metrics = new ControllerMetrics({ clock, registry });
     this.#cache = new InformerCache(options.client, {
       onHandlerError: (error, change, informer) =>
@@ -83,9 +95,7 @@ export class Manager {
       clock,
     });
     const client = new ObservedClient({ client: options.client, admit: () => this.#admit() });
-    const recorders = controllers.map(
-      ({ name }) => new EventRecorder({ client, component: name, clock, logger: told }),
-    );
+    this.#client = client;
     // This recorder may still write when the others no longer can: the end of the leadership is recorded too.
     const ofElection = new EventRecorder({
       client: new ObservedClient({ client: options.client, admit: () => this.#elector?.throwIfLost() }),
@@ -94,19 +104,17 @@ export class Manager {
       logger: told,
     });
     this.#elector = this.#createElector(ofElection);
-    this.#recorders = [...recorders, ofElection];
+    this.#recorders = [ofElection];
     this.#ownWrites = new OwnWrites({ cache: this.#cache, clock, timeoutMs: this.#options.ownWritesTimeoutMs });
-    this.#runners = this.#createRunners(client);
+    this.#tracing = this.#sharedTracing();
+    for (const controller of controllers) this.#runners.push(this.#createRunner(controller));
     this.#runnables = new Runnables({
       clock,
       logger: told,
       cache: (kind) => this.#cache.reader(kind),
       client: options.client,
       leaderClient: client,
-      onFailure: (error) => {
-        this.#failure ??= { error };
-        this.#end(error);
-      },
+      onFailure: (error) => this.#fail(error),
     });
     for (const runnable of runnables) this.#runnables.add(runnable);
     this.#hooks = this.#createHooks(told);
@@ -158,10 +166,58 @@ export class Manager {
    * Runs this besides the controllers once the caches are filled (at once if they are): only while this process leads,
    * unless it says otherwise. Its signal aborts at the stop, and it has the grace period to end; runnables of every
    * process are stopped after the reconciles have ended. A rejection of it ends the manager. Throws TypeError unless
-   * given a runnable, and Error after the stop. Source: controller-runtime Manager.Add.
+   * given a runnable, and Error after the stop.
+   *
+   * A controller begins as those that the manager was made with: when the caches that it needs are filled, while this process leads. The
+   * manager ends when they are not filled in time. Throws TypeError for a name that is taken and for a controller with webhooks, which are
+   * set up with the manager. Source: controller-runtime Manager.Add.
    */
-  add(runnable: Runnable): void {
-    this.#runnables.add(runnable);
+  add(work: Runnable | Controller): void {
+    if (isController(work)) this.#addController(work);
+    else this.#runnables.add(work);
+  }
+
+  #addController(controller: Controller): void {
+    const { name, hooks } = controller;
+    requireControllers([...this.#controllers, controller]);
+    if (hooks.admission.length + hooks.conversions.size > 0)
+      throw new TypeError(
+        `the controller ${name} declares webhooks, which are set up with the manager: give it to its constructor`,
+      );
+    this.#runnables.requireOpen(`controller ${name}`);
+    const kinds = this.#cache.size;
+    const runner = this.#createRunner(controller);
+    this.#controllers.push(controller);
+    this.#runners.push(runner);
+    if (!this.#isStarted) return;
+    const filled = this.#fillFrom(kinds, [controller]).catch((error: unknown) => this.#fail(error));
+    const run = async (): Promise<void> => {
+      if ((await filled) === true && this.#signals !== undefined) await runner.run(this.#signals);
+    };
+    this.#runnables.add({ name: `controller ${name}`, run });
+  }
+
+  /** Fills the caches of a controller that came after the start. Resolves to false when the stop comes first. */
+  async #fillFrom(kinds: number, controllers: readonly Controller[]): Promise<boolean> {
+    const stop = this.#stop.signal;
+    const isReady = await this.#ready.then(
+      () => true,
+      () => false,
+    );
+    if (!isReady || stop.aborted) return false;
+    await this.#installDefinitions(stop, controllers);
+    this.#cache.start();
+    return await this.#cachesFill(stop, kinds);
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#end(error);
+  }
+
+  #cachesFill(stop: AbortSignal, kinds = 0): Promise<boolean> {
+    const { clock, cacheSyncTimeoutMs: timeoutMs } = this.#options;
+    return cachesFill(this.#cache.kinds(kinds), { stop, clock, timeoutMs, textOf: this.#textOf });
   }
 
   /**
@@ -174,6 +230,7 @@ export class Manager {
     requireGivenSignal(signal);
     if (this.#isStarted) throw new Error('a manager runs once');
     this.#isStarted = true;
+    this.#startedWith = this.#runners.length;
     const unfollow = this.#metrics.followRequests();
     const onStop = (): void => this.#end(signal.reason);
     if (signal.aborted) onStop();
@@ -222,15 +279,14 @@ export class Manager {
     await this.#servers.start();
     try {
       await this.#hooks.start(stop);
-      await this.#installDefinitions(stop);
+      await this.#installDefinitions(stop, this.#controllers);
     } catch (error) {
       if (stop.aborted) return;
       throw error;
     }
     if (stop.aborted) return;
     this.#cache.start();
-    const { clock, cacheSyncTimeoutMs: timeoutMs } = this.#options;
-    if (!(await cachesFill(this.#cache, { stop, clock, timeoutMs, textOf: this.#textOf }))) return;
+    if (!(await this.#cachesFill(stop))) return;
     this.#hasSynced = true;
     this.#becomeReady();
     this.#runnables.start();
@@ -242,26 +298,25 @@ export class Manager {
   readonly #textOf = (problem: CacheProblem): string =>
     problemText(problem, this.#options.installCrds === true ? 'wasInstalled' : 'notInstalled');
 
-  async #work(signals: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
+  async #work(signals: WorkSignals): Promise<void> {
     const { logger } = this.#options;
+    this.#signals = signals;
     // Drops events that are still waiting, because they would be written under another leader.
     signals.lost.addEventListener('abort', () => void this.#silence(), { once: true });
     // Each controller adds listeners, and Node takes more than ten for a leak.
     setMaxListeners(0, signals.stop, signals.lost);
-    logger.info('Starting workers', { controllers: this.#controllers.length });
-    const work = Promise.all([...this.#runners.map((runner) => runner.run(signals)), this.#runnables.lead(signals)]);
+    const starting = this.#runners.slice(0, this.#startedWith);
+    logger.info('Starting workers', { controllers: starting.length });
+    const work = Promise.all([...starting.map((runner) => runner.run(signals)), this.#runnables.lead(signals)]);
     if (await this.#inTime(work, signals)) logger.info('All workers finished');
     // Only while this process may write.
     if (!signals.lost.aborted) await this.#lastWords();
     // The remaining events had their time; only the election still records something from here on.
-    await Promise.all(this.#recorders.slice(0, this.#controllers.length).map((recorder) => recorder.close()));
+    await Promise.all(this.#recorders.slice(1).map((recorder) => recorder.close()));
   }
 
   /** Rejects when the work has not ended in time; resolves to false after a lost leadership. */
-  async #inTime(
-    work: Promise<unknown>,
-    { stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal },
-  ): Promise<boolean> {
+  async #inTime(work: Promise<unknown>, { stop, lost }: WorkSignals): Promise<boolean> {
     const { clock, gracePeriodMs, logger } = this.#options;
     const over = new AbortController();
     const left = (): string => [...this.#runners, this.#runnables].flatMap(({ underWay }) => underWay).join(', ');
@@ -328,18 +383,22 @@ export class Manager {
     });
   }
 
-  #createRunners(client: ResourceClient): readonly ControllerRunner[] {
-    const { clock, logger, gracePeriodMs, inspect = false } = this.#options;
-    const errorText = inspect === false ? undefined : errorTextOf(inspect);
+  #sharedTracing(): SharedTracing | undefined {
     const tracing = sharedTracing(this.#options.tracing, this.#options.client);
     if (this.#options.tracing !== undefined && tracing === undefined)
-      logger.info('Tracing nothing: no tracer provider is registered');
-    const parts = { cache: this.#cache, ownWrites: this.#ownWrites, metrics: this.#metrics };
-    const shared = { client, ...parts, tracing, clock, logger };
-    return this.#controllers.map((controller, index) => {
-      const recorder = this.#recorders[index] as EventRecorder;
-      return new ControllerRunner(controller, { ...shared, recorder, gracePeriodMs, errorText });
-    });
+      this.#options.logger.info('Tracing nothing: no tracer provider is registered');
+    return tracing;
+  }
+
+  #createRunner(controller: Controller): ControllerRunner {
+    const { clock, logger, gracePeriodMs, inspect = false } = this.#options;
+    const client = this.#client;
+    const told = stackOnceLogger(logger, clock);
+    const recorder = new EventRecorder({ client, component: controller.name, clock, logger: told });
+    this.#recorders.push(recorder);
+    const errorText = inspect === false ? undefined : errorTextOf(inspect);
+    const parts = { cache: this.#cache, ownWrites: this.#ownWrites, metrics: this.#metrics, tracing: this.#tracing };
+    return new ControllerRunner(controller, { ...parts, client, clock, logger, recorder, gracePeriodMs, errorText });
   }
 
   #createHooks(logger: Logger): ManagerHooks {
@@ -352,12 +411,12 @@ export class Manager {
     return hooks;
   }
 
-  async #installDefinitions(signal: AbortSignal): Promise<void> {
+  async #installDefinitions(signal: AbortSignal, controllers: readonly Controller[]): Promise<void> {
     const { installCrds = false, client, clock, logger, leaderElection, cacheSyncTimeoutMs } = this.#options;
     if (!installCrds) return;
     const fieldManager = (leaderElection || this.#controllers[0])?.name ?? '';
     const options = { client, clock, signal, fieldManager, logger, timeoutMs: cacheSyncTimeoutMs };
-    await installDefinitions(this.#hooks.definitions(definedResources(this.#controllers)), options);
+    await installDefinitions(this.#hooks.definitions(definedResources(controllers)), options);
   }
 
   #createServers(): ManagerServers {
@@ -378,7 +437,7 @@ export class Manager {
     const module = await import('./inspector/manager-inspection.ts');
     const { clock, leaderElection = false, inspect = false } = this.#options;
     return new module.ManagerInspection({
-      controllers: this.#runners.flatMap(({ inspected }) => inspected ?? []),
+      controllers: () => this.#runners.flatMap(({ inspected }) => inspected ?? []),
       cache: this.#cache,
       ownWrites: this.#ownWrites,
       metrics: this.#metrics,

@@ -22,7 +22,7 @@ async function start(options: { readonly tweakListOptions?: () => { labelSelecto
   const ownWrites = new OwnWrites({ cache, clock, timeoutMs: 5000 });
   for (const informer of cache.informers(testConfigMaps)) ownWrites.follow(informer as never);
   cache.start();
-  await cache.waitForSync(new AbortController().signal);
+  await cache.kinds().waitForSync(new AbortController().signal);
   /** Returns the result of waiting, once everything has settled. */
   const shown = async (writer = 'w'): Promise<boolean | 'waits'> => {
     let answer: boolean | 'waits' = 'waits';

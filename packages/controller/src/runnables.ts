@@ -164,9 +164,13 @@ export class Runnables {
    */
   add(runnable: Runnable): void {
     requireRunnable(runnable);
-    if (this.#isEnding)
-      throw new Error(`the manager is ending: it does not start the runnable ${runnable.name} any more`);
+    this.requireOpen(`runnable ${runnable.name}`);
     (runnable.needsLeaderElection === false ? this.#always : this.#leading).add(runnable);
+  }
+
+  /** Throws Error after the stop. */
+  requireOpen(what: string): void {
+    if (this.#isEnding) throw new Error(`the manager is ending: it does not start the ${what} any more`);
   }
 
   /** Accepts no more runnables. */

@@ -103,6 +103,29 @@ describe('the metrics of informers', () => {
     await factory.close();
   });
 
+  it('are of both informers of a kind that is cached whole and as metadata alone', async () => {
+    const sources = [new FakeListerWatcher(), new FakeListerWatcher()];
+    sources[1]?.add(configMap({ name: 'a' }));
+    const factory = new SharedInformerFactory(
+      { listerWatcher: (_resource, scope) => sources[scope?.metadataOnly ? 1 : 0] as never },
+      { metrics: metrics.named('test'), clock },
+    );
+    factory.informer(testConfigMaps);
+    const informer = factory.metadataInformer(testConfigMaps);
+    informer.start();
+    await informer.whenSynced();
+    const ofMetadata = 'name="test:metadata",group="",version="v1",resource="configmaps"';
+    expect(linesOf('informer_queued_items')).toEqual([
+      `informer_queued_items{${labels}} 0`,
+      `informer_queued_items{${ofMetadata}} 0`,
+    ]);
+    expect(linesOf('informer_processing_latency_seconds_count')).toEqual([
+      `informer_processing_latency_seconds_count{${labels}} 0`,
+      `informer_processing_latency_seconds_count{${ofMetadata}} 1`,
+    ]);
+    await factory.close();
+  });
+
   it('need a name', () => {
     expect(() => metrics.named('')).toThrow(new TypeError('informer name cannot be empty'));
     expect(() => new SharedInformer(new FakeListerWatcher(), { metrics: {} as never })).toThrow(TypeError);

@@ -40,6 +40,8 @@ export interface InformerName {
   measure(informer: MeasuredInformer): InformerMeasure | undefined;
   /** Returns the name of informers that see one namespace alone. */
   within(namespace: string): InformerName;
+  /** Returns the name of informers of metadata alone, `NAME:metadata`, so that a kind may be cached whole as well. */
+  ofMetadata(): InformerName;
 }
 
 interface Entry {
@@ -59,6 +61,7 @@ export class InformerMetrics {
     return {
       measure: (informer) => this.#measure(name, informer),
       within: (namespace) => this.named(`${name}/${namespace}`),
+      ofMetadata: () => this.named(`${name}:metadata`),
     };
   }
 

@@ -45,7 +45,7 @@ const commonTable = {
   retryOnError: optional(requireBoolean),
   logger: requireLogger,
   mutationDetection: optional(requireMutationDetection),
-  metrics: optional(objectWith('measure', 'within')),
+  metrics: optional(objectWith('measure', 'within', 'ofMetadata')),
 } satisfies Readonly<Record<string, OptionCheck>>;
 const requestTable: OptionTable<InformerOptions<KubernetesObject>> = {
   indexers: optional(requireIndexers),

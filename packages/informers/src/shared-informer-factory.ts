@@ -179,12 +179,13 @@ export class SharedInformerFactory {
     return this.#shared(metadataKeyOf(resource), { resource, options }, () => {
       const source = this.#client.listerWatcher(resource, { ...this.#scope(), metadataOnly: true });
       // Named without its kind, because the received objects have another.
-      const named = { group: resource.group, plural: resource.plural };
+      const named = { group: resource.group, version: resource.version, plural: resource.plural };
       return this.#create(resource as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
         ...boundCallbacks(options, requestCallbacks),
         resource: named,
         // Differs from the name of the informer of whole objects, which may have other trouble.
         name: `${sourceName(resource)} (metadata)`,
+        metrics: this.#options.metrics?.ofMetadata(),
       });
     });
   }
@@ -251,7 +252,7 @@ export class SharedInformerFactory {
   #create<T extends KubernetesObject>(
     resource: Resource<T>,
     listerWatcher: ListerWatcher<T>,
-    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name'>,
+    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name' | 'metrics'>,
   ): SharedInformer<T> {
     const {
       namespace: _,

@@ -67,11 +67,18 @@ function took({ durationMs }: Pick<RunItem, 'durationMs'>): string {
   return durationMs === undefined ? '…' : duration(durationMs);
 }
 
+const resultWords: Readonly<Record<RunItem['result'], string>> = {
+  running: 'running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  'gave up': 'gave up until the next change',
+};
+
 function resultOf({ result, error }: RunItem): HTMLElement {
   return h(
     'span',
     { class: error === undefined ? undefined : 'bad' },
-    error === undefined ? result : `${result}: ${error}`,
+    error === undefined ? resultWords[result] : `${resultWords[result]}: ${error}`,
   );
 }
 
@@ -155,7 +162,7 @@ async function find(query: URLSearchParams, results: HTMLElement, before: readon
       { title: 'Failures in a row', cell: ({ failures }) => count(failures), isNumber: true },
       { title: 'Last run', cell: ({ lastRun }) => time(lastRun?.startedAt) },
       { title: 'Took', cell: ({ lastRun }) => (lastRun === undefined ? '–' : took(lastRun)), isNumber: true },
-      { title: 'Result', cell: ({ lastRun }) => lastRun?.result ?? '–' },
+      { title: 'Result', cell: ({ lastRun }) => (lastRun === undefined ? '–' : resultWords[lastRun.result]) },
     ]);
     const next = new URLSearchParams(query);
     next.set('continue', page.continue ?? '');

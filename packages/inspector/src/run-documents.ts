@@ -50,6 +50,10 @@ export interface RunItem {
   readonly durationMs?: number | undefined;
   /** 0 on the first try, one more after each failure. */
   readonly attempt: number;
+  /**
+   * `failed`: the key is tried again, unless the manager was stopping. `gave up`: a TerminalError ended the run, and nothing tries again until
+   * the next change.
+   */
   readonly result: 'running' | 'succeeded' | 'failed' | 'gave up';
   readonly error?: string | undefined;
   readonly causes: WakeCauses;
@@ -66,7 +70,7 @@ export interface WakeCauses {
 export interface WakeCause {
   /**
    * `listed`: it was there at the start. `resync`: an update that changed nothing. `trigger`: a value of an observable of the program.
-   * `retry`: the last run failed. `requeueAfter` and `requeue`: the last run asked for it.
+   * `retry`: the last run failed and was tried again, which no run that gave up is. `requeueAfter` and `requeue`: the last run asked for it.
    */
   readonly type:
     | 'listed'

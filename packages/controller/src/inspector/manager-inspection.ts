@@ -38,7 +38,8 @@ const keysOfPage = 50;
 const noCauses = { items: [], more: 0 } as const;
 
 export interface ManagerInspectionOptions {
-  readonly controllers: readonly InspectedController[];
+  /** Those that there are now. */
+  readonly controllers: () => readonly InspectedController[];
   readonly cache: InformerCache;
   readonly ownWrites: OwnWrites;
   readonly metrics: ControllerMetrics;
@@ -66,14 +67,14 @@ export class ManagerInspection implements Inspection {
     this.#options = options;
     this.#sizes = new ObjectSizes(clock);
     this.#epochMs = clock.now() - clock.monotonicNow();
-    this.name = controllers
+    this.name = controllers()
       .slice(0, limit)
       .map(({ controller }) => controller.name)
       .join(', ');
   }
 
   sections(): Sections {
-    const { controllers } = this.#options;
+    const controllers = this.#options.controllers();
     return {
       queues: someOf(this.#queues(), { limit: maxControllers, total: controllers.length }),
       informers: this.#informers(),
@@ -108,7 +109,7 @@ export class ManagerInspection implements Inspection {
   }
 
   *#queues(): Generator<QueueSection, void, undefined> {
-    for (const { controller, queue, history } of this.#options.controllers) {
+    for (const { controller, queue, history } of this.#options.controllers()) {
       const { name, resource, settings } = controller;
       const { addedAtMs, startedAtMs } = this.#agesOf(name);
       const shown = isSecret(resource) ? 0 : limit;
@@ -167,7 +168,7 @@ export class ManagerInspection implements Inspection {
   /** A writer is a controller and a key, which may be the name of a Secret. */
   #shownWriter(writer: string): string {
     const [name = ''] = writer.split(' ', 1);
-    const one = this.#options.controllers.find(({ controller }) => controller.name === name);
+    const one = this.#options.controllers().find(({ controller }) => controller.name === name);
     return one === undefined || isSecret(one.controller.resource) ? name : writer;
   }
 
@@ -252,7 +253,7 @@ export class ManagerInspection implements Inspection {
 
   #controllerOf(query: URLSearchParams): InspectedController {
     const name = query.get('controller') ?? '';
-    const found = this.#options.controllers.find(({ controller }) => controller.name === name);
+    const found = this.#options.controllers().find(({ controller }) => controller.name === name);
     if (found === undefined) throw new InspectionError(404, 'there is no controller of that name: ?controller=NAME');
     if (isSecret(found.controller.resource))
       throw new InspectionError(404, 'the keys of this controller are names of Secrets, so they are not shown');

@@ -5,6 +5,7 @@ import type { SyncHandler } from '../reconcile-loop.ts';
 import type { WorkQueueObserver } from '../workqueue/index.ts';
 import { RecordingClient } from './recording-client.ts';
 import type { RunHistory } from './run-history.ts';
+import { nextWakeAfter, nextWakeOf } from './wake-causes.ts';
 
 const maxWrites = 20;
 
@@ -14,10 +15,10 @@ export function recordedHandler(history: RunHistory, reconcile: SyncHandler): Sy
     const run = history.begin(request.key, context.attempt);
     try {
       const result = await reconcile(request, context);
-      history.ended(request.key, run, { hasFailed: false, requeueAfterMs: result?.requeueAfterMs });
+      history.ended(request.key, run, nextWakeOf(result?.requeueAfterMs));
       return result;
     } catch (error) {
-      history.ended(request.key, run, { hasFailed: true });
+      history.ended(request.key, run, nextWakeAfter(error));
       throw error;
     }
   };

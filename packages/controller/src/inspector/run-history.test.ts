@@ -4,7 +4,7 @@ import { safeErrorText } from '@kapstan/api/internal';
 import { configMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Secret } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { TerminalError } from '../reconcile-loop.ts';
+import { isTerminalError, TerminalError } from '../reconcile-loop.ts';
 import { RateLimitingQueue } from '../workqueue/index.ts';
 import { causeType, changedObject } from './changed-object.ts';
 import { recordedClient, recordedHandler } from './recorded-run.ts';
@@ -39,7 +39,8 @@ async function runNext(error?: unknown, requeueAfterMs?: number): Promise<void> 
     return result;
   };
   await recordedHandler(history, reconcile)(request(key), context).catch(() => undefined);
-  if (error !== undefined) queue.addRateLimited(key);
+  if (isTerminalError(error)) queue.forget(key);
+  else if (error !== undefined) queue.addRateLimited(key);
   else if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs);
   queue.done(key);
   history.outcome(
@@ -97,6 +98,18 @@ describe('the history of runs', () => {
     expect(causesOf('a')?.at(-1)).toEqual(['requeueAfter']);
   });
 
+  it('says of a run that gave up what woke the key afterwards, which is no retry', async () => {
+    queue.add('a');
+    await runNext(new Error('try again'));
+    await clock.advance(5);
+    await runNext(new TerminalError('hopeless'));
+    expect(history.keys.get('a')?.runs.map(({ result }) => result)).toEqual(['failed', 'gave up']);
+    expect(queue.dueAtMs('a')).toBeUndefined();
+    queue.addAfter('a', 10);
+    await clock.advance(10);
+    expect(history.pendingOf('a')?.items.map(({ type }) => type)).toEqual(['requeue']);
+  });
+
   it('tells a return at once too', async () => {
     queue.add('a');
     await runNext(undefined, 0);
@@ -114,7 +127,7 @@ describe('the history of runs', () => {
       failures: 2,
       runs: [{ error: 'Error' }, { result: 'gave up', error: 'TerminalError' }],
     });
-    await clock.advance(10);
+    queue.add('a');
     await runNext();
     expect([history.failing.size, history.keys.get('a')?.failures]).toEqual([0, 0]);
     expect(history.counts).toEqual({ runs: 3, failures: 2 });

@@ -3,7 +3,7 @@
 import type { ErrorText } from '@kapstan/api/internal';
 import type { RunItem, RunWrite } from '@kapstan/inspector';
 import { isTerminalError, type ReconcileOutcome } from '../reconcile-loop.ts';
-import { type Causes, nextWakeOf, type WakeCauses } from './wake-causes.ts';
+import type { Causes, NextWake, WakeCauses } from './wake-causes.ts';
 
 const maxKeys = 10_000;
 const maxRuns = 5;
@@ -109,14 +109,10 @@ export class RunHistory {
     return run;
   }
 
-  /** Records how a run ended, as far as the controller knows. Called before the key is put back. */
-  ended(
-    key: string,
-    run: Run,
-    end: { readonly hasFailed: boolean; readonly requeueAfterMs?: number | undefined },
-  ): void {
+  /** Records that a run ended, and how its key comes back by itself, if it does. Called before the key is put back. */
+  ended(key: string, run: Run, next: NextWake | undefined): void {
     run.durationMs = this.now() - run.startedAt;
-    this.#causes.willWakeBy(key, end.hasFailed ? 'retry' : nextWakeOf(end.requeueAfterMs));
+    this.#causes.willWakeBy(key, next);
   }
 
   /** Records the outcome that counts. */

@@ -3,6 +3,7 @@
 import type { Clock } from '@kapstan/api';
 import type { TraceLink } from '@kapstan/api/internal';
 import type { ChangedObject, WakeCause } from '@kapstan/inspector';
+import { isTerminalError } from '../reconcile-loop.ts';
 import type { WorkQueueObserver } from '../workqueue/index.ts';
 
 const maxKeys = 10_000;
@@ -108,6 +109,11 @@ export class WakeCauses {
   now(): number {
     return Math.round(this.epochMs + this.#clock.monotonicNow());
   }
+}
+
+/** Returns how a run comes back that failed. Nothing tries again after a terminal error. */
+export function nextWakeAfter(error: unknown): NextWake | undefined {
+  return isTerminalError(error) ? undefined : 'retry';
 }
 
 /** Returns how a run comes back that ended well. */

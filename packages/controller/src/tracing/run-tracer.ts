@@ -18,7 +18,7 @@ import {
 import type { ChangedObject, WakeCause } from '@kapstan/inspector';
 import type { Controller } from '../controller-builder.ts';
 import { kindText } from '../inspector/kind-text.ts';
-import { nextWakeOf, type Wake, type WakeCauses } from '../inspector/wake-causes.ts';
+import { nextWakeAfter, nextWakeOf, type Wake, type WakeCauses } from '../inspector/wake-causes.ts';
 import { isTerminalError, type ReconcileRequest, type ReconcileResult, type SyncHandler } from '../reconcile-loop.ts';
 import { linkTo } from './trace-annotation.ts';
 import { type Target, TracedClient } from './traced-client.ts';
@@ -81,8 +81,7 @@ export class RunTracer {
         if (run.span.isRecording()) run.span.setAttributes(resultOf(result));
         return result;
       } catch (error) {
-        // Nothing tries again after a terminal error.
-        this.#causes.willWakeBy(key, isTerminalError(error) ? undefined : 'retry');
+        this.#causes.willWakeBy(key, nextWakeAfter(error));
         run.span.setAttributes({ 'kapstan.result': 'error', 'kapstan.terminal': isTerminalError(error) });
         failSpan(run.span, error);
         throw error;

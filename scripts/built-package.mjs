@@ -1,0 +1,59 @@
+// Says whether the dist of a package is complete and made from its present sources. As `prepack` of each package, run in its folder, it
+// refuses to pack anything else. Contents are compared, since a checkout or a build cache changes file times.
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'));
+
+/** Returns the sources of a package that differ from those that its dist was made from; its folder of sources when there is no dist. */
+export function staleSources(folder) {
+  const dist = join(folder, 'dist');
+  const infoFile = join(dist, '.tsbuildinfo');
+  if (!existsSync(infoFile)) return [join(folder, 'src')];
+  const { fileNames, fileInfos } = readJson(infoFile);
+  const built = new Map();
+  for (const [index, name] of fileNames.entries()) {
+    const info = fileInfos[index];
+    if (info !== undefined) built.set(resolve(dist, name), typeof info === 'string' ? info : info.version);
+  }
+  const config = join(folder, 'tsconfig.json');
+  const { exclude = [] } = existsSync(config) ? readJson(config) : {};
+  const isBuilt = (name) => !(name.startsWith('testing/') && exclude.includes('src/testing/**'));
+  return readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && isBuilt(name))
+    .map((name) => join(folder, 'src', name))
+    .filter((file) => built.get(file) !== createHash('sha256').update(readFileSync(file)).digest('hex'));
+}
+
+/** Returns the files in dist that the manifest names and that are not there. */
+export function missingFiles(folder) {
+  const { exports = {} } = readJson(join(folder, 'package.json'));
+  return [...targetsOf(exports)].filter((file) => file.startsWith('./dist/') && !existsSync(join(folder, file)));
+}
+
+function* targetsOf(entry) {
+  if (typeof entry === 'string') yield entry;
+  else for (const inner of Object.values(entry ?? {})) yield* targetsOf(inner);
+}
+
+/** Returns why a package cannot be packed; undefined = it can. */
+export function packFault(folder) {
+  const { name } = readJson(join(folder, 'package.json'));
+  const mend = 'run "npm run build" in the root first';
+  const missing = missingFiles(folder);
+  if (missing.length > 0) return `${name} is not built, it would be packed without ${missing.join(', ')}; ${mend}`;
+  const stale = staleSources(folder);
+  if (stale.length === 0) return undefined;
+  const some = stale.slice(0, 3).join(', ');
+  return `dist of ${name} was not built from the present ${some}${stale.length > 3 ? ', …' : ''}; ${mend}`;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const fault = packFault(process.cwd());
+  if (fault !== undefined) {
+    console.error(fault);
+    process.exitCode = 1;
+  }
+}

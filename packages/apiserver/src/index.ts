@@ -133,7 +133,7 @@ export type { Page, PageAnswer, PageRequest } from './http/exchange/page.ts';
 export type { HealthCheck } from './http/paths/health.ts';
 export type { AuditOptions } from './http/request/request-audit.ts';
 export { type LoggedRequest, RequestLog, type RequestLogOptions } from './http/request/request-log.ts';
-export { type ApiServer, startApiServer } from './http/server/api-server.ts';
+export { type ApiServer, type ServerCertificates, startApiServer } from './http/server/api-server.ts';
 export type { ApiServerOptions, IncomingRequest } from './http/server/api-server-options.ts';
 export type { ShutdownOptions } from './http/server/graceful-shutdown.ts';
 export type { TlsOptions } from './http/server/http-server.ts';

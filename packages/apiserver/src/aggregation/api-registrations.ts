@@ -3,7 +3,7 @@
 // (AddAPIService, RemoveAPIService).
 import { isDeepStrictEqual } from 'node:util';
 import type { ResolveService } from '../peer/service-address.ts';
-import { type ApiRegistration, rootPathOf } from './api-registration.ts';
+import { type ApiRegistration, type RemoteApi, rootPathOf } from './api-registration.ts';
 import type { RemoteDiscovery } from './remote-discovery.ts';
 import type { RemoteOpenApi } from './remote-openapi.ts';
 import { type ProxyCertificate, RemoteServer } from './remote-server.ts';
@@ -26,6 +26,7 @@ export interface ApiRegistrationsOptions {
 export class ApiRegistrations {
   readonly rejectsRedirects: boolean;
   readonly #options: ApiRegistrationsOptions;
+  #proxyCertificate: ProxyCertificate | undefined;
   readonly #all = new Map<string, ApiRegistration>();
   readonly #servers = new Map<string, RemoteServer>();
   /** Servers by the path under which all of their group version lies. */
@@ -37,6 +38,7 @@ export class ApiRegistrations {
 
   constructor(options: ApiRegistrationsOptions) {
     this.#options = options;
+    this.#proxyCertificate = options.proxyCertificate;
     this.rejectsRedirects = options.rejectsRedirects ?? true;
   }
 
@@ -80,14 +82,13 @@ export class ApiRegistrations {
     if (remote === undefined) return this.#dropServer(registration.name);
     const present = this.#servers.get(registration.name);
     if (present?.follow(registration) === true) return;
-    const server = new RemoteServer(registration, remote, {
-      resolveService: this.#options.resolveService,
-      proxyCertificate: this.#options.proxyCertificate,
-      maxConnections: this.#options.maxConnections ?? 1000,
-    });
-    present?.dropIdle();
-    this.#servers.set(registration.name, server);
-    this.#byPath.set(rootPathOf(registration), server);
+    this.#setServer(registration, remote);
+  }
+
+  /** Shows another certificate over new connections. Requests under way go on. */
+  useProxyCertificate(certificate: ProxyCertificate): void {
+    this.#proxyCertificate = certificate;
+    for (const { registration, remote } of [...this.#servers.values()]) this.#setServer(registration, remote);
   }
 
   delete(name: string): void {
@@ -159,6 +160,15 @@ export class ApiRegistrations {
   /** Cuts all connections to other servers. Idempotent. */
   close(): void {
     for (const server of this.#servers.values()) server.close();
+  }
+
+  #setServer(registration: ApiRegistration, remote: RemoteApi): void {
+    const { resolveService, maxConnections = 1000 } = this.#options;
+    const ports = { resolveService, proxyCertificate: this.#proxyCertificate, maxConnections };
+    this.#servers.get(registration.name)?.dropIdle();
+    const server = new RemoteServer(registration, remote, ports);
+    this.#servers.set(registration.name, server);
+    this.#byPath.set(rootPathOf(registration), server);
   }
 
   #dropServer(name: string): void {

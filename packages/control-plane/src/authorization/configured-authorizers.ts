@@ -15,6 +15,7 @@ import {
   type UserInfo,
 } from '@kapstan/apiserver';
 import { FollowedFile } from '../followed-file/followed-file.ts';
+import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
 import { startingWith } from '../start-error.ts';
 import { type AuthorizationSettings, authorizationModes, authorizersOfModes } from './authorization-settings.ts';
 import { AuthorizerMaker } from './authorizer-maker.ts';
@@ -43,6 +44,7 @@ export class ConfiguredAuthorizers implements Authorizer {
   readonly #maker: AuthorizerMaker;
   readonly #metrics: AuthorizationMetrics;
   readonly #file: FollowedFile | undefined;
+  readonly #reloads: ReloadMetrics | undefined;
   /** Types that a changed file must still list. */
   readonly #required: ReadonlySet<string>;
   #current: Authorizer;
@@ -72,8 +74,9 @@ export class ConfiguredAuthorizers implements Authorizer {
     this.#current = first;
     this.#loaded = loaded.authorizers;
     this.#required = new Set(this.#loaded.map(({ type }) => type).filter((type) => type !== 'Webhook'));
-    this.#file = file;
-    file?.follow({
+    this.#file = file?.followed;
+    this.#reloads = file?.reloads;
+    this.#file?.follow({
       parse: (text) => check(text, this.#required),
       apply: (authorizers) => this.#apply(authorizers),
     });
@@ -93,7 +96,7 @@ export class ConfiguredAuthorizers implements Authorizer {
   }
 
   families(): readonly MetricFamily[] {
-    return [...this.#metrics.families(), ...(this.#file?.metrics.families() ?? [])];
+    return [...this.#metrics.families(), ...(this.#reloads?.families() ?? [])];
   }
 
   close(): void {
@@ -117,16 +120,23 @@ interface AuthorizersParts {
   readonly first: Authorizer;
   readonly maker: AuthorizerMaker;
   readonly metrics: AuthorizationMetrics;
-  readonly file: FollowedFile | undefined;
+  readonly file: FollowedAuthorizers | undefined;
+}
+
+interface FollowedAuthorizers {
+  readonly followed: FollowedFile;
+  readonly reloads: ReloadMetrics;
 }
 
 function followed(
   path: string,
   text: string,
   { server: serverId, clock, logger }: ConfiguredAuthorizersPorts,
-): FollowedFile {
+): FollowedAuthorizers {
   const read = (): Promise<string> => readText(path);
-  return new FollowedFile({ what: 'authorization', pollMs, read, text, serverId, clock, logger });
+  const metrics = new ReloadMetrics({ what: 'authorization', serverId, clock, hash: contentHash(text) });
+  const what = 'authorization configuration';
+  return { followed: new FollowedFile({ what, metrics, pollMs, read, text, clock, logger }), reloads: metrics };
 }
 
 async function readText(file: string): Promise<string> {

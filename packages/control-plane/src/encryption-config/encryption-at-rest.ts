@@ -8,6 +8,7 @@ import { formatMetrics, messageOf } from '@kapstan/api/internal';
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { Transformer } from '@kapstan/storage';
 import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
+import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
 import { parseEncryptionConfiguration } from './configuration.ts';
 import { encryptionConfigurationErrors } from './configuration-rules.ts';
 import { EncryptionMetrics } from './encryption-metrics.ts';
@@ -30,12 +31,19 @@ interface LoadPorts {
   readonly metrics: EncryptionMetrics;
 }
 
+interface Opened {
+  readonly set: TransformerSet;
+  readonly file: FollowedFile;
+  readonly reloads: ReloadMetrics;
+}
+
 const pollMs = 60_000;
 
 export class EncryptionAtRest {
   readonly #options: EncryptionOptions;
   readonly #ports: LoadPorts;
   readonly #file: FollowedFile;
+  readonly #reloads: ReloadMetrics;
   #current: TransformerSet;
   /** Replaced sets, kept until their calls to key services are over. */
   readonly #retired = new Map<TransformerSet, CancelTimer>();
@@ -46,17 +54,16 @@ export class EncryptionAtRest {
     const text = await read();
     const loadPorts = { clock: ports.clock, logger: ports.logger, metrics: new EncryptionMetrics(ports.clock) };
     const set = await load(text, options, loadPorts);
-    const file = new FollowedFile({ ...ports, what: 'encryption', pollMs, read, text });
-    return new EncryptionAtRest({ set, file }, options, loadPorts);
+    const reloads = new ReloadMetrics({ ...ports, what: 'encryption', hash: contentHash(text) });
+    const what = 'encryption configuration';
+    const file = new FollowedFile({ ...ports, what, metrics: reloads, pollMs, read, text });
+    return new EncryptionAtRest({ set, file, reloads }, options, loadPorts);
   }
 
-  private constructor(
-    { set, file }: { readonly set: TransformerSet; readonly file: FollowedFile },
-    options: EncryptionOptions,
-    ports: LoadPorts,
-  ) {
+  private constructor({ set, file, reloads }: Opened, options: EncryptionOptions, ports: LoadPorts) {
     this.#current = set;
     this.#file = file;
+    this.#reloads = reloads;
     this.#options = options;
     this.#ports = ports;
     // Key services may be what a file fails for, so a file that was refused is tried again.
@@ -65,7 +72,7 @@ export class EncryptionAtRest {
 
   /** In the text format of Prometheus. */
   metrics(): string {
-    return `${this.#ports.metrics.metrics()}${formatMetrics(this.#file.metrics.families())}`;
+    return `${this.#ports.metrics.metrics()}${formatMetrics(this.#reloads.families())}`;
   }
 
   /** Returns a transformer that stays valid after the file is reloaded. */

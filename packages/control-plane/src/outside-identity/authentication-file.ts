@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '@kapstan/api/internal';
 import { type AuthenticationConfiguration, parseAuthenticationConfiguration } from '@kapstan/apiserver';
 import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
-import type { ReloadMetrics } from '../followed-file/reload-metrics.ts';
+import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
 
 export interface AuthenticationFilePorts extends FollowedFilePorts {
   readonly path: string;
@@ -23,6 +23,7 @@ const maxBytes = 1024 * 1024;
 export class AuthenticationFile {
   /** The configuration at the start. */
   readonly configuration: AuthenticationConfiguration;
+  readonly metrics: ReloadMetrics;
   readonly #file: FollowedFile;
 
   /** Rejects when the file cannot be read or is no configuration. */
@@ -31,21 +32,20 @@ export class AuthenticationFile {
     try {
       const text = await read();
       const configuration = parseAuthenticationConfiguration(text);
-      const file = new FollowedFile({ ...ports, what: 'authentication', pollMs, read, text });
-      return new AuthenticationFile(file, configuration);
+      const metrics = new ReloadMetrics({ ...ports, what: 'authentication', hash: contentHash(text) });
+      const what = 'authentication configuration';
+      const file = new FollowedFile({ ...ports, what, metrics, pollMs, read, text });
+      return new AuthenticationFile(file, configuration, metrics);
     } catch (error) {
       const what = `failed to load authentication configuration from file ${JSON.stringify(path)}`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  private constructor(file: FollowedFile, configuration: AuthenticationConfiguration) {
+  private constructor(file: FollowedFile, configuration: AuthenticationConfiguration, metrics: ReloadMetrics) {
     this.#file = file;
+    this.metrics = metrics;
     this.configuration = configuration;
-  }
-
-  get metrics(): ReloadMetrics {
-    return this.#file.metrics;
   }
 
   /** Begins to look at the file once a minute. */

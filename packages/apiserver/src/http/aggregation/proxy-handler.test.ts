@@ -120,6 +120,17 @@ describe('a request for a group version of another API server', () => {
     expect(extension.asked[0]?.commonName).toBe('front-proxy-client');
   });
 
+  it('shows the new certificate of the proxy once it has changed, over new connections', async () => {
+    await serve({}, { proxyCertificate: await selfSigned('CN=front-proxy-client') });
+    await server.send('GET', books);
+    registrations.useProxyCertificate(await selfSigned('CN=next-proxy-client'));
+    await server.send('GET', books);
+    expect(extension.asked.map(({ commonName }) => commonName)).toEqual(['front-proxy-client', 'next-proxy-client']);
+    registrations.set({ ...extension.registration({ skipsVerification: true, caBundle: undefined }) });
+    await server.send('GET', books);
+    expect(extension.asked.at(-1)?.commonName).toBe('next-proxy-client');
+  });
+
   it('is authorized here first', async () => {
     const authorizer: Authorizer = { authorize: () => ({ decision: 'noOpinion', reason: '' }) };
     await serve({ authorizer });

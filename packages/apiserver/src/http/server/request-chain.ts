@@ -5,6 +5,7 @@ import { type Clock, isStatusError, type Logger, silentLogger, systemClock } fro
 import { timeout, unauthorized } from '@kapstan/api/errors';
 import { formatGroupResource, messageOf, TurnShare } from '@kapstan/api/internal';
 import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
+import type { CertificateAuthorities } from '../../authn/client-certificate.ts';
 import { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { type ProxyPorts, serveRemote } from '../aggregation/proxy-handler.ts';
@@ -109,6 +110,11 @@ export class RequestChain {
 
   get watches(): WatchRegistry {
     return this.#ports.watches;
+  }
+
+  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are none. */
+  authorities(next: CertificateAuthorities): () => void {
+    return this.#access.authorities(next);
   }
 
   /** Answers every request; never rejects. */

@@ -55,6 +55,7 @@ describe('a configuration file that changes', () => {
     ['encryption', parseEncryptionConfiguration, encryption(5_000)],
   ] as const)(
     'is parsed by a thread when it is large, to the same value and in the same words, and its turns stay short: %s',
+    { timeout: 60_000 },
     async (kind, parse, text) => {
       reader = new ConfigurationReader<unknown>(kind, parse);
       expect(text.length).toBeGreaterThan(500_000);

@@ -32,6 +32,7 @@ export {
 export { admitWithHook } from './admission/webhook/hook-functions.ts';
 export { type ApiRegistration, type RemoteApi, rootPathOf } from './aggregation/api-registration.ts';
 export { ApiRegistrations, type ApiRegistrationsOptions } from './aggregation/api-registrations.ts';
+export { type ConvertedDocument, convertOpenApi } from './aggregation/converted-openapi.ts';
 export { type RemoteDiscovery, readGroupDiscovery, readResourceList } from './aggregation/remote-discovery.ts';
 export {
   fetchRemote,

@@ -158,6 +158,8 @@ export type { FieldsCall, ManagedFieldsTracker } from './registry/store/managed-
 export { ResourceStack, type ResourceStackOptions } from './registry/store/resource-stack.ts';
 export { type VirtualRules, VirtualStore, type VirtualStoreOptions } from './registry/store/virtual-store.ts';
 export { formatGoDuration } from './schema/go-duration.ts';
+export { JobThread, type JobThreadOptions } from './schema/job-thread.ts';
+export { limitedWorker } from './schema/limited-worker.ts';
 export { Age, timeSince } from './table/age.ts';
 export type { TableColumn, TableConvertor } from './table/table.ts';
 export { RequestTracer, type RequestTracerOptions } from './tracing/request-tracer.ts';

@@ -146,10 +146,8 @@ export {
 } from './schema/decode-object.ts';
 export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
 export { StrictErrors } from './schema/field-validation.ts';
-export { JobThread } from './schema/job-thread.ts';
 export { readJson } from './schema/json-reader.ts';
 export { KeyedItems } from './schema/keyed-items.ts';
-export { limitedWorker } from './schema/limited-worker.ts';
 export { metadataDescription, metaTypes, scaleDefinition } from './schema/meta-types.ts';
 export { dropNullsInSlices } from './schema/null-pruning.ts';
 export { compilePattern } from './schema/pattern.ts';

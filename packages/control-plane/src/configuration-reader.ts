@@ -1,7 +1,7 @@
 // ConfigurationReader parses configuration files that change while the server runs, large ones in a thread
 // (configuration-thread.ts). Used with followed-file/ for the files of authentication, authorization and encryption.
 import { systemClock } from '@kapstan/api';
-import { JobThread, limitedWorker } from '@kapstan/apiserver/internal';
+import { JobThread, limitedWorker } from '@kapstan/apiserver';
 
 export interface ConfigurationJob {
   readonly kind: 'authentication' | 'authorization' | 'encryption';

@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 
 /** Largest configuration file, in bytes. YAML of this size takes two seconds to parse. */
-export const maxConfigurationBytes = 1024 * 1024;
+export const maxConfigurationBytes: number = 1024 * 1024;
 
 /** Returns the text of a file. Rejects when it cannot be read, or is larger than `maxBytes`. */
 export async function readLimitedFile(path: string, maxBytes: number): Promise<string> {

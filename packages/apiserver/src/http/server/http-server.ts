@@ -126,8 +126,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 type NodeServer = Server | Http2SecureServer;
 
 function secureContextOf({ cert, key, clientCa }: TlsOptions): SecureContextOptions {
-  const ca = clientCa === undefined ? {} : { ca: clientCa as string | string[] };
-  return { cert: cert as string, key: key as string, minVersion: 'TLSv1.2', ...ca };
+  const ca = clientCa as string | string[] | undefined;
+  return { cert: cert as string, key: key as string, ca, minVersion: 'TLSv1.2' };
 }
 
 function createNodeServer(

@@ -32,6 +32,7 @@ export {
 export { admitWithHook } from './admission/webhook/hook-functions.ts';
 export { type ApiRegistration, type RemoteApi, rootPathOf } from './aggregation/api-registration.ts';
 export { ApiRegistrations, type ApiRegistrationsOptions } from './aggregation/api-registrations.ts';
+export { type ConvertedDocument, convertOpenApi } from './aggregation/converted-openapi.ts';
 export { type RemoteDiscovery, readGroupDiscovery, readResourceList } from './aggregation/remote-discovery.ts';
 export {
   fetchRemote,
@@ -133,7 +134,7 @@ export type { Page, PageAnswer, PageRequest } from './http/exchange/page.ts';
 export type { HealthCheck } from './http/paths/health.ts';
 export type { AuditOptions } from './http/request/request-audit.ts';
 export { type LoggedRequest, RequestLog, type RequestLogOptions } from './http/request/request-log.ts';
-export { type ApiServer, startApiServer } from './http/server/api-server.ts';
+export { type ApiServer, type ServerCertificates, startApiServer } from './http/server/api-server.ts';
 export type { ApiServerOptions, IncomingRequest } from './http/server/api-server-options.ts';
 export type { ShutdownOptions } from './http/server/graceful-shutdown.ts';
 export type { TlsOptions } from './http/server/http-server.ts';
@@ -157,6 +158,8 @@ export type { FieldsCall, ManagedFieldsTracker } from './registry/store/managed-
 export { ResourceStack, type ResourceStackOptions } from './registry/store/resource-stack.ts';
 export { type VirtualRules, VirtualStore, type VirtualStoreOptions } from './registry/store/virtual-store.ts';
 export { formatGoDuration } from './schema/go-duration.ts';
+export { JobThread, type JobThreadOptions } from './schema/job-thread.ts';
+export { limitedWorker } from './schema/limited-worker.ts';
 export { Age, timeSince } from './table/age.ts';
 export type { TableColumn, TableConvertor } from './table/table.ts';
 export { RequestTracer, type RequestTracerOptions } from './tracing/request-tracer.ts';

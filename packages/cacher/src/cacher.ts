@@ -1,7 +1,17 @@
 // Cacher is a Storage that answers reads and watches from memory, kept up to date by one watch on the Storage below.
 // The registry is above it. The walk of one event: feed.ts → cache-updater.ts →
 // watch-cache.ts and dispatcher.ts → cache-watcher.ts.
-import { type Clock, type KubernetesObject, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
+
+import {
+  type Clock,
+  type GroupResource,
+  type KubernetesObject,
+  type Logger,
+  type Revision,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import {
   type GetAttributes,
   type GuaranteedUpdateOptions,
@@ -26,6 +36,7 @@ import { Bookmarks } from './bookmarks.ts';
 import { CacheUpdater } from './cache-updater.ts';
 import { CacheWatcher } from './cache-watcher.ts';
 import type { CacherInspection } from './cacher-inspection.ts';
+import { isTraced, traced } from './cacher-trace.ts';
 import { ConsistencyChecker, type ConsistencyStatus, defaultConsistencyPeriodMs } from './consistency-checker.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Feed } from './feed.ts';
@@ -44,6 +55,8 @@ export interface CacherOptions<T extends KubernetesObject> {
   readonly keyPrefix?: string | undefined;
   /** Must be the same as in the storage below: "/pods". */
   readonly resourcePrefix: string;
+  /** What it caches, in traces. Default: the resource prefix without its slash. */
+  readonly groupResource?: GroupResource | undefined;
   /**
    * Returns the labels and fields that selectors look at. Called once per object; the predicates' own function is not
    * used.
@@ -82,6 +95,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   readonly keys: KeySpace;
   readonly #storage: Storage<T>;
   readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #type: string;
   readonly #cache: WatchCache<T>;
   readonly #updater: CacheUpdater<T>;
   readonly #feed: Feed<T>;
@@ -111,6 +126,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     }
     this.#storage = storage;
     this.#logger = logger;
+    this.#clock = clock;
+    this.#type = options.groupResource ? formatGroupResource(options.groupResource) : options.resourcePrefix.slice(1);
     const indexedFields = options.indexedFields ?? [];
     const { minHistory, initialHistory, maxHistoryBytes } = options;
     const capacities = { minCapacity: minHistory, initialCapacity: initialHistory, maxBytes: maxHistoryBytes };
@@ -186,7 +203,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
    * Answers a read of the newest state from the storage below, which reads only if its state may differ and decodes
    * only if it does. Answers any other read from the cache.
    */
-  async get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
+  get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
+    const { auditId, resourceVersion = '' } = options;
+    if (!isTraced(auditId)) return this.#get(key, options);
+    const attributes = { 'audit-id': auditId ?? '', key, 'resource-version': resourceVersion };
+    return traced({ name: 'cacher.Get', attributes, clock: this.#clock }, () => this.#get(key, options));
+  }
+
+  async #get(key: string, options: StorageGetOptions<T>): Promise<Stored<T> | undefined> {
     this.keys.single(key);
     this.#requireOpen();
     const { resourceVersion = '' } = options;
@@ -199,7 +223,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     return this.#cache.store.get(key)?.stored;
   }
 
-  async getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+  getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    const { auditId } = options;
+    if (!isTraced(auditId)) return this.#getList(key, options);
+    const attributes = { 'audit-id': auditId ?? '', type: this.#type };
+    return traced({ name: 'cacher.GetList', attributes, clock: this.#clock }, () => this.#getList(key, options));
+  }
+
+  async #getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
     const checked = options.recursive ? this.keys.recursive(key) : this.keys.single(key);
     this.#requireOpen();
     return this.#lists.read(checked, options);

@@ -11,12 +11,13 @@ import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { defaultServiceRange } from './kubernetes-service/service-ranges.ts';
 import { hooksOfIdentity } from './post-start-hooks.ts';
-import { frontProxies } from './server-identity/front-proxy.ts';
+import { frontProxies, withCertificates } from './server-identity/front-proxy.ts';
 import { ServerIdentity } from './server-identity/server-identity.ts';
 import type { ServerParts } from './serving.ts';
 import { storedAs } from './stored-form.ts';
 
-interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resources' | 'hooks' | 'clock' | 'logger'> {
+interface AnnouncedParts
+  extends Pick<ServerParts, 'engines' | 'pki' | 'certificates' | 'resources' | 'hooks' | 'clock' | 'logger'> {
   readonly registration: ApiServiceRegistration | undefined;
   readonly port: number;
 }
@@ -92,22 +93,25 @@ function kubernetesService(
 
 /** Returns undefined when it is off. */
 function serverIdentity(
-  { clientCa, identity = 'off', frontProxy = {} }: ControlPlaneOptions,
+  { identity = 'off', frontProxy = {} }: ControlPlaneOptions,
   parts: Omit<AnnouncedParts, 'registration'>,
 ): ServerIdentity | undefined {
   if (identity === 'off') return undefined;
-  const { pki, resources, port, clock, logger } = parts;
-  const authorities = clientAuthorities(pki, clientCa);
+  const { pki, certificates, resources, port, clock, logger } = parts;
   const { client } = resources;
   const hasLease = identity === 'on';
-  return new ServerIdentity({
+  const own = new ServerIdentity({
     client,
     hostname: hostname(),
     port,
-    clientAuthorities: authorities,
-    frontProxies: frontProxies(frontProxy, pki.frontProxy),
+    trusted: () => ({
+      clientAuthorities: clientAuthorities(pki, certificates.current.clientCa),
+      frontProxies: frontProxies(withCertificates(frontProxy, certificates.current), pki.frontProxy),
+    }),
     hasLease,
     clock,
     logger,
   });
+  certificates.onChange(() => own.publishTrusted());
+  return own;
 }

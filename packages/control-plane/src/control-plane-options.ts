@@ -20,6 +20,7 @@ import type { ServiceAccountOptions } from './access-control.ts';
 import type { AdmissionOptions } from './admission.ts';
 import type { AuditSettings } from './audit.ts';
 import type { AuthorizationOption } from './authorization/authorization-settings.ts';
+import type { CertificateFiles } from './certificates/followed-certificates.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { OutsideIdentityOptions } from './outside-identity/outside-identity-options.ts';
 import type { WatchCacheOptions } from './resources.ts';
@@ -89,6 +90,12 @@ export interface ControlPlaneOptions {
   readonly clientCa?: string | undefined;
   /** A serving certificate that replaces the generated one. */
   readonly serving?: KeyPair | undefined;
+  /**
+   * Files from which `serving`, `clientCa` and `frontProxy` were read. A changed file counts for new connections, authorities also for
+   * requests over open ones; a broken one is logged and changes nothing. `caCert` and what the control loops publish stay as they were.
+   * Default none: nothing changes.
+   */
+  readonly certificateFiles?: CertificateFiles | undefined;
   /**
    * Which authorizers decide, in order: a list of modes, among which authorizers of
    * the embedding program may stand, or all settings. Members of system:masters may do everything before any is

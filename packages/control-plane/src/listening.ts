@@ -1,21 +1,29 @@
 // Makes a control plane reachable: what exists only where it listens. Called by control-plane.ts at the end of a start.
 import type { Clock, Logger } from '@kapstan/api';
-import type { HealthCheck } from '@kapstan/apiserver';
+import type { ApiServer, HealthCheck } from '@kapstan/apiserver';
 import { announce } from './announcement.ts';
 import { Aggregation } from './api-services/aggregation.ts';
 import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
+import { clientAuthorities } from './certificates/certificates.ts';
+import { FollowedCertificates } from './certificates/followed-certificates.ts';
 import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
+import { writePrivateFile } from './certificates/private-file.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { reachableUrl } from './server-address.ts';
-import { proxyCertificate } from './server-identity/front-proxy.ts';
+import {
+  frontProxies,
+  proxyCertificate,
+  refuseSharedAuthority,
+  withCertificates,
+} from './server-identity/front-proxy.ts';
 import { ServerInspector } from './server-inspector.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 /** What is open before the server listens. */
 export interface OpenedParts
-  extends Omit<ServerParts, 'aggregation' | 'inspector' | 'healthChecks' | 'clock' | 'logger'> {
+  extends Omit<ServerParts, 'aggregation' | 'certificates' | 'inspector' | 'healthChecks' | 'clock' | 'logger'> {
   readonly bootstrapRoles: HealthCheck;
   readonly addressRepair: ServiceAddressRepair;
 }
@@ -40,13 +48,16 @@ export async function listen(
   const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
   const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
   const inspector = await openInspector(options, { engines, resources, ...ports });
-  const parts = { ...opened, aggregation, inspector, healthChecks, clock, logger };
+  const certificates = followedCertificates(options, { clock, logger });
+  closers.push(async () => certificates.close());
+  const parts = { ...opened, certificates, aggregation, inspector, healthChecks, clock, logger };
   const server = await startServing(options, parts);
   closers.push(() => server.close());
   inspector?.follow(server);
   // Streams end before the server waits for what is under way.
   closers.push(async () => inspector?.close());
   await announce(options, { ...parts, registration, closers, port: server.port });
+  followCertificates(options, { pki, server, aggregation, certificates });
   if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
   signal?.throwIfAborted();
   const url = reachableUrl(server.url, options);
@@ -58,6 +69,36 @@ export async function listen(
     inspectorUrl: typeof options.inspect === 'object' ? ((await inspector?.listen(options.inspect.port)) ?? '') : '',
     kubeconfig: formatKubeconfig({ url, caCert: pki.trusted.cert, admin: pki.admin }),
   };
+}
+
+function followedCertificates(
+  { serving, clientCa, frontProxy = {}, certificateFiles: files = {} }: ControlPlaneOptions,
+  ports: Pick<ServerParts, 'clock' | 'logger'>,
+): FollowedCertificates {
+  const certificates = { serving, clientCa, frontProxyCa: frontProxy.clientCa, proxyClient: frontProxy.client };
+  return new FollowedCertificates({ certificates, files, ...ports });
+}
+
+/** Puts certificates to use whose files change. */
+function followCertificates(
+  { frontProxy: asked = {} }: ControlPlaneOptions,
+  { pki, server, aggregation, certificates }: FollowingParts,
+): void {
+  certificates.onChange(async ({ serving }, changed) => {
+    if (changed === 'serving' && serving !== undefined) await writePrivateFile(pki.trusted.file, serving.cert);
+  });
+  certificates.follow((next, changed) => {
+    const frontProxy = withCertificates(asked, next);
+    const clientCa = clientAuthorities(pki, next.clientCa);
+    refuseSharedAuthority(frontProxy, clientCa);
+    const tls = { ...(next.serving ?? pki.serving), clientCa };
+    server.useCertificates({ tls, frontProxyCa: frontProxies(frontProxy, pki.frontProxy)?.clientCa });
+    if (changed === 'proxyClient') aggregation?.useProxyCertificate(proxyCertificate(frontProxy, pki.frontProxy));
+  });
+}
+
+interface FollowingParts extends Pick<ServerParts, 'pki' | 'certificates' | 'aggregation'> {
+  readonly server: ApiServer;
 }
 
 /** Returns undefined when registration is off. */

@@ -183,7 +183,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   try {
     return await openOnCatalog(engines, options, parts);
   } catch (error) {
-    access.authorizer.close();
+    await access.authorizer.close();
     throw error;
   }
 }

@@ -2,6 +2,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Logger } from '@kapstan/api';
+import type { CertificateFiles } from './certificates/followed-certificates.ts';
 import { writePrivateFile } from './certificates/private-file.ts';
 import { consoleLogger } from './command/console-logger.ts';
 import { releaseMemoryWhenIdle } from './command/idle-memory.ts';
@@ -12,7 +13,7 @@ import { listenForStop, type StopSignal } from './command/stop-signal.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import { admissionConfigurations } from './flags/admission-files.ts';
-import { aggregatorFlagWarnings, aggregatorOptions } from './flags/aggregator-flags.ts';
+import { type AggregatorFlags, aggregatorFlagWarnings, aggregatorOptions } from './flags/aggregator-flags.ts';
 import { auditFlagWarnings, auditSettings } from './flags/audit-flags.ts';
 import { allowsEverything, authorizationSettings } from './flags/authorization-flags.ts';
 import { formatFlags } from './flags/flag-set.ts';
@@ -205,6 +206,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     kubelet: await kubeletOptions(flags),
     ...(await aggregatorOptions(flags)),
+    certificateFiles: certificateFiles(flags),
     endpointReconciler: flags['endpoint-reconciler-type'],
     registersApiServices: true,
     warnsWithoutEffect: flags['warn-without-effect'],
@@ -217,6 +219,18 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
           retryPeriodMs: flags['leader-elect-retry-period'],
         }
       : 'off',
+  };
+}
+
+function certificateFiles(flags: ServeFlags): CertificateFiles {
+  const file = (name: FileFlag | keyof AggregatorFlags): string | undefined => String(flags[name]) || undefined;
+  const pair = (cert: string | undefined, key: string | undefined): CertificateFiles['serving'] =>
+    cert === undefined || key === undefined ? undefined : { cert, key };
+  return {
+    serving: pair(file('tls-cert-file'), file('tls-private-key-file')),
+    clientCa: file('client-ca-file'),
+    frontProxyCa: file('requestheader-client-ca-file'),
+    proxyClient: pair(file('proxy-client-cert-file'), file('proxy-client-key-file')),
   };
 }
 

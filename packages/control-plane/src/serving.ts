@@ -2,6 +2,7 @@
 // control-plane.ts and the API server.
 import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
+import type { MetricsText } from '@kapstan/api/internal';
 import {
   type ApiServer,
   type ApiServerOptions,
@@ -14,6 +15,7 @@ import {
 } from '@kapstan/apiserver';
 import type { Aggregation } from './api-services/aggregation.ts';
 import { clientAuthorities, type Pki } from './certificates/certificates.ts';
+import type { FollowedCertificates } from './certificates/followed-certificates.ts';
 import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
@@ -32,6 +34,7 @@ import { unenforcedWarnings } from './unenforced-resources.ts';
 export interface ServerParts {
   readonly engines: StoreEngines;
   readonly pki: Pki;
+  readonly certificates: FollowedCertificates;
   readonly resources: Resources;
   /** Undefined where it is off. */
   readonly flowControl: FlowControl | undefined;
@@ -75,7 +78,6 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     healthChecks,
     loops,
     aggregation,
-    encryption,
     audit,
     outside,
     tracer,
@@ -106,16 +108,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
       ...healthChecks,
       ...loops.healthChecks,
     ]),
-    metrics: [
-      loops.metrics,
-      resources.metrics,
-      processMetrics(clock),
-      ...(encryption === undefined ? [] : [encryption]),
-      ...(audit === undefined ? [] : [audit.backends]),
-      ...(outside === undefined ? [] : [outside]),
-      ...(aggregation === undefined ? [] : [aggregation.metrics]),
-      ...(options.metrics ?? []),
-    ],
+    metrics: metricsOf(parts, options.metrics),
     audit,
     tracer,
     pages: [
@@ -130,6 +123,14 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     clock,
     logger,
   };
+}
+
+function metricsOf(
+  { loops, resources, certificates, encryption, audit, outside, aggregation, clock }: ServerParts,
+  others: readonly MetricsText[] = [],
+): readonly MetricsText[] {
+  const perhaps = [encryption, audit?.backends, outside, aggregation?.metrics].filter((part) => part !== undefined);
+  return [loops.metrics, resources.metrics, processMetrics(clock), certificates, ...perhaps, ...others];
 }
 
 /** Where requests may be anonymous. The configuration file goes before the option. */

@@ -304,6 +304,42 @@ it('the document of OpenAPI v2 has what other servers say of their group version
   await eventually(async () => expect(await ask('/openapi/v2')).not.toContain('com.example.v1.Book'));
 });
 
+it('a server that has only OpenAPI v2 has a document of v3 that is made of it, as long as it is registered', async () => {
+  const schema = { $ref: '#/definitions/com.example.v1.Book' };
+  const get = { produces: ['application/json'], responses: { 200: { description: 'OK', schema } } };
+  const definitions = { 'com.example.v1.Book': { type: 'object' } };
+  extension.answer = ({ url }, response) => {
+    if (url === '/openapi/v3') response.statusCode = 404;
+    if (url !== '/openapi/v2') return void response.end('{}');
+    const info = { title: 'Books', version: 'v1' };
+    response.end(
+      JSON.stringify({ swagger: '2.0', info, paths: { '/apis/example.com/v1/books': { get } }, definitions }),
+    );
+  };
+  await available();
+  const path = 'apis/example.com/v1';
+  const urlOf = async (): Promise<string | undefined> =>
+    (JSON.parse(await ask('/openapi/v3')) as { paths: Record<string, { serverRelativeURL: string }> }).paths[path]
+      ?.serverRelativeURL;
+  const url = await eventually(async () => {
+    const shown = await urlOf();
+    expect(shown).toMatch(/^\/openapi\/v3\/apis\/example\.com\/v1\?hash=[0-9A-F]{128}$/);
+    return shown ?? '';
+  });
+  const own = { $ref: '#/components/schemas/com.example.v1.Book' };
+  const content = { 'application/json': { schema: own } };
+  expect(JSON.parse(await ask(url))).toEqual({
+    openapi: '3.0.0',
+    info: { title: 'Books', version: 'v1' },
+    paths: { '/apis/example.com/v1/books': { get: { responses: { 200: { description: 'OK', content } } } } },
+    components: { schemas: definitions },
+  });
+  const packed = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf';
+  expect(await ask(url, packed)).toContain('com.example.v1.Book');
+  await cluster.client.delete(APIService, { name });
+  await eventually(async () => expect(await urlOf()).toBeUndefined());
+});
+
 it('other servers are told whom to believe', async () => {
   const target = { namespace: 'kube-system', name: 'extension-apiserver-authentication' };
   const { data = {} } = await cluster.client.get(ConfigMap, target);

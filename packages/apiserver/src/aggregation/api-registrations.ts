@@ -3,7 +3,8 @@
 // (AddAPIService, RemoveAPIService).
 import { isDeepStrictEqual } from 'node:util';
 import type { ResolveService } from '../peer/service-address.ts';
-import { type ApiRegistration, rootPathOf } from './api-registration.ts';
+import { type ApiRegistration, type RemoteApi, rootPathOf } from './api-registration.ts';
+import type { ConvertedDocument } from './converted-openapi.ts';
 import type { RemoteDiscovery } from './remote-discovery.ts';
 import type { RemoteOpenApi } from './remote-openapi.ts';
 import { type ProxyCertificate, RemoteServer } from './remote-server.ts';
@@ -26,17 +27,20 @@ export interface ApiRegistrationsOptions {
 export class ApiRegistrations {
   readonly rejectsRedirects: boolean;
   readonly #options: ApiRegistrationsOptions;
+  #proxyCertificate: ProxyCertificate | undefined;
   readonly #all = new Map<string, ApiRegistration>();
   readonly #servers = new Map<string, RemoteServer>();
   /** Servers by the path under which all of their group version lies. */
   readonly #byPath = new Map<string, RemoteServer>();
   readonly #discovery = new Map<string, RemoteDiscovery>();
   readonly #openApi = new Map<string, RemoteOpenApi>();
+  readonly #converted = new Map<string, ConvertedDocument>();
   readonly #swagger = new Map<string, { readonly part: RemoteSwagger; readonly hash: string }>();
   #generation = 0;
 
   constructor(options: ApiRegistrationsOptions) {
     this.#options = options;
+    this.#proxyCertificate = options.proxyCertificate;
     this.rejectsRedirects = options.rejectsRedirects ?? true;
   }
 
@@ -80,14 +84,13 @@ export class ApiRegistrations {
     if (remote === undefined) return this.#dropServer(registration.name);
     const present = this.#servers.get(registration.name);
     if (present?.follow(registration) === true) return;
-    const server = new RemoteServer(registration, remote, {
-      resolveService: this.#options.resolveService,
-      proxyCertificate: this.#options.proxyCertificate,
-      maxConnections: this.#options.maxConnections ?? 1000,
-    });
-    present?.dropIdle();
-    this.#servers.set(registration.name, server);
-    this.#byPath.set(rootPathOf(registration), server);
+    this.#setServer(registration, remote);
+  }
+
+  /** Shows another certificate over new connections. Requests under way go on. */
+  useProxyCertificate(certificate: ProxyCertificate): void {
+    this.#proxyCertificate = certificate;
+    for (const { registration, remote } of [...this.#servers.values()]) this.#setServer(registration, remote);
   }
 
   delete(name: string): void {
@@ -118,7 +121,27 @@ export class ApiRegistrations {
     const keys = group !== '' && isAlone ? [own, `apis/${group}`] : [own];
     const paths = [...found.paths].filter(([path]) => keys.includes(path) || (group === '' && path.startsWith('api/')));
     this.#openApi.set(name, { paths: new Map(paths) });
+    this.#converted.delete(name);
     this.#generation += 1;
+  }
+
+  /** Keeps a document of OpenAPI v3 that was made of v2, for the server of a registration that has none of its own. */
+  setConverted(name: string, document: ConvertedDocument): void {
+    if (!this.#servers.has(name)) return;
+    this.#converted.set(name, document);
+    this.#openApi.delete(name);
+    this.#generation += 1;
+  }
+
+  hasConverted(name: string): boolean {
+    return this.#converted.has(name);
+  }
+
+  /** Returns the document under a path of the index that this server answers for another; undefined when there is none. */
+  convertedAt(path: string): ConvertedDocument | undefined {
+    if (this.#converted.size === 0) return undefined;
+    const server = this.#byPath.get(`/${path}`);
+    return server && this.#converted.get(server.registration.name);
   }
 
   /** Keeps what the server of a registration said about its schemas in OpenAPI v2. `hash`: of the document it sent. */
@@ -145,7 +168,15 @@ export class ApiRegistrations {
 
   /** Returns the entries of other servers in the index of OpenAPI v3. */
   get openApiPaths(): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
-    return new Map([...this.#openApi.values()].flatMap(({ paths }) => [...paths]));
+    const converted = [...this.#converted].flatMap(
+      ([name, { hash }]): [string, Readonly<Record<string, unknown>>][] => {
+        const server = this.#servers.get(name);
+        if (server === undefined) return [];
+        const path = rootPathOf(server.registration);
+        return [[path.slice(1), { serverRelativeURL: `/openapi/v3${path}?hash=${hash}` }]];
+      },
+    );
+    return new Map([...converted, ...[...this.#openApi.values()].flatMap(({ paths }) => [...paths])]);
   }
 
   /** Returns the server that answers for a document of OpenAPI v3; undefined when this server does. */
@@ -161,6 +192,15 @@ export class ApiRegistrations {
     for (const server of this.#servers.values()) server.close();
   }
 
+  #setServer(registration: ApiRegistration, remote: RemoteApi): void {
+    const { resolveService, maxConnections = 1000 } = this.#options;
+    const ports = { resolveService, proxyCertificate: this.#proxyCertificate, maxConnections };
+    this.#servers.get(registration.name)?.dropIdle();
+    const server = new RemoteServer(registration, remote, ports);
+    this.#servers.set(registration.name, server);
+    this.#byPath.set(rootPathOf(registration), server);
+  }
+
   #dropServer(name: string): void {
     const server = this.#servers.get(name);
     if (server === undefined) return;
@@ -169,6 +209,7 @@ export class ApiRegistrations {
     this.#byPath.delete(rootPathOf(server.registration));
     this.#discovery.delete(name);
     this.#openApi.delete(name);
+    this.#converted.delete(name);
     this.#swagger.delete(name);
   }
 }

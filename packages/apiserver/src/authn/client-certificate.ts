@@ -15,6 +15,13 @@ export interface ClientCertificatesOptions {
   readonly clock: Clock;
 }
 
+/** Whose certificates are believed, in PEM. */
+export interface CertificateAuthorities {
+  readonly clients: ClientAuthorities;
+  /** Undefined = there are no front proxies. */
+  readonly frontProxies: ClientAuthorities | undefined;
+}
+
 interface Seen {
   readonly credentials: Partial<Credentials>;
   /** True for the certificate of a front proxy. */
@@ -24,13 +31,13 @@ interface Seen {
 }
 
 export class ClientCertificates {
-  readonly #authorities: readonly X509Certificate[];
-  readonly #frontProxies:
-    | { readonly authorities: readonly X509Certificate[]; readonly names: readonly string[] }
-    | undefined;
+  #authorities: readonly X509Certificate[];
+  #frontProxies: { readonly authorities: readonly X509Certificate[]; readonly names: readonly string[] } | undefined;
   readonly #clock: Clock;
   /** Results by connection, which has one certificate and many requests. */
-  readonly #seen = new WeakMap<TLSSocket, Seen>();
+  #seen = new WeakMap<TLSSocket, Seen>();
+  /** True: the TLS layer may have judged an open connection by other authorities. */
+  #hasChanged = false;
 
   constructor({ authorities, frontProxies, clock }: ClientCertificatesOptions) {
     this.#authorities = readAuthorities(authorities);
@@ -39,6 +46,17 @@ export class ClientCertificates {
       names: frontProxies.allowedNames ?? [],
     };
     this.#clock = clock;
+  }
+
+  /** Reads other authorities; the returned function puts them to use, also for connections that are open. */
+  authorities({ clients, frontProxies }: CertificateAuthorities): () => void {
+    const [ofClients, ofProxies] = [readAuthorities(clients), readAuthorities(frontProxies ?? [])];
+    return () => {
+      this.#authorities = ofClients;
+      this.#frontProxies = this.#frontProxies && { ...this.#frontProxies, authorities: ofProxies };
+      this.#seen = new WeakMap();
+      this.#hasChanged = true;
+    };
   }
 
   /** Returns `certificate` or `certificateError`; neither when no certificate was sent. */
@@ -85,7 +103,7 @@ export class ClientCertificates {
    * proxy's certificate must not make a user of its common name.
    */
   #isOfClient(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
-    if (socket.authorized && this.#frontProxies === undefined) return true;
+    if (socket.authorized && this.#frontProxies === undefined && !this.#hasChanged) return true;
     return this.#isOf(this.#authorities, socket, certificate);
   }
 

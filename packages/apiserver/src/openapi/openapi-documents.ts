@@ -7,6 +7,7 @@ import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { contentKey } from './content-key.ts';
+import { convertedBytes } from './converted-document.ts';
 import { joinPieces, jsonMembers, piecesOf } from './document-pieces.ts';
 import { KeptDocument } from './kept-document.ts';
 import { type Contents, describeContents } from './openapi-contents.ts';
@@ -72,6 +73,8 @@ export class OpenApiDocuments {
 
   /** Returns the document of "apis/apps/v1" or "api/v1"; undefined for a group version that is not served. */
   async document(path: string, form: OpenApiForm): Promise<OpenApiDocument | undefined> {
+    const converted = this.#registrations?.convertedAt(path);
+    if (converted !== undefined) return { hash: converted.hash, bytes: await convertedBytes(converted, form) };
     const entry = this.#current().get(path);
     if (entry === undefined) return undefined;
     const { hash } = entry;

@@ -8,7 +8,7 @@ import { type Engine, jsonCodec, ObjectStore } from '@kapstan/storage';
 import { tokenAuthenticator } from '../authn/token-authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
-import { startApiServer } from '../http/server/api-server.ts';
+import { type ServerCertificates, startApiServer } from '../http/server/api-server.ts';
 import type { ApiServerOptions } from '../http/server/api-server-options.ts';
 import { objectPatching } from '../object-patching.ts';
 import { ResourceCatalog } from '../registry/definition/catalog.ts';
@@ -45,6 +45,7 @@ export interface TestServer {
   send(method: string, path: string, request?: TestRequest): Promise<TestResponse>;
   /** Opens a stream of JSON lines. */
   stream(path: string, headers?: Readonly<Record<string, string>>): Promise<TestStream>;
+  useCertificates(certificates: ServerCertificates): void;
   close(): Promise<void>;
 }
 
@@ -104,6 +105,7 @@ export async function startTestServer(
     catalog,
     send: (method, path, request = {}) => send(server.url, { method, path, ...request }),
     stream: (path, headers = {}) => openStream(server.url, path, headers),
+    useCertificates: (certificates) => server.useCertificates(certificates),
     close: async () => {
       await server.close();
       for (const store of stores) await store.close();

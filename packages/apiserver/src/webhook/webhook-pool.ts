@@ -35,6 +35,8 @@ export interface WebhookCall {
   readonly signal?: CallSignal | undefined;
   /** Place of the call in a trace: the value of the header traceparent. Absent = none. */
   readonly traceParent?: string | undefined;
+  /** Value of the header baggage. Absent = none. */
+  readonly baggage?: string | undefined;
 }
 
 /** A call without a usable answer. Its message is kube-apiserver's text after "failed: ". */
@@ -247,7 +249,7 @@ function canceled(address: WebhookAddress): WebhookError {
 
 function headersOf(
   address: WebhookAddress,
-  { body, traceParent }: WebhookCall,
+  { body, traceParent, baggage }: WebhookCall,
   authorization: string | undefined,
 ): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {
@@ -260,6 +262,7 @@ function headersOf(
   // Node refuses headers that are undefined.
   if (authorization !== undefined) headers.authorization = authorization;
   if (traceParent !== undefined) headers.traceparent = traceParent;
+  if (baggage !== undefined) headers.baggage = baggage;
   return headers;
 }
 

@@ -80,6 +80,12 @@ export class Aggregation {
     this.#openApi.start();
   }
 
+  /** Shows another certificate to other API servers, and asks them again whether they are there. */
+  useProxyCertificate(certificate: ProxyCertificate): void {
+    this.registrations.useProxyCertificate(certificate);
+    for (const { registration } of this.registrations.servers) this.#availability.check(registration.name);
+  }
+
   /** Resolves when the stored APIServices are known, so that no request goes to the wrong server. Rejects when closed first. */
   whenSynced(): Promise<void> {
     return this.#feed.whenSynced();

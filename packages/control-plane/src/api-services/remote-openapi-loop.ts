@@ -3,8 +3,10 @@
 // controllers/openapi.
 import { createHash } from 'node:crypto';
 import type { Clock, Logger } from '@kapstan/api';
+import { stringifyInSlices } from '@kapstan/api/internal';
 import {
   type ApiRegistrations,
+  convertOpenApi,
   fetchRemote,
   type RemoteServer,
   readOpenApiIndex,
@@ -76,24 +78,30 @@ export class RemoteOpenApiLoop {
     try {
       const index = await this.#fetch(server, '/openapi/v3', signal);
       if (index !== undefined) registrations.setOpenApi(name, readOpenApiIndex(await parsedInTurns(index)));
-      await this.#fetchSwagger(server, signal);
+      await this.#fetchSwagger(server, index === undefined, signal);
       return refreshMs;
     } finally {
       cancel();
     }
   }
 
-  async #fetchSwagger(server: RemoteServer, signal: AbortSignal): Promise<void> {
+  /** `isConverted`: its document of OpenAPI v3 is made of that of v2. */
+  async #fetchSwagger(server: RemoteServer, isConverted: boolean, signal: AbortSignal): Promise<void> {
+    const { registrations } = this.#options;
     const { name } = server.registration;
-    const known = this.#swaggers.get(name);
+    const known = isConverted && !registrations.hasConverted(name) ? undefined : this.#swaggers.get(name);
     const document = await this.#fetch(server, '/openapi/v2', signal);
     if (document === undefined) return;
     const hash = createHash('sha256').update(document).digest('base64');
     if (known === hash) return;
     const parsed = await parsedInTurns(document);
-    const { registrations } = this.#options;
     const part = await runInTurns(readRemoteSwagger(parsed, rootPathOf(server.registration)));
     registrations.setSwagger(name, part, hash);
+    if (isConverted) {
+      const text = await runInTurns(stringifyInSlices(await runInTurns(convertOpenApi(parsed))));
+      const digest = createHash('sha512').update(document).digest('hex').toUpperCase();
+      registrations.setConverted(name, { hash: digest, json: Buffer.from(text) });
+    }
     this.#swaggers.set(name, hash);
   }
 

@@ -23,7 +23,7 @@ beforeEach(async () => {
   log = [];
 });
 afterEach(async () => {
-  authorizers?.close();
+  await authorizers?.close();
   authorizers = undefined;
   expect(clock.pendingTimers, 'timers left behind (I9)').toBe(0);
   await rm(folder, { recursive: true });

@@ -1,7 +1,7 @@
 // ConfiguredAuthorizers is the server's Authorizer: the group of masters, then the authorizers that its settings or its
 // configuration file list. It follows the file. Opened by resources.ts. Source: pkg/kubeapiserver/authorizer (config.go,
 // reload.go).
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Logger } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/api/internal';
@@ -14,7 +14,10 @@ import {
   requireAuthorizers,
   type UserInfo,
 } from '@kapstan/apiserver';
+import { ConfigurationReader } from '../configuration-reader.ts';
 import { FollowedFile } from '../followed-file/followed-file.ts';
+import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
+import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
 import { startingWith } from '../start-error.ts';
 import { type AuthorizationSettings, authorizationModes, authorizersOfModes } from './authorization-settings.ts';
 import { AuthorizerMaker } from './authorizer-maker.ts';
@@ -43,8 +46,10 @@ export class ConfiguredAuthorizers implements Authorizer {
   readonly #maker: AuthorizerMaker;
   readonly #metrics: AuthorizationMetrics;
   readonly #file: FollowedFile | undefined;
+  readonly #reloads: ReloadMetrics | undefined;
   /** Types that a changed file must still list. */
   readonly #required: ReadonlySet<string>;
+  readonly #reader = new ConfigurationReader('authorization', parseAuthorizationConfiguration);
   #current: Authorizer;
   #loaded: readonly AuthorizerConfiguration[];
 
@@ -72,9 +77,10 @@ export class ConfiguredAuthorizers implements Authorizer {
     this.#current = first;
     this.#loaded = loaded.authorizers;
     this.#required = new Set(this.#loaded.map(({ type }) => type).filter((type) => type !== 'Webhook'));
-    this.#file = file;
-    file?.follow({
-      parse: (text) => check(text, this.#required),
+    this.#file = file?.followed;
+    this.#reloads = file?.reloads;
+    this.#file?.follow({
+      parse: async (text) => check(await this.#reader.read(text), this.#required),
       apply: (authorizers) => this.#apply(authorizers),
     });
   }
@@ -93,12 +99,13 @@ export class ConfiguredAuthorizers implements Authorizer {
   }
 
   families(): readonly MetricFamily[] {
-    return [...this.#metrics.families(), ...(this.#file?.metrics.families() ?? [])];
+    return [...this.#metrics.families(), ...(this.#reloads?.families() ?? [])];
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#file?.close();
     this.#maker.close();
+    await this.#reader.close();
   }
 
   /** Resolves to false for a file that says the same in other words. */
@@ -117,21 +124,28 @@ interface AuthorizersParts {
   readonly first: Authorizer;
   readonly maker: AuthorizerMaker;
   readonly metrics: AuthorizationMetrics;
-  readonly file: FollowedFile | undefined;
+  readonly file: FollowedAuthorizers | undefined;
+}
+
+interface FollowedAuthorizers {
+  readonly followed: FollowedFile;
+  readonly reloads: ReloadMetrics;
 }
 
 function followed(
   path: string,
   text: string,
   { server: serverId, clock, logger }: ConfiguredAuthorizersPorts,
-): FollowedFile {
+): FollowedAuthorizers {
   const read = (): Promise<string> => readText(path);
-  return new FollowedFile({ what: 'authorization', pollMs, read, text, serverId, clock, logger });
+  const metrics = new ReloadMetrics({ what: 'authorization', serverId, clock, hash: contentHash(text) });
+  const what = 'authorization configuration';
+  return { followed: new FollowedFile({ what, metrics, pollMs, read, text, clock, logger }), reloads: metrics };
 }
 
 async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return await readLimitedFile(file, maxConfigurationBytes);
   } catch (error) {
     throw new Error(goFileError(error, 'open', file), { cause: error });
   }
@@ -139,11 +153,13 @@ async function readText(file: string): Promise<string> {
 
 async function load(file: string, required: ReadonlySet<string>): Promise<Loaded> {
   const text = await readText(file);
-  return { text, authorizers: await check(text, required) };
+  return { text, authorizers: await check(parseAuthorizationConfiguration(text), required) };
 }
 
-async function check(text: string, required: ReadonlySet<string>): Promise<readonly AuthorizerConfiguration[]> {
-  const authorizers = parseAuthorizationConfiguration(text);
+async function check(
+  authorizers: readonly AuthorizerConfiguration[],
+  required: ReadonlySet<string>,
+): Promise<readonly AuthorizerConfiguration[]> {
   const faults = await faultsOfFiles(authorizers.map(({ webhook }) => webhook?.connection.kubeConfigFile));
   requireAuthorizers(authorizers, { types: authorizationModes, faultOfFile: (path) => faults.get(path), required });
   return authorizers;

@@ -1,14 +1,16 @@
 // EncryptionAtRest holds the transformers that --encryption-provider-config defines for each resource, and reloads the file when it
 // changes, if asked to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
 
-import { readFile } from 'node:fs/promises';
 import type { CancelTimer, Clock, GroupResource, Logger } from '@kapstan/api';
 import { formatFieldErrors } from '@kapstan/api/errors';
 import { formatMetrics, messageOf } from '@kapstan/api/internal';
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { Transformer } from '@kapstan/storage';
+import { ConfigurationReader } from '../configuration-reader.ts';
 import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
-import { parseEncryptionConfiguration } from './configuration.ts';
+import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
+import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
+import { type EncryptionConfiguration, parseEncryptionConfiguration } from './configuration.ts';
 import { encryptionConfigurationErrors } from './configuration-rules.ts';
 import { EncryptionMetrics } from './encryption-metrics.ts';
 import { TransformerSet } from './transformer-set.ts';
@@ -30,12 +32,20 @@ interface LoadPorts {
   readonly metrics: EncryptionMetrics;
 }
 
+interface Opened {
+  readonly set: TransformerSet;
+  readonly file: FollowedFile;
+  readonly reloads: ReloadMetrics;
+}
+
 const pollMs = 60_000;
 
 export class EncryptionAtRest {
   readonly #options: EncryptionOptions;
   readonly #ports: LoadPorts;
   readonly #file: FollowedFile;
+  readonly #reloads: ReloadMetrics;
+  readonly #reader = new ConfigurationReader('encryption', parseEncryptionConfiguration);
   #current: TransformerSet;
   /** Replaced sets, kept until their calls to key services are over. */
   readonly #retired = new Map<TransformerSet, CancelTimer>();
@@ -46,17 +56,16 @@ export class EncryptionAtRest {
     const text = await read();
     const loadPorts = { clock: ports.clock, logger: ports.logger, metrics: new EncryptionMetrics(ports.clock) };
     const set = await load(text, options, loadPorts);
-    const file = new FollowedFile({ ...ports, what: 'encryption', pollMs, read, text });
-    return new EncryptionAtRest({ set, file }, options, loadPorts);
+    const reloads = new ReloadMetrics({ ...ports, what: 'encryption', hash: contentHash(text) });
+    const what = 'encryption configuration';
+    const file = new FollowedFile({ ...ports, what, metrics: reloads, pollMs, read, text });
+    return new EncryptionAtRest({ set, file, reloads }, options, loadPorts);
   }
 
-  private constructor(
-    { set, file }: { readonly set: TransformerSet; readonly file: FollowedFile },
-    options: EncryptionOptions,
-    ports: LoadPorts,
-  ) {
+  private constructor({ set, file, reloads }: Opened, options: EncryptionOptions, ports: LoadPorts) {
     this.#current = set;
     this.#file = file;
+    this.#reloads = reloads;
     this.#options = options;
     this.#ports = ports;
     // Key services may be what a file fails for, so a file that was refused is tried again.
@@ -65,7 +74,7 @@ export class EncryptionAtRest {
 
   /** In the text format of Prometheus. */
   metrics(): string {
-    return `${this.#ports.metrics.metrics()}${formatMetrics(this.#file.metrics.families())}`;
+    return `${this.#ports.metrics.metrics()}${formatMetrics(this.#reloads.families())}`;
   }
 
   /** Returns a transformer that stays valid after the file is reloaded. */
@@ -102,7 +111,7 @@ export class EncryptionAtRest {
     return [{ name: 'kms-providers', check: () => this.#current.check() }];
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#file.close();
     this.#current.close();
     for (const [set, cancel] of this.#retired) {
@@ -110,11 +119,12 @@ export class EncryptionAtRest {
       set.close();
     }
     this.#retired.clear();
+    await this.#reader.close();
   }
 
   /** Resolves to false when this is closed meanwhile. */
   async #replace(text: string): Promise<boolean> {
-    const set = await load(text, this.#options, this.#ports);
+    const set = await load(text, this.#options, { ...this.#ports, parse: (changed) => this.#reader.read(changed) });
     const illness = await set.check();
     if (illness !== undefined || this.#file.isClosed) {
       set.close();
@@ -133,18 +143,20 @@ export class EncryptionAtRest {
 }
 
 async function readConfiguration(file: string): Promise<string> {
-  let bytes: Buffer;
+  let text: string;
   try {
-    bytes = await readFile(file);
+    text = await readLimitedFile(file, maxConfigurationBytes);
   } catch (error) {
     const why = messageOf(error);
     throw new Error(`${loading}error reading encryption provider configuration file "${file}": ${why}`, {
       cause: error,
     });
   }
-  if (bytes.length === 0) throw new Error(`${loading}encryption provider configuration file "${file}" is empty`);
-  return bytes.toString();
+  if (text === '') throw new Error(`${loading}encryption provider configuration file "${file}" is empty`);
+  return text;
 }
+
+type ParseConfiguration = (text: string) => EncryptionConfiguration | Promise<EncryptionConfiguration>;
 
 const parsing = 'error while parsing file: ';
 const loading = `${parsing}error while loading file: `;
@@ -152,22 +164,22 @@ const loading = `${parsing}error while loading file: `;
 async function load(
   text: string,
   { configFile, reloads = false }: EncryptionOptions,
-  ports: LoadPorts,
+  { parse = parseEncryptionConfiguration, ...ports }: LoadPorts & { readonly parse?: ParseConfiguration },
 ): Promise<TransformerSet> {
-  const configuration = prefixed(
+  const configuration = await prefixed(
     `${parsing}error decoding encryption provider configuration file "${configFile}": `,
-    () => parseEncryptionConfiguration(text),
+    () => parse(text),
   );
   const errors = encryptionConfigurationErrors(configuration, { reloads });
   if (errors.length > 0) throw new Error(`${parsing}${formatFieldErrors(errors)}`);
-  const set = prefixed('error while building transformers: ', () => new TransformerSet(configuration, ports));
+  const set = await prefixed('error while building transformers: ', () => new TransformerSet(configuration, ports));
   await set.start();
   return set;
 }
 
-function prefixed<T>(prefix: string, work: () => T): T {
+async function prefixed<T>(prefix: string, work: () => T | Promise<T>): Promise<T> {
   try {
-    return work();
+    return await work();
   } catch (error) {
     throw new Error(`${prefix}${messageOf(error)}`, { cause: error });
   }

@@ -58,7 +58,7 @@ resources:
   encryption = await EncryptionAtRest.open({ configFile }, { serverId: 's', clock: systemClock, logger: silentLogger });
 });
 afterAll(async () => {
-  encryption.close();
+  await encryption.close();
   fake.close();
   await rm(folder, { recursive: true });
 });

@@ -1,8 +1,8 @@
 // Reads the file of --admission-control-config-file and the files that it names. Used by serve.ts. Source: apiserver
 // pkg/admission/config.go.
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type PluginConfiguration, parseAdmissionConfiguration } from '@kapstan/apiserver';
+import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { startingWith } from '../start-error.ts';
 
 const flag = '--admission-control-config-file';
@@ -11,7 +11,7 @@ const flag = '--admission-control-config-file';
 export async function admissionConfigurations(file: string): Promise<Readonly<Record<string, string>> | undefined> {
   if (file === '') return undefined;
   return startingWith(flag, async () => {
-    const entries = parseAdmissionConfiguration(await readFile(file, 'utf8'));
+    const entries = parseAdmissionConfiguration(await readLimitedFile(file, maxConfigurationBytes));
     const directory = dirname(resolve(file));
     return Object.fromEntries(await Promise.all(entries.map((entry) => readEntry(entry, directory))));
   });
@@ -20,7 +20,7 @@ export async function admissionConfigurations(file: string): Promise<Readonly<Re
 async function readEntry({ name, text, path }: PluginConfiguration, directory: string): Promise<[string, string]> {
   if (text !== undefined || path === undefined) return [name, text ?? ''];
   try {
-    return [name, await readFile(resolve(directory, path), 'utf8')];
+    return [name, await readLimitedFile(resolve(directory, path), maxConfigurationBytes)];
   } catch (error) {
     throw new Error(`the configuration of admission plugin ${JSON.stringify(name)}: ${(error as Error).message}`, {
       cause: error,

@@ -1,6 +1,5 @@
 // The audit flags of `kapstan serve`, under kube-apiserver's names. Part of serve-flags.ts; serve.ts turns them into
 // options. Source: server/options/audit.go, whose texts these are.
-import { readFile } from 'node:fs/promises';
 import {
   type AuditDelivery,
   type AuditLogFormat,
@@ -9,6 +8,7 @@ import {
   auditModes,
 } from '@kapstan/apiserver';
 import type { AuditSettings } from '../audit.ts';
+import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { startingWith } from '../start-error.ts';
 import { anyDurationFlag, booleanFlag, type Flag, floatFlag, intFlag, stringFlag } from './flag-set.ts';
 
@@ -211,7 +211,7 @@ export async function auditSettings(flags: AuditFlags): Promise<AuditSettings | 
     'audit-webhook-config-file': kubeconfig,
   } = flags;
   if (file === '') return undefined;
-  const policy = await startingWith('--audit-policy-file', () => readFile(file, 'utf8'));
+  const policy = await startingWith('--audit-policy-file', () => readLimitedFile(file, maxConfigurationBytes));
   if ((path === '' && kubeconfig === '') || !isFormat(format)) return undefined;
   const initialBackoffMs = flags['audit-webhook-initial-backoff'];
   return {

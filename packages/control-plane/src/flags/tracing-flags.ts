@@ -1,6 +1,6 @@
 // The flag of request tracing. Part of serve-flags.ts. Source: server/options/tracing.go, whose texts these are.
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
 import { startingWith } from '../start-error.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import { type Flag, stringFlag } from './flag-set.ts';
@@ -28,6 +28,6 @@ export async function tracingConfiguration(
   return startingWith('--tracing-config-file', () => {
     if (!gates.APIServerTracing)
       throw new Error('APIServerTracing feature is not enabled, but tracing config file was provided');
-    return readFile(file, 'utf8');
+    return readLimitedFile(file, maxConfigurationBytes);
   });
 }

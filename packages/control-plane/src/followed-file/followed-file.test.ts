@@ -3,6 +3,7 @@ import { formatMetrics } from '@kapstan/api/internal';
 import { VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FollowedFile } from './followed-file.ts';
+import { contentHash, ReloadMetrics } from './reload-metrics.ts';
 
 let clock: VirtualClock;
 let log: string[];
@@ -10,6 +11,7 @@ let read: () => Promise<string>;
 let used: string[];
 let refuse: (text: string) => void;
 let use: (text: string) => Promise<boolean>;
+let metrics: ReloadMetrics;
 
 beforeEach(() => {
   clock = new VirtualClock();
@@ -30,8 +32,10 @@ function follow(): FollowedFile {
     info: (message: string) => void log.push(message),
     error: (message: string, details?: { readonly error?: unknown }) => void log.push(`${message}: ${details?.error}`),
   };
-  const ports = { serverId: 'server', clock, logger };
-  const file = new FollowedFile({ ...ports, what: 'encryption', pollMs: 60_000, read: () => read(), text: 'one' });
+  metrics = new ReloadMetrics({ what: 'encryption', serverId: 'server', clock, hash: contentHash('one') });
+  const ports = { metrics, clock, logger };
+  const what = 'encryption configuration';
+  const file = new FollowedFile({ ...ports, what, pollMs: 60_000, read: () => read(), text: 'one' });
   const parse = (text: string): string => {
     refuse(text);
     return text;
@@ -45,27 +49,23 @@ async function looks(times = 1): Promise<void> {
   for (let look = 0; look < times; look++) await clock.advance(60_000);
 }
 
-const failures = (file: FollowedFile): string | undefined =>
-  formatMetrics(file.metrics.families()).match(
-    /reloads_total\{apiserver_id_hash="[^"]+",status="failure"\} (\d+)/,
-  )?.[1];
-const hashes = (file: FollowedFile): (string | undefined)[] =>
-  [...formatMetrics(file.metrics.families()).matchAll(/last_config_info\{.*,hash="([^"]*)"\} 1/g)].map(
-    ([, hash]) => hash,
-  );
+const failures = (): string | undefined =>
+  formatMetrics(metrics.families()).match(/reloads_total\{apiserver_id_hash="[^"]+",status="failure"\} (\d+)/)?.[1];
+const hashes = (): (string | undefined)[] =>
+  [...formatMetrics(metrics.families()).matchAll(/last_config_info\{.*,hash="([^"]*)"\} 1/g)].map(([, hash]) => hash);
 
 describe('FollowedFile', () => {
   it('hands a changed text on once, and shows the hash of the text in use', async () => {
     const file = follow();
-    const [before] = hashes(file);
+    const [before] = hashes();
     await looks();
     expect(used).toEqual([]);
     read = () => Promise.resolve('two');
     await looks(2);
     expect(used).toEqual(['two']);
     expect(log).toEqual(['reloaded the encryption configuration']);
-    expect(hashes(file)).toHaveLength(1);
-    expect(hashes(file)[0]).not.toBe(before);
+    expect(hashes()).toHaveLength(1);
+    expect(hashes()[0]).not.toBe(before);
     file.close();
   });
 
@@ -90,11 +90,11 @@ describe('FollowedFile', () => {
     const file = follow();
     read = () => Promise.reject(new Error('gone'));
     await looks(2);
-    expect(failures(file)).toBe('2');
+    expect(failures()).toBe('2');
     read = () => Promise.resolve('two');
     use = () => Promise.reject(new Error('nobody answers'));
     await looks(2);
-    expect(failures(file)).toBe('4');
+    expect(failures()).toBe('4');
     const line = 'could not reload the encryption configuration; the old one stays in use: ';
     expect(log).toEqual([`${line}gone`, `${line}nobody answers`]);
     use = () => Promise.resolve(true);
@@ -116,12 +116,12 @@ describe('FollowedFile', () => {
 
   it('counts no reload for a text that changes nothing', async () => {
     const file = follow();
-    const before = hashes(file);
+    const before = hashes();
     use = () => Promise.resolve(false);
     read = () => Promise.resolve('one, in other words');
     await looks();
     expect(log).toEqual([]);
-    expect(hashes(file)).toEqual(before);
+    expect(hashes()).toEqual(before);
     file.close();
   });
 

@@ -1,10 +1,11 @@
-// FollowedFile looks at a configuration file again and again and hands a changed one on. Used for the files of
-// authentication, authorization and encryption. A file that cannot be used is logged and counted, and what was in use
-// stays in use.
+// FollowedFile looks at a file again and again and hands a changed one on. Used for the configurations of authentication,
+// authorization and encryption, and for certificates. A file that cannot be used is logged and counted, and what was in
+// use stays in use.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { messageOf } from '@kapstan/api/internal';
-import { contentHash, ReloadMetrics } from './reload-metrics.ts';
+import { contentHash } from './reload-metrics.ts';
 
+/** What files of configurations are followed with. */
 export interface FollowedFilePorts {
   /** The name of this server, which metrics show as a hash. */
   readonly serverId: string;
@@ -12,9 +13,19 @@ export interface FollowedFilePorts {
   readonly logger: Logger;
 }
 
-export interface FollowedFileOptions extends FollowedFilePorts {
-  /** What the file configures. It is a part of log lines and of the names of metrics. */
-  readonly what: 'authentication' | 'authorization' | 'encryption';
+/** Counts what became of changed files. */
+export interface ReloadCounts {
+  /** `hash`: that of the text now in use. */
+  succeeded(hash: string): void;
+  failed(): void;
+}
+
+export interface FollowedFileOptions {
+  /** What the file holds, in log lines: "encryption configuration". */
+  readonly what: string;
+  readonly metrics: ReloadCounts;
+  readonly clock: Clock;
+  readonly logger: Logger;
   /** How often the file is looked at, in milliseconds. */
   readonly pollMs: number;
   /** Reads the file. A failure is tried again. */
@@ -32,7 +43,6 @@ export interface FileSteps<T> {
 }
 
 export class FollowedFile {
-  readonly metrics: ReloadMetrics;
   readonly #options: FollowedFileOptions;
   /** Hash of the text that is in use or can never be. The text itself is not kept, because it may hold keys. */
   #settled: string;
@@ -42,11 +52,9 @@ export class FollowedFile {
   #isClosed = false;
 
   constructor(options: FollowedFileOptions) {
-    const { clock, serverId, what } = options;
     this.#options = options;
     this.#settled = contentHash(options.text);
     this.#lastTried = this.#settled;
-    this.metrics = new ReloadMetrics({ what, serverId, clock, hash: this.#settled });
   }
 
   get isClosed(): boolean {
@@ -75,7 +83,7 @@ export class FollowedFile {
   }
 
   async #reload<T>(text: string, { parse, apply }: FileSteps<T>): Promise<void> {
-    const { what, logger } = this.#options;
+    const { what, metrics, logger } = this.#options;
     const hash = contentHash(text);
     if (hash === this.#settled) return;
     if (hash !== this.#lastTried) this.#lastProblem = '';
@@ -88,16 +96,16 @@ export class FollowedFile {
     if (this.#isClosed) return;
     this.#settled = hash;
     if (!isChange) return;
-    this.metrics.succeeded(hash);
-    logger.info(`reloaded the ${what} configuration`);
+    metrics.succeeded(hash);
+    logger.info(`reloaded the ${what}`);
   }
 
   /** Counts each failure, but logs one that stays only once. */
   #complain(problem: string): void {
-    this.metrics.failed();
+    const { what, metrics, logger } = this.#options;
+    metrics.failed();
     if (problem === this.#lastProblem) return;
     this.#lastProblem = problem;
-    const { what, logger } = this.#options;
-    logger.error(`could not reload the ${what} configuration; the old one stays in use`, { error: problem });
+    logger.error(`could not reload the ${what}; the old one stays in use`, { error: problem });
   }
 }

@@ -1,11 +1,12 @@
 // Opens the file of --authentication-config and follows it: a change counts within a minute, and one with errors changes nothing.
 // Opened by outside-identity.ts. Source: options/authentication.go (ApplyTo).
-import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '@kapstan/api/internal';
 import { type AuthenticationConfiguration, parseAuthenticationConfiguration } from '@kapstan/apiserver';
+import { ConfigurationReader } from '../configuration-reader.ts';
 import { FollowedFile, type FollowedFilePorts } from '../followed-file/followed-file.ts';
-import type { ReloadMetrics } from '../followed-file/reload-metrics.ts';
+import { maxConfigurationBytes, readLimitedFile } from '../followed-file/limited-file.ts';
+import { contentHash, ReloadMetrics } from '../followed-file/reload-metrics.ts';
 
 export interface AuthenticationFilePorts extends FollowedFilePorts {
   readonly path: string;
@@ -17,35 +18,34 @@ export type ApplyConfiguration = (configuration: AuthenticationConfiguration, ti
 const pollMs = 60_000;
 /** How long new issuers may take to answer. */
 const applyMs = 60_000;
-/** Larger files are refused: YAML of this size takes a second to read. */
-const maxBytes = 1024 * 1024;
 
 export class AuthenticationFile {
   /** The configuration at the start. */
   readonly configuration: AuthenticationConfiguration;
+  readonly metrics: ReloadMetrics;
   readonly #file: FollowedFile;
+  readonly #reader = new ConfigurationReader('authentication', parseAuthenticationConfiguration);
 
   /** Rejects when the file cannot be read or is no configuration. */
   static async open({ path, ...ports }: AuthenticationFilePorts): Promise<AuthenticationFile> {
-    const read = (): Promise<string> => readText(path);
+    const read = (): Promise<string> => readLimitedFile(path, maxConfigurationBytes);
     try {
       const text = await read();
       const configuration = parseAuthenticationConfiguration(text);
-      const file = new FollowedFile({ ...ports, what: 'authentication', pollMs, read, text });
-      return new AuthenticationFile(file, configuration);
+      const metrics = new ReloadMetrics({ ...ports, what: 'authentication', hash: contentHash(text) });
+      const what = 'authentication configuration';
+      const file = new FollowedFile({ ...ports, what, metrics, pollMs, read, text });
+      return new AuthenticationFile(file, configuration, metrics);
     } catch (error) {
       const what = `failed to load authentication configuration from file ${JSON.stringify(path)}`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  private constructor(file: FollowedFile, configuration: AuthenticationConfiguration) {
+  private constructor(file: FollowedFile, configuration: AuthenticationConfiguration, metrics: ReloadMetrics) {
     this.#file = file;
+    this.metrics = metrics;
     this.configuration = configuration;
-  }
-
-  get metrics(): ReloadMetrics {
-    return this.#file.metrics;
   }
 
   /** Begins to look at the file once a minute. */
@@ -59,19 +59,14 @@ export class AuthenticationFile {
     });
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#file.close();
+    await this.#reader.close();
   }
 
-  #parse(text: string): AuthenticationConfiguration {
-    const configuration = parseAuthenticationConfiguration(text);
+  async #parse(text: string): Promise<AuthenticationConfiguration> {
+    const configuration = await this.#reader.read(text);
     if (isDeepStrictEqual(configuration.anonymous, this.configuration.anonymous)) return configuration;
     throw new Error('anonymous: Forbidden: changed from initial configuration file');
   }
-}
-
-async function readText(path: string): Promise<string> {
-  const bytes = await readFile(path);
-  if (bytes.length > maxBytes) throw new Error(`the file is larger than ${maxBytes} bytes`);
-  return bytes.toString('utf8');
 }

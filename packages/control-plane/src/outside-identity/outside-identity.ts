@@ -96,10 +96,12 @@ export class OutsideIdentity {
     return `${formatMetrics(families)}${this.#jwt.metrics()}`;
   }
 
-  close(): void {
-    this.#file?.close();
+  /** Idempotent. */
+  async close(): Promise<void> {
+    const closing = this.#file?.close();
     this.#jwt.close();
     this.#pool?.close();
+    await closing;
   }
 }
 

@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import type { RequestHeaderOptions } from '@kapstan/apiserver';
 import type { KeyPair } from '@kapstan/controller/certificates';
 import { type FrontProxy, frontProxyName } from '../certificates/certificates.ts';
+import type { GivenCertificates } from '../certificates/followed-certificates.ts';
 import { StartError } from '../start-error.ts';
 
 export interface FrontProxyOptions extends Omit<RequestHeaderOptions, 'clientCa'> {
@@ -11,6 +12,14 @@ export interface FrontProxyOptions extends Omit<RequestHeaderOptions, 'clientCa'
   readonly clientCa?: string | undefined;
   /** Certificate that this server shows to other API servers. Default: one that this server makes. */
   readonly client?: KeyPair | undefined;
+}
+
+/** Returns the options with what their files hold now. */
+export function withCertificates(
+  options: FrontProxyOptions,
+  { frontProxyCa: clientCa, proxyClient: client }: GivenCertificates,
+): FrontProxyOptions {
+  return { ...options, clientCa, client };
 }
 
 /** Returns the certificate that this server's proxy shows. */

@@ -40,8 +40,7 @@ function identity(options: Partial<ServerIdentityOptions> = {}): ServerIdentity 
     client,
     hostname: 'vm',
     port: 6443,
-    clientAuthorities: [],
-    frontProxies: undefined,
+    trusted: () => trusts(),
     hasLease: true,
     clock,
     logger,
@@ -49,6 +48,7 @@ function identity(options: Partial<ServerIdentityOptions> = {}): ServerIdentity 
   });
 }
 
+const trusts = (...clientAuthorities: string[]) => ({ clientAuthorities, frontProxies: undefined });
 const leases = async () => client.list(Lease, { namespace });
 const authority = async (atMs: number) =>
   (await createIssuer(undefined, { nowMs: atMs, lifetimeMs: 10 * dayMs })).authority.cert;
@@ -139,13 +139,13 @@ it('publishes the authorities of its clients beside those of other servers, with
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n';
   const data = { 'client-ca-file': `junk ${others}${old}${broken}`, 'requestheader-allowed-names': '[]' };
   await client.create(ConfigMap, { metadata: authentication, data });
-  const kept = identity({ clientAuthorities: [own, own] });
+  const kept = identity({ trusted: () => trusts(own, own) });
   await kept.start();
   const lines = (text = ''): string => text.replaceAll('\r', '').replace(/\n+/g, '\n');
   expect(lines(await authoritiesOf())).toBe(lines(`${others}${own}`));
   expect((await client.get(ConfigMap, authentication)).data?.['requestheader-allowed-names']).toBe('[]');
   const version = (await client.get(ConfigMap, authentication)).metadata?.resourceVersion;
-  const again = identity({ clientAuthorities: [own], port: 6444 });
+  const again = identity({ trusted: () => trusts(own), port: 6444 });
   await again.start();
   await again.close();
   expect((await client.get(ConfigMap, authentication)).metadata?.resourceVersion).toBe(version);

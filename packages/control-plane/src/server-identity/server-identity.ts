@@ -2,10 +2,9 @@
 // clients, and the day since which legacy tokens are tracked. It also keeps the initial namespaces. Started and ended by
 // control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
-import type { RequestHeaderOptions } from '@kapstan/apiserver';
 import { keepFirstNamespaces } from '../first-objects.ts';
 import { repeatEvery } from '../repeat-every.ts';
-import { keepClientAuthorities } from './client-authorities.ts';
+import { keepClientAuthorities, type TrustedClients } from './client-authorities.ts';
 import { IdentityLease, removeExpiredIdentities } from './identity-lease.ts';
 import { keepTokenTracking } from './token-tracking.ts';
 
@@ -14,10 +13,8 @@ export interface ServerIdentityOptions {
   /** Name of the machine. */
   readonly hostname: string;
   readonly port: number;
-  /** Authorities (PEM) that client certificates are verified against; each text holds one certificate or several. */
-  readonly clientAuthorities: readonly string[];
-  /** Whom to believe when headers say who asks. Undefined = nobody. */
-  readonly frontProxies: RequestHeaderOptions | undefined;
+  /** Returns whom this server believes now. */
+  readonly trusted: () => TrustedClients;
   /** False: no Lease shows that this server is running. */
   readonly hasLease: boolean;
   readonly clock: Clock;
@@ -33,6 +30,8 @@ interface Kept {
 
 /** How long a stop waits for the store, in milliseconds. Source: component-helpers lease shutdownTimeout. */
 const leaveTimeoutMs = 10_000;
+
+const authorities = 'client authorities';
 
 export class ServerIdentity {
   readonly #options: ServerIdentityOptions;
@@ -54,6 +53,11 @@ export class ServerIdentity {
     this.#running = Promise.all(all.map((kept) => this.#run(kept)));
   }
 
+  /** Publishes at once what this server believes now. Never rejects. */
+  publishTrusted(): Promise<void> {
+    return this.#told(authorities, () => this.#keepAuthorities());
+  }
+
   /** Deletes the lease. Takes at most 10 s, whatever the store does. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -61,21 +65,22 @@ export class ServerIdentity {
   }
 
   #kept(): readonly Kept[] {
-    const { client, clock, clientAuthorities, frontProxies, hasLease } = this.#options;
+    const { client, clock, hasLease } = this.#options;
     const leases: readonly Kept[] = [
       { name: 'lease', intervalMs: 10_000, keep: () => this.#lease.renew() },
       { name: 'leases of others', intervalMs: 3_600_000, keep: () => removeExpiredIdentities(client, clock) },
     ];
     return [
       ...(hasLease ? leases : []),
-      {
-        name: 'client authorities',
-        intervalMs: 60_000,
-        keep: () => keepClientAuthorities(client, { clientAuthorities, frontProxies }, clock),
-      },
+      { name: authorities, intervalMs: 60_000, keep: () => this.#keepAuthorities() },
       { name: 'token tracking', intervalMs: 60_000, keep: () => keepTokenTracking(client, clock) },
       { name: 'first namespaces', intervalMs: 60_000, keep: () => keepFirstNamespaces(client) },
     ];
+  }
+
+  #keepAuthorities(): Promise<void> {
+    const { client, trusted, clock } = this.#options;
+    return keepClientAuthorities(client, trusted(), clock);
   }
 
   #run({ name, intervalMs, keep }: Kept): Promise<void> {

@@ -86,6 +86,13 @@ const traced = { traceparent: `00-${traceId}-${caller}-01` };
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const parentOf = (spans: readonly CollectedSpan[], { parentSpanId }: CollectedSpan) =>
   spans.find(({ spanId }) => spanId === parentSpanId);
+/** Names of the spans that hold this one, the nearest first. */
+function ancestorsOf(spans: readonly CollectedSpan[], span: CollectedSpan): readonly string[] {
+  const parent = parentOf(spans, span);
+  return parent === undefined ? [] : [parent.name, ...ancestorsOf(spans, parent)];
+}
+/** Filters that a request passes, the last first. */
+const filters = ['authorization', 'priorityandfairness', 'constrainedimpersonation', 'audit'];
 const named = (spans: readonly CollectedSpan[], name: string): CollectedSpan => {
   const found = spans.find((span) => span.name === name);
   expect(found, name).toBeDefined();
@@ -130,7 +137,8 @@ describe('the trace of a request', () => {
       'http.response.status_code': 201,
     });
     const create = named(spans, 'Create');
-    expect(create).toMatchObject({ traceId, parentSpanId: exchange.spanId, kind: 'SPAN_KIND_INTERNAL' });
+    expect(create).toMatchObject({ traceId, kind: 'SPAN_KIND_INTERNAL' });
+    expect(ancestorsOf(spans, create)).toEqual([...filters, exchange.name]);
     expect(create.attributes).toEqual({
       accept: '',
       'audit-id': 'audit-1',
@@ -177,7 +185,16 @@ describe('the trace of a request', () => {
     await ask(running, `${configMaps}${path}`, { method, ...(method === 'PUT' && { body }) });
     const spans = await spansOf(running);
     const exchange = path === '' ? 'configmaps' : 'configmaps/{:name}';
-    expect(parentOf(spans, named(spans, name))?.name).toBe(`${method} /api/v1/namespaces/{:namespace}/${exchange}`);
+    expect(ancestorsOf(spans, named(spans, name)).at(-1)).toBe(`${method} /api/v1/namespaces/{:namespace}/${exchange}`);
+  });
+
+  it('tells what the watch cache gave', async () => {
+    const running = await start();
+    await ask(running, `${configMaps}?resourceVersion=0`, { headers: { ...traced, 'audit-id': 'audit-2' } });
+    const spans = await spansOf(running);
+    const list = named(spans, 'cacher.GetList');
+    expect(parentOf(spans, list)?.name).toBe('List');
+    expect(list.attributes).toEqual({ 'audit-id': 'audit-2', type: 'configmaps' });
   });
 
   it('is a new one with a link, and only sampled, where the caller may not decide', async () => {
@@ -187,9 +204,9 @@ describe('the trace of a request', () => {
     collector.spans.length = 0;
     const other = await start(1_000_000);
     await ask(other, '/version', { token: 'anybody', headers: traced });
-    const [span] = await spansOf(other);
+    const span = named(await spansOf(other), 'GET');
     expect(span).toMatchObject({ name: 'GET', parentSpanId: '', links: [{ traceId, spanId: caller }] });
-    expect(span?.traceId).not.toBe(traceId);
+    expect(span.traceId).not.toBe(traceId);
   });
 
   it.each([
@@ -209,7 +226,9 @@ describe('the trace of a request', () => {
     const spans = await spansOf(running);
     expect(spans.map(({ name, isError }) => [name, isError])).toEqual([
       ['Get etcd3', false],
+      ['cacher.Get', false],
       ['Get', false],
+      ...filters.map((name) => [name, false]),
       ['GET /api/v1/namespaces/{:namespace}/configmaps/{:name}', false],
     ]);
   });
@@ -221,11 +240,12 @@ describe('the trace of a request that admission webhooks see', () => {
     const { client, close } = await startWebhook(running);
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
     for (const flags of ['01', '00']) {
-      const headers = { traceparent: `00-${traceId}-${caller}-${flags}` };
+      const headers = { traceparent: `00-${traceId}-${caller}-${flags}`, baggage: `flags=${flags}` };
       await ask(running, `${configMaps}?dryRun=All`, { method: 'POST', body, headers });
     }
     const [first, second] = client;
     await close();
+    expect([first?.baggage, second?.baggage]).toEqual(['flags=01', 'flags=00']);
     const spans = await spansOf(running);
     const call = named(spans, 'Call validating webhook');
     expect(parentOf(spans, call)?.name).toBe('Create');
@@ -248,6 +268,7 @@ describe('the trace of a request that admission webhooks see', () => {
 
 interface Review {
   readonly traceParent: string | undefined;
+  readonly baggage: string | undefined;
   readonly uid: string;
 }
 
@@ -259,7 +280,8 @@ async function startWebhook(running: ControlPlane) {
   const server = createServer(await issuer.issue(serving), (incoming, answer) => {
     void json(incoming).then((review) => {
       const { apiVersion, request: asked } = review as { apiVersion: string; request: { uid: string } };
-      client.push({ traceParent: incoming.headers.traceparent as string | undefined, uid: asked.uid });
+      const { traceparent, baggage } = incoming.headers as Readonly<Record<string, string | undefined>>;
+      client.push({ traceParent: traceparent, baggage, uid: asked.uid });
       const response = { uid: asked.uid, allowed: true };
       answer.setHeader('content-type', 'application/json');
       answer.end(JSON.stringify({ apiVersion, kind: 'AdmissionReview', response }));

@@ -92,12 +92,12 @@ export class RemoteCaller implements WebhookCaller {
     return { response };
   }
 
-  async #post({ webhook, signal, span }: ReviewCall, body: Buffer): Promise<Uint8Array> {
+  async #post({ webhook, invocation, signal, span }: ReviewCall, body: Buffer): Promise<Uint8Array> {
     const { pool, target, timeoutSeconds } = this.#options;
     const part = span?.startPart('HTTP POST', { 'http.request.method': 'POST' }, 'client');
-    const traceParent = part?.traceParent;
+    const trace = { traceParent: part?.traceParent, baggage: invocation.attributes.context.baggage };
     try {
-      const answer = await pool.ask(target, { body, timeoutSeconds, maxAnswerBytes, timeoutText, signal, traceParent });
+      const answer = await pool.ask(target, { body, timeoutSeconds, maxAnswerBytes, timeoutText, signal, ...trace });
       part?.addAttributes({ 'http.response.status_code': answer.code });
       const fault = answerFault(answer);
       if (fault === undefined) return answer.body;

@@ -6,10 +6,17 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiRegistrations, type ApiRegistrationsOptions } from '../../aggregation/api-registrations.ts';
 import type { Authorizer } from '../../authz/authorizer.ts';
-import { startTestServer, type TestServer, type TestServerOptions } from '../../testing/api-server-fixture.ts';
+import {
+  adminToken,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from '../../testing/api-server-fixture.ts';
 import { ExtensionServer } from '../../testing/extension-server.ts';
 import { selfSigned } from '../../testing/self-signed.ts';
 import { requestUpgrade } from '../../testing/upgrade-client.ts';
+import { RequestTracer } from '../../tracing/request-tracer.ts';
+import type { FinishedSpan } from '../../tracing/span.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -118,6 +125,38 @@ describe('a request for a group version of another API server', () => {
     await serve({}, { proxyCertificate });
     await server.send('GET', books);
     expect(extension.asked[0]?.commonName).toBe('front-proxy-client');
+  });
+
+  it('shows the new certificate of the proxy once it has changed, over new connections', async () => {
+    await serve({}, { proxyCertificate: await selfSigned('CN=front-proxy-client') });
+    await server.send('GET', books);
+    registrations.useProxyCertificate(await selfSigned('CN=next-proxy-client'));
+    await server.send('GET', books);
+    expect(extension.asked.map(({ commonName }) => commonName)).toEqual(['front-proxy-client', 'next-proxy-client']);
+    registrations.set({ ...extension.registration({ skipsVerification: true, caBundle: undefined }) });
+    await server.send('GET', books);
+    expect(extension.asked.at(-1)?.commonName).toBe('next-proxy-client');
+  });
+
+  it('goes on in the trace of the caller, with the baggage that it has', async () => {
+    const spans: FinishedSpan[] = [];
+    const tracer = new RequestTracer({ sink: { add: (span) => void spans.push(span) } });
+    await serve({ tracer });
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    await server.send('GET', books, {
+      headers: { authorization: `Bearer ${adminToken}`, traceparent, baggage: 'a=1' },
+    });
+    const sent = await vi.waitFor(() => {
+      const span = spans.find(({ name }) => name === 'HTTP GET');
+      expect(span).toMatchObject({ kind: 'client', attributes: { 'http.response.status_code': 200 } });
+      return span;
+    });
+    tracer.close();
+    const { spanId = '' } = sent?.context ?? {};
+    expect(received()).toMatchObject({
+      traceparent: [`00-0af7651916cd43dd8448eb211c80319c-${spanId}-01`],
+      baggage: ['a=1'],
+    });
   });
 
   it('is authorized here first', async () => {

@@ -13,6 +13,7 @@ import type { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import type { ServiceAddress } from '../../peer/service-address.ts';
 import { escapePath, formatHostPort, formatQuery } from '../../registry/definition/destination.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
+import type { Span, SpanAttributes } from '../../tracing/span.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type RequestInfo, trimSlashes } from '../exchange/request-info.ts';
 import { sendText } from '../exchange/status-response.ts';
@@ -126,19 +127,43 @@ async function ask(request: ProxiedRequest, address: ServiceAddress, ports: Prox
     // An error of either side ends the other. The answer may have come first, and then reports the error.
     pipeline(exchange.body, sent, () => undefined);
   };
+  const span = exchange.span?.startPart(`HTTP ${exchange.method}`, spanAttributes(exchange, address), 'client');
   try {
-    const headers = [...ownHeaders(request, passed, ports), ...forwardedHeaders(target.path, address)];
-    return await server.ask(address, {
+    const own = [...ownHeaders(request, passed, ports), ...forwardedHeaders(target.path, address)];
+    const headers = span === undefined ? own : traced(own, span);
+    const answer = await server.ask(address, {
       method: exchange.method,
       target: target.query === '' ? target.path : `${target.path}?${target.query}`,
       headers,
       send: exchange.hasBody ? send : undefined,
       signal,
     });
+    if (span !== undefined) endWith(span, answer);
+    return answer;
   } catch (error) {
+    span?.fail();
+    span?.end();
     if (client.aborted || error instanceof TooManyRemoteRequests || error instanceof UnusableRegistration) throw error;
     throw new Error(`error trying to reach service: ${textOf(error)}`, { cause: error });
   }
+}
+
+/** Source: otelhttp (Transport), which kube-aggregator wraps around requests. */
+function spanAttributes(exchange: Exchange, { host, port }: ServiceAddress): SpanAttributes {
+  const { method, path } = exchange;
+  return { 'http.request.method': method, 'url.path': path, 'server.address': host, 'server.port': port };
+}
+
+/** Names the part in place of what the client said. */
+function traced(headers: HeaderList, span: Span): HeaderList {
+  return [...headers.filter(([name]) => name.toLowerCase() !== 'traceparent'), ['Traceparent', span.traceParent]];
+}
+
+function endWith(span: Span, answer: IncomingMessage): void {
+  const { statusCode = 0 } = answer;
+  span.addAttributes({ 'http.response.status_code': statusCode });
+  if (statusCode >= 400) span.fail();
+  answer.once('close', () => span.end());
 }
 
 /** Returns the path and the query as they were read here, so that the server decides on what was authorized. */

@@ -7,7 +7,7 @@ import { forbidden } from '@kapstan/api/errors';
 import { isPromiseLike, messageOf, type ParsedSelector, parseLongLabelSelector } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../../authn/authenticator.ts';
-import { ClientCertificates } from '../../authn/client-certificate.ts';
+import { type CertificateAuthorities, ClientCertificates } from '../../authn/client-certificate.ts';
 import type { ClientAuthorities } from '../../authn/client-verification.ts';
 import { readImpersonation, type WantedUser } from '../../authn/impersonation.ts';
 import { Impersonator } from '../../authn/impersonator.ts';
@@ -60,6 +60,11 @@ export class RequestAccess {
       clock,
       onAttempt: (record) => metrics.addImpersonation(record),
     });
+  }
+
+  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are none. */
+  authorities(next: CertificateAuthorities): () => void {
+    return this.#certificates.authorities(next);
   }
 
   /** Returns undefined when no authenticator knows the credentials or they could not be checked. */

@@ -17,6 +17,7 @@ import { documentForm, summarizeBody } from '../../schema/decode-object.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
 import type { YamlReading } from '../../schema/yaml-body.ts';
 import type { TableConvertor } from '../../table/table.ts';
+import { baggageOf } from '../../tracing/baggage.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from '../exchange/negotiation.ts';
 import type { ResourceRequest } from '../exchange/request-info.ts';
@@ -95,6 +96,7 @@ export function contextOf(
     signal: exchange.signal,
     auditId: exchange.auditId,
     span: exchange.span,
+    baggage: exchange.header('baggage') === undefined ? undefined : baggageOf(exchange.headerValues('baggage')),
     ...(bodyBytes >= largeObjectBytes && { nextTurn }),
     ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),

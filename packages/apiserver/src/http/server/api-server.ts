@@ -1,4 +1,5 @@
 // startApiServer makes a server of a catalog: the chain of request-chain.ts behind the sockets of http-server.ts.
+import type { ClientAuthorities } from '../../authn/client-verification.ts';
 import { parseRequestUrl } from '../exchange/request-url.ts';
 import { isConnectUrl } from '../resource/connect-handler.ts';
 import type { OpenWatch } from '../watch/watch-response-options.ts';
@@ -6,6 +7,13 @@ import { isWebSocketRequest } from '../watch/websocket-watch.ts';
 import type { ApiServerOptions } from './api-server-options.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 import { RequestChain } from './request-chain.ts';
+
+/** What proves who a running server and its clients are. */
+export interface ServerCertificates {
+  readonly tls: TlsOptions;
+  /** Certificates of the authorities that sign those of front proxies, in PEM. Undefined = they stay as they are. */
+  readonly frontProxyCa?: ClientAuthorities | undefined;
+}
 
 /** A running API server. */
 export interface ApiServer {
@@ -15,6 +23,11 @@ export interface ApiServer {
   openWatches(): Iterable<OpenWatch>;
   /** Watches ended because their clients read too slowly. */
   readonly endedWatches: number;
+  /**
+   * Uses other certificates: all for new connections, the authorities for requests over open ones too. Throws, and keeps
+   * the present ones, when they cannot be used. Nothing happens without TLS.
+   */
+  useCertificates(certificates: ServerCertificates): void;
   /** Ends watches, waits for running requests and closes. Idempotent. */
   close(): Promise<void>;
 }
@@ -22,12 +35,12 @@ export interface ApiServer {
 /** Starts serving the catalog. Resolves once it listens. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const chain = new RequestChain(options);
-  const { host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
+  const { tls, authentication, host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
     upgrades: (request) =>
       isConnectUrl(request.url ?? '/') || isWebSocketRequest(request) || isRemoteUrl(options, request.url ?? '/'),
-    tls: trustingFrontProxies(options),
+    tls: tls && trustingFrontProxies(tls, authentication.requestHeader?.clientCa),
     host,
     port,
     goawayChance,
@@ -45,6 +58,12 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     get endedWatches() {
       return chain.watches.overflowCount;
     },
+    useCertificates: ({ tls: next, frontProxyCa = authentication.requestHeader?.clientCa }) => {
+      if (tls === undefined) return;
+      const use = chain.authorities({ clients: next.clientCa ?? [], frontProxies: frontProxyCa });
+      server.useTls(trustingFrontProxies(next, frontProxyCa));
+      use();
+    },
     close: () => {
       closing ??= chain.shutdown.run(server);
       return closing;
@@ -58,8 +77,6 @@ function isRemoteUrl({ aggregation }: ApiServerOptions, url: string): boolean {
 }
 
 /** Clients send a certificate only to servers that name its authority, so those of front proxies are named too. */
-function trustingFrontProxies({ tls, authentication }: ApiServerOptions): TlsOptions | undefined {
-  const { requestHeader } = authentication;
-  if (tls === undefined || requestHeader === undefined) return tls;
-  return { ...tls, clientCa: [tls.clientCa ?? [], requestHeader.clientCa].flat() };
+function trustingFrontProxies(tls: TlsOptions, frontProxyCa: ClientAuthorities | undefined): TlsOptions {
+  return frontProxyCa === undefined ? tls : { ...tls, clientCa: [tls.clientCa ?? [], frontProxyCa].flat() };
 }

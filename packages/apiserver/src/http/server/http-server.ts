@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { messageOf } from '@kapstan/api/internal';
 import { Exchange, type UpgradeOffer } from '../exchange/exchange.ts';
@@ -67,6 +67,8 @@ export interface HttpServer {
   /** For example "https://127.0.0.1:6443". */
   readonly url: string;
   readonly port: number;
+  /** Uses other certificates for new connections. Throws, and keeps the present ones, when TLS cannot use them. */
+  useTls(tls: TlsOptions): void;
   /**
    * Stops listening, waits for running requests, then cuts the rest. Idempotent. `drainMs`: how long it waits for them,
    * in milliseconds; default: the option's value.
@@ -111,6 +113,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return {
     url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
+    useTls: (tls) => {
+      if ('setSecureContext' in server) server.setSecureContext(secureContextOf(tls));
+    },
     close: (drainMs = options.drainMs ?? defaults.drainMs) => {
       closing ??= connections.drain(server, drainMs);
       return closing;
@@ -119,6 +124,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 type NodeServer = Server | Http2SecureServer;
+
+function secureContextOf({ cert, key, clientCa }: TlsOptions): SecureContextOptions {
+  const ca = clientCa as string | string[] | undefined;
+  return { cert: cert as string, key: key as string, ca, minVersion: 'TLSv1.2' };
+}
 
 function createNodeServer(
   options: HttpServerOptions,
@@ -148,13 +158,9 @@ function createNodeServer(
   }
   const server = createSecureServer({
     allowHTTP1: true,
-    cert: tls.cert as string,
-    key: tls.key as string,
-    minVersion: 'TLSv1.2',
+    ...secureContextOf(tls),
     // A certificate that cannot be trusted is answered with 401 rather than a broken connection.
-    ...(tls.clientCa === undefined
-      ? {}
-      : { ca: tls.clientCa as string | string[], requestCert: true, rejectUnauthorized: false }),
+    ...(tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: false }),
     settings: {
       maxConcurrentStreams: options.maxConcurrentStreams ?? defaults.maxConcurrentStreams,
       maxHeaderListSize: maxHeaderSize,

@@ -5,6 +5,7 @@ import { type Clock, isStatusError, type Logger, silentLogger, systemClock } fro
 import { timeout, unauthorized } from '@kapstan/api/errors';
 import { formatGroupResource, messageOf, TurnShare } from '@kapstan/api/internal';
 import type { ApiRegistrations } from '../../aggregation/api-registrations.ts';
+import type { CertificateAuthorities } from '../../authn/client-certificate.ts';
 import { RequestHeaderNames } from '../../authn/request-header-names.ts';
 import type { UserInfo } from '../../registry/definition/request-context.ts';
 import { type ProxyPorts, serveRemote } from '../aggregation/proxy-handler.ts';
@@ -23,7 +24,7 @@ import { RequestAccess, sendInternalError } from '../request/request-access.ts';
 import { endAudit, RequestAudit } from '../request/request-audit.ts';
 import { requestTimeoutMs } from '../request/request-deadline.ts';
 import type { RequestLimit, RequestPlace } from '../request/request-limit.ts';
-import { beginTrace, traceResource } from '../request/request-trace.ts';
+import { beginTrace, enterFilter, type FilterName, traceResource } from '../request/request-trace.ts';
 import { YamlBodies } from '../request/yaml-bodies.ts';
 import type { HandlerPorts, ResourceCall } from '../resource/resource-call.ts';
 import { routeResource } from '../resource/resource-router.ts';
@@ -111,6 +112,11 @@ export class RequestChain {
     return this.#ports.watches;
   }
 
+  /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are none. */
+  authorities(next: CertificateAuthorities): () => void {
+    return this.#access.authorities(next);
+  }
+
   /** Answers every request; never rejects. */
   async serve(exchange: Exchange): Promise<void> {
     try {
@@ -151,6 +157,7 @@ export class RequestChain {
     // Refusals carry these warnings too. A resource adds its own.
     if (exchange.earlyWarnings.length > 0) exchange.setHeader('Warning', earlyWarnings(exchange).headers());
     this.#trace(exchange, info, requester);
+    this.#enterFilter(exchange, 'audit');
     if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
       return sendInternalError(exchange, 'failed to store audit event');
     }
@@ -159,12 +166,14 @@ export class RequestChain {
     if (requester === undefined) throw unauthorized();
     const reading = this.#access.readSelector(info);
     if (reading !== undefined) await reading;
+    this.#enterFilter(exchange, 'constrainedimpersonation');
     const acting = this.#access.actAs(exchange, info, requester);
     const user = acting instanceof Promise ? await acting : acting;
     // The request was answered meanwhile, or its client has gone.
     if (exchange.signal.aborted) return;
     const askedMs = this.#clock.monotonicNow();
     exchange.steps?.enter('waiting for a seat', user.name);
+    this.#enterFilter(exchange, 'priorityandfairness');
     const entered = this.#limit.enter({ exchange, info, user, nowMs: askedMs });
     const place = entered instanceof Promise ? await entered : entered;
     exchange.audit?.spend('apf-queue-wait', this.#clock.monotonicNow() - askedMs);
@@ -174,6 +183,7 @@ export class RequestChain {
     }
     try {
       exchange.steps?.enter('authorization');
+      this.#enterFilter(exchange, 'authorization');
       const isAllowed = await this.#access.authorize(exchange, info, user);
       if (isAllowed && !exchange.signal.aborted) await this.#dispatch({ exchange, info, user, place });
     } finally {
@@ -185,6 +195,13 @@ export class RequestChain {
   #trace(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): void {
     const { tracer } = this.#options;
     if (tracer !== undefined && user !== undefined) beginTrace(tracer, { exchange, info, user });
+  }
+
+  /** Does nothing for a request that is not traced. */
+  #enterFilter(exchange: Exchange, name: FilterName): void {
+    const { tracer, flowControl } = this.#options;
+    if (tracer === undefined || exchange.span === undefined) return;
+    if (name !== 'priorityandfairness' || flowControl !== undefined) enterFilter(tracer, exchange, name);
   }
 
   async #dispatch({ exchange, info, user, place }: AdmittedRequest): Promise<void> {

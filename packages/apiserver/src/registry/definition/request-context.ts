@@ -36,6 +36,8 @@ export interface RequestContext {
   readonly auditId?: string | undefined;
   /** The part of the request's trace that is under way. Absent = the request is not traced. */
   readonly span?: Span | undefined;
+  /** Value of the header baggage for requests on behalf of this one. Absent = none. */
+  readonly baggage?: string | undefined;
   /**
    * Called between the long steps of a write, so that other work gets a turn of the event loop. State that was read
    * before it may have changed after it. Absent = the object is small enough for one turn.

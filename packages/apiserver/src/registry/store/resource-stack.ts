@@ -185,6 +185,7 @@ function cacherOver(
   if (options.logger !== undefined) ports.logger = options.logger;
   if (options.random !== undefined) ports.random = options.random;
   return new Cacher<UnstructuredObject>({
+    groupResource: definition,
     storage,
     resourcePrefix: definition.storagePrefix,
     initialHistory: options.cacheSize,

@@ -22,7 +22,7 @@ export interface ConvertedOpenApi {
 export interface ConvertedDocument {
   /** Changes with the document. Upper-case hexadecimal. */
   readonly hash: string;
-  /** {@link ConvertedOpenApi} in JSON. */
+  /** The OpenAPI v3 document in JSON, in UTF-8. */
   readonly json: Uint8Array;
 }
 

@@ -13,6 +13,7 @@ const idleMs = 10_000;
  */
 const abandonedMs = 1_000;
 
+/** What a thread for jobs needs, and the limits of its jobs. */
 export interface JobThreadOptions<Job> {
   /** The system's clock outside of tests, because the thread's work takes real time. */
   readonly clock: Clock;
@@ -38,6 +39,7 @@ interface Waiting<Job, Answer> {
   readonly settle: (outcome: { readonly answer: Answer } | Error) => void;
 }
 
+/** Runs jobs in a thread that is started when it is needed, the smallest job first. */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Job>;
   /** Invariant: no more than the requests in flight, with the running job. */

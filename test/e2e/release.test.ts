@@ -78,7 +78,10 @@ describe('npm pack', () => {
     await writeFile(join(one, 'package.json'), JSON.stringify({ name: 'one', version: '1.0.0', exports, scripts }));
     await writeFile(join(one, 'src', 'index.ts'), 'export const one = 1;');
     const pack = () => {
-      const { status, stderr } = spawnSync('npm', ['pack', '--silent'], { cwd: one, encoding: 'utf8' });
+      const { status, stderr } = spawnSync('npm', ['pack', '--silent', '--ignore-scripts=false'], {
+        cwd: one,
+        encoding: 'utf8',
+      });
       return [status, stderr];
     };
     expect(pack()).toEqual([

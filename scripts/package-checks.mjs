@@ -43,10 +43,10 @@ export function dependenciesFirst(packages) {
 }
 
 /** Returns what is wrong with the entry points of a package, one line each. */
-export async function entryPointFaults({ name, manifest, path, archive }) {
+export async function entryPointFaults({ name, manifest, archive }) {
   const bytes = readFileSync(archive);
   const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  const { messages } = await publint({ pkgDir: path, pack: { tarball }, strict: true });
+  const { messages } = await publint({ pack: { tarball }, strict: true });
   const faults = messages.map((message) => `publint: ${formatMessage(message, manifest)}`);
   // Programs without types have none to check.
   if (manifest.exports === undefined) return faults;

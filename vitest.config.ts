@@ -14,6 +14,8 @@ interface ProjectOptions {
   readonly include: string;
   readonly timeoutMs: number;
   readonly isSerial?: boolean;
+  /** Files of one worker share their modules, which are then loaded once and not once for each file. */
+  readonly sharesModules?: boolean;
 }
 
 const project = (name: string, options: ProjectOptions) => ({
@@ -27,6 +29,7 @@ const project = (name: string, options: ProjectOptions) => ({
     testTimeout: options.timeoutMs,
     hookTimeout: options.timeoutMs,
     fileParallelism: options.isSerial !== true,
+    isolate: options.sharesModules !== true,
   },
 });
 
@@ -52,7 +55,7 @@ export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      project('unit', { include: 'packages/*/src/**/*.test.ts', timeoutMs: 10_000 }),
+      project('unit', { include: 'packages/*/src/**/*.test.ts', timeoutMs: 10_000, sharesModules: true }),
       types,
       project('lint', { include: 'test/lint/**/*.test.ts', timeoutMs: 60_000 }),
       whole('wire'),

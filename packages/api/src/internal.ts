@@ -120,6 +120,7 @@ export {
   knownSize,
   membersPerSlice,
   namesInSlices,
+  rememberNames,
   rememberSize,
   runWhole,
   type SlicedWork,

@@ -1,4 +1,5 @@
-// npm run test:growth runs the whole growth test. `-- --grep X` runs the cases with X in their names.
+// npm run test:growth runs the whole growth test. `-- --grep X` runs the cases with X in their names, `-- --grep "X|Y"` those with
+// X or Y.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

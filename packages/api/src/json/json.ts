@@ -1,6 +1,6 @@
 // JSON whose numbers keep all digits. Used wherever objects of users are read or written.
 
-import { fitsOneSlice, membersPerSlice, namesInSlices, rememberSize, type SlicedWork } from '../time/sliced-work.ts';
+import { fitsOneSlice, membersPerSlice, namesInSlices, rememberCopy, type SlicedWork } from '../time/sliced-work.ts';
 import { parseText } from './json-text.ts';
 
 /** A number that a JavaScript double cannot hold, kept as written. */
@@ -144,7 +144,7 @@ function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string
     setOwn(copy, key, isLeaf(member) ? member : yield* copyLarge(member));
     if (++count % membersPerSlice === 0) yield;
   }
-  rememberSize(copy, count);
+  rememberCopy(copy, object, count);
   return copy;
 }
 

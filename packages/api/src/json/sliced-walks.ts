@@ -1,6 +1,6 @@
 // Walks over large JSON values as SlicedWork: copying, sorting, and the pace at which long walks yield.
 
-import { namesInSlices, rememberSize, type SlicedWork } from '../time/sliced-work.ts';
+import { namesInSlices, rememberCopy, type SlicedWork } from '../time/sliced-work.ts';
 import { type DeepWritable, ExactNumber, setOwn } from './json.ts';
 
 /** Members of maps and lists between two yields of a walk that takes about a third of a microsecond for each. */
@@ -44,7 +44,7 @@ function* copyContainer(value: unknown, pace: SlicePace): SlicedWork<unknown> {
     setOwn(copy, name, isContainer(member) ? yield* copyContainer(member, pace) : member);
     if (pace.isDue()) yield;
   }
-  rememberSize(copy, names.length);
+  rememberCopy(copy, map, names.length);
   return copy;
 }
 

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { eachInSlices, fitsOneSlice, namesInSlices, rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
+import { copyInSlices } from '../json/json.ts';
+import { copyAtPace, SlicePace } from '../json/sliced-walks.ts';
+import {
+  eachInSlices,
+  fitsOneSlice,
+  namesInSlices,
+  rememberNames,
+  rememberSize,
+  runWhole,
+  type SlicedWork,
+} from './sliced-work.ts';
 
 function steps(work: SlicedWork<unknown>): number {
   let count = 0;
@@ -90,5 +100,42 @@ describe('namesInSlices', () => {
 
   it('lists few names at once', () => {
     expect(namesInSlices(mapOf(3)).next()).toEqual({ done: true, value: ['k0', 'k1', 'k2'] });
+  });
+
+  /** Counts how often the engine lists the names of a map. */
+  const counted = (count: number) => {
+    const lists = { count: 0 };
+    const ownKeys = (map: object) => {
+      lists.count++;
+      return Reflect.ownKeys(map);
+    };
+    return { map: new Proxy(mapOf(count), { ownKeys }) as Record<string, number>, lists };
+  };
+
+  it('looks up kept names in slices, without those that were removed', () => {
+    const { map, lists } = counted(20_000);
+    rememberNames(map, Object.keys(map));
+    delete map.k7;
+    const work = namesInSlices(map);
+    let steps = 1;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) steps++;
+    expect([steps, step.value.length, step.value.includes('k7'), lists.count]).toEqual([5, 19_999, false, 1]);
+    expect(step.value).toEqual(Object.keys(map));
+  });
+
+  it.each([
+    ['copyInSlices', (map: object) => copyInSlices(map)],
+    ['copyAtPace', (map: object) => copyAtPace(map, new SlicePace())],
+  ])('uses kept names for a copy by %s', (_name, copyOf) => {
+    const { map, lists } = counted(20_000);
+    rememberNames(map, Object.keys(map));
+    const copy = runWhole<object>(copyOf(map));
+    expect(lists.count).toBe(1);
+    expect(copy).toEqual(mapOf(20_000));
+    const names = namesInSlices(copy);
+    let steps = 1;
+    while (names.next().done !== true) steps++;
+    expect(steps).toBe(5);
   });
 });

@@ -77,15 +77,52 @@ export function knownSize(map: object): number {
 /** Names of a map whose listing takes some milliseconds. */
 const longListing = 16_384;
 
+/** Names between two yields when they are only looked up, at about 0.1 microseconds each. */
+const lookUpsPerSlice = 4096;
+
+/** Names of large maps to which nobody adds members. */
+const namesOfMaps = new WeakMap<object, readonly string[]>();
+
+/**
+ * Keeps the names of a large map beside it, so that {@link namesInSlices} need not list them. Only for maps to which
+ * nobody adds a member afterwards, such as FieldsV1: an added one would not be found. Members may be removed. The list of
+ * names must not change either.
+ */
+export function rememberNames(map: object, names: readonly string[]): void {
+  rememberSize(map, names.length);
+  if (names.length >= longListing) namesOfMaps.set(map, names);
+}
+
+/**
+ * Does what {@link rememberSize} does for a copy with all members of the original, whose names it may use if they are
+ * kept.
+ */
+export function rememberCopy(copy: object, original: object, members: number): void {
+  rememberSize(copy, members);
+  const names = members < longListing ? undefined : namesOfMaps.get(original);
+  if (names !== undefined) namesOfMaps.set(copy, names);
+}
+
 /**
  * Returns the names of a map's members. Listing 200,000 takes 25 ms or more and cannot be divided, so that a long one is
- * a step of its own: no turn has two.
+ * a step of its own: no turn has two. Names kept by {@link rememberNames} are looked up instead, in slices.
  */
 export function* namesInSlices(map: object): SlicedWork<string[]> {
   if (knownSize(map) < longListing) return Object.keys(map);
+  const kept = namesOfMaps.get(map);
+  if (kept !== undefined) return yield* namesStillIn(map, kept);
   yield;
   const names = Object.keys(map);
   yield;
+  return names;
+}
+
+function* namesStillIn(map: object, kept: readonly string[]): SlicedWork<string[]> {
+  const names: string[] = [];
+  for (const [index, name] of kept.entries()) {
+    if (Object.hasOwn(map, name)) names.push(name);
+    if (index % lookUpsPerSlice === lookUpsPerSlice - 1) yield;
+  }
   return names;
 }
 

@@ -1,9 +1,10 @@
-import { runWhole } from '@kapstan/api/internal';
+import { namesInSlices, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { createdFields } from './created-fields.ts';
 import { FieldSet } from './field-set.ts';
+import { readFieldsV1, writeFieldsV1 } from './fields-v1.ts';
 import { encodeManagedFields, type Managers } from './managed-fields.ts';
 import { ownUpdate, unownedFields } from './updater.ts';
 
@@ -89,5 +90,33 @@ describe('the fields of a new object', () => {
     const nothing = new FieldSet();
     const fields = runWhole(createdFields(object, { schema, zero: {}, ignored: nothing, unowned: nothing }));
     expect(JSON.stringify(fields)).toBe(JSON.stringify(expected));
+  });
+});
+
+/** Returns the names that a walk finds, and in how many steps. Three are a listing in one call. */
+function listed(map: object): { readonly names: readonly string[]; readonly steps: number } {
+  const work: SlicedWork<string[]> = namesInSlices(map);
+  let steps = 1;
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) steps++;
+  return { names: step.value, steps };
+}
+
+describe('FieldsV1 of many fields', () => {
+  const nothing = new FieldSet();
+  const ofMap = { b: Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, 'x'])) };
+
+  it('of a new object is walked without listing its names', () => {
+    const fields = runWhole(createdFields(ofMap, { schema, zero: {}, ignored: nothing, unowned: nothing }));
+    const { 'f:b': below } = fields as Record<string, object>;
+    expect(listed(below as object)).toEqual({ names: Object.keys(below as object), steps: 5 });
+  });
+
+  it('of a set is walked without listing its names', () => {
+    const fields = runWhole(createdFields(ofMap, { schema, zero: {}, ignored: nothing, unowned: nothing }));
+    const written = runWhole(writeFieldsV1(runWhole(readFieldsV1(fields))));
+    const { 'f:b': below } = written as Record<string, object>;
+    expect(listed(below as object)).toEqual({ names: Object.keys(below as object), steps: 5 });
+    expect(JSON.stringify(written)).toBe(JSON.stringify(fields));
   });
 });

@@ -6,7 +6,7 @@ import {
   isJsonObject,
   membersPerSlice,
   namesInSlices,
-  rememberSize,
+  rememberNames,
   type SlicedWork,
   SlicePace,
   sortInSlices,
@@ -56,7 +56,7 @@ export function* createdFields(object: object, options: CreatedFieldsOptions): S
       way.at(-1)?.addBelow(place);
     }
   }
-  rememberSize(root.fields, root.added);
+  root.rememberNames();
   return root.added > 0 ? root.fields : undefined;
 }
 
@@ -86,6 +86,8 @@ class Place {
   readonly #isOwned: boolean;
   /** Names of members, or elements of items, in order. */
   #steps: readonly string[] = noSteps;
+  /** Names in `fields`, if there are many steps. */
+  #names: string[] | undefined;
   /** Items by their elements, if it is a list. */
   #items: ItemGroups | undefined;
 
@@ -111,6 +113,12 @@ class Place {
       steps = [...this.#items.keys()];
     } else return;
     this.#steps = steps.length > membersPerSlice ? yield* sortInSlices(steps) : steps.sort();
+    if (steps.length > membersPerSlice) this.#names = this.#isOwned ? ['.'] : [];
+  }
+
+  /** Keeps the names of its fields for those who walk them. */
+  rememberNames(): void {
+    if (this.#names !== undefined) rememberNames(this.fields, this.#names);
   }
 
   /** Adds the next steps up to the first map or list, which is returned and must be walked before the rest. */
@@ -126,7 +134,7 @@ class Place {
 
   /** Adds a place after it was walked. */
   addBelow(below: Place): void {
-    rememberSize(below.fields, below.added);
+    below.rememberNames();
     if (below.added > 0) this.#set(below.#element, below.fields);
     else if (below.#isOwned) this.#set(below.#element, whole);
   }
@@ -163,6 +171,7 @@ class Place {
 
   #set(element: PathElement, fields: FieldsV1): void {
     this.fields[element] = fields;
+    this.#names?.push(element);
     this.added++;
   }
 }

@@ -4,7 +4,7 @@ import {
   isJsonObject,
   membersPerSlice,
   namesInSlices,
-  rememberSize,
+  rememberNames,
   type SlicedWork,
   SlicePace,
   setOwn,
@@ -40,7 +40,8 @@ export function* writeFieldsV1(fieldSet: FieldSet): SlicedWork<Record<string, un
       if (pace.isDue()) yield;
       writeStep(place, element, open);
     }
-    rememberSize(place.fields, steps.length);
+    if (Object.hasOwn(place.fields, '.')) steps.unshift('.');
+    rememberNames(place.fields, steps);
   }
   return root;
 }

@@ -130,13 +130,23 @@ export const admissionCases: readonly GrowthCase[] = [
     prepare: () => [...namespace('growth-quotas'), ...quota('growth-quotas', { 'requests.cpu': '1', memory: '1Gi' })],
     body: (n) => pod({ containers: containers(n, {}) }),
   }),
+  createsIn('containers whose amounts a pod as a whole replaces', 'growth-plain', {
+    full: 30_000,
+    prepare: () => [...namespace('growth-plain')],
+    body: (n) =>
+      pod({
+        containers: containers(n, { resources: { limits: { cpu: '1m' } } }),
+        resources: { limits: { memory: '1Gi' } },
+      }),
+  }),
   createsIn('amounts of one container that a quota counts', 'growth-quotas', {
     full: 50_000,
     prepare: () => [...namespace('growth-quotas'), ...quota('growth-quotas', { pods: '1k' })],
     body: (n) => pod({ containers: containers(1, { resources: { limits: members(n, () => '1', 'example.com/r') } }) }),
   }),
   createsIn('a quota of many names', 'growth-quotas', {
-    full: 25_000,
+    // The quota names each resource in its spec, its status and its managed fields: 100 bytes in a store of 1.5 MiB.
+    full: 14_000,
     prepare: (n) => [
       ...namespace('growth-quotas'),
       ...quota(

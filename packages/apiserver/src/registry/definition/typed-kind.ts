@@ -2,7 +2,7 @@
 // from both.
 
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import type { GroupKind } from '@kapstan/api/internal';
+import type { GroupKind, SlicedWork } from '@kapstan/api/internal';
 import type { Field } from '../meta/field.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
@@ -35,6 +35,8 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   readonly id: string;
   /** Sets defaults in place, as Go's SetDefaults_* do. */
   setDefaults?(object: T): void;
+  /** Does what `setDefaults` does, for an object of any size. */
+  setDefaultsInSlices?(object: T): SlicedWork<void>;
   /** Called after status was cleared and generation and finalizers were set. */
   prepareForCreate?(object: T, context: RequestContext): void;
   /** Called after status was taken over from the old object. */

@@ -36,7 +36,8 @@ export function typedResource<T extends KubernetesObject>(
       yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
       yield* schemaDefaultsInSlices(schema, object);
       yield;
-      kind.setDefaults?.(object);
+      if (kind.setDefaultsInSlices === undefined) kind.setDefaults?.(object);
+      else yield* kind.setDefaultsInSlices(object);
       yield;
       yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };

@@ -8,7 +8,7 @@ import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapsta
 import { refuse } from '@kapstan/apiserver/internal';
 import type { Container, LimitRange, PersistentVolumeClaim, Pod, PodSpec } from '@kapstan/kinds/core/v1';
 import { runInTurns, type Stored } from '@kapstan/storage';
-import { totalsOf } from '../../core/pods/container-totals.ts';
+import { totalsInSlices } from '../../core/pods/container-totals.ts';
 import { addFaults, amountsOf, type LimitRules, limitRules, maxFaults } from './limit-rules.ts';
 
 const limitRanges: GroupVersionResource = { group: '', version: 'v1', resource: 'limitranges' };
@@ -151,14 +151,17 @@ function* podFaults(rules: LimitRules, spec: DeepReadonly<PodSpec>): SlicedWork<
     }
   }
   if (!rules.rules.has('Pod')) return faults;
-  const asked = { requests: podTotals(spec, 'requests'), limits: podTotals(spec, 'limits') };
+  const asked = { requests: yield* podTotals(spec, 'requests'), limits: yield* podTotals(spec, 'limits') };
   yield* addFaults(rules, { type: 'Pod', ...asked }, faults);
   return faults;
 }
 
 /** The amounts of the pod as a whole replace those of its containers. */
-function podTotals(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests'): ReturnType<typeof amountsOf> {
-  const totals = new Map(totalsOf(spec, list));
+function* podTotals(
+  spec: DeepReadonly<PodSpec>,
+  list: 'limits' | 'requests',
+): SlicedWork<ReturnType<typeof amountsOf>> {
+  const totals = new Map(yield* totalsInSlices(spec, list));
   const whole = amountsOf(spec.resources?.[list]);
   for (const resource of podLevelResources) {
     const own = whole.get(resource);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import { type LevelVersion, parseLevel, parseVersion } from './level-version.ts';
-import { formatViolations, podViolations } from './pod-checks.ts';
+import { formatViolations, podViolations, violationsInSlices } from './pod-checks.ts';
 import { checkedPod } from './pod-template.ts';
 
 interface RecordedPod {
@@ -31,6 +31,21 @@ describe('the rules of pod security', () => {
     expect(differences).toEqual([]);
     const forbidden = recorded.filter(({ detail }) => detail !== '').length;
     expect([recorded.length, forbidden]).toEqual([130, 115]);
+  });
+
+  it('look at many containers in slices', () => {
+    const containers = Array.from({ length: 2_000 }, (_, i) => ({
+      name: `c${i}`,
+      securityContext: { privileged: true },
+    }));
+    const pod = checkedPod({ spec: { containers } });
+    const policy = { level: 'restricted', version: 'latest' } as const;
+    const work = violationsInSlices(pod, policy);
+    let steps = 1;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) steps++;
+    expect(steps).toBeGreaterThan(10);
+    expect(step.value).toEqual(podViolations(pod, policy));
   });
 
   it('of the newest version hold for all later ones', () => {

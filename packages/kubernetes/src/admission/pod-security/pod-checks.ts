@@ -1,6 +1,7 @@
 // podViolations runs the rules of a level and version on one pod. Between the rules (*-checks.ts) and pod-security.ts.
 // Source: pod-security-admission/policy/registry.go.
 
+import { runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import { hostNamespaces, hostPorts, hostProbes, windowsHostProcess } from './host-checks.ts';
 import { formatLevelVersion, type LevelVersion } from './level-version.ts';
 import type { CheckedPod, CheckFunction, PodCheck, Violation } from './pod-check.ts';
@@ -69,7 +70,21 @@ function functionAt({ versions }: PodCheck, minor: number): CheckFunction | unde
 
 /** Returns what the pod does that the level forbids; empty when it may be created. */
 export function podViolations(pod: CheckedPod, levelVersion: LevelVersion): readonly Violation[] {
-  return rulesOf(levelVersion).flatMap((check) => check(pod) ?? []);
+  return runWhole(violationsInSlices(pod, levelVersion));
+}
+
+/** Does what {@link podViolations} does, for a pod of any size: each rule walks all containers or volumes. */
+export function* violationsInSlices(pod: CheckedPod, levelVersion: LevelVersion): SlicedWork<readonly Violation[]> {
+  const { containers = [], initContainers = [], ephemeralContainers = [], volumes = [] } = pod.spec;
+  const steps = containers.length + initContainers.length + ephemeralContainers.length + volumes.length;
+  const pace = new SlicePace();
+  const violations: Violation[] = [];
+  for (const check of rulesOf(levelVersion)) {
+    const violation = check(pod);
+    if (violation !== undefined) violations.push(violation);
+    if (pace.isDue(steps)) yield;
+  }
+  return violations;
 }
 
 /** Returns `hostPort (container "a" uses hostPort 80), privileged (…)`. */

@@ -3,7 +3,7 @@
 
 import type { Clock, DeepReadonly, KubernetesObject, StatusError } from '@kapstan/api';
 import { type FieldError, forbidden, formatFieldErrors, internalError, invalid } from '@kapstan/api/errors';
-import { type GroupVersionResource, goQuote, type MetricFamily } from '@kapstan/api/internal';
+import { type GroupVersionResource, goQuote, type MetricFamily, type SlicedWork } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { runInTurns } from '@kapstan/storage';
@@ -19,7 +19,7 @@ import {
   readPolicy,
 } from './namespace-policy.ts';
 import type { CheckedPod } from './pod-check.ts';
-import { formatViolations, podViolations } from './pod-checks.ts';
+import { formatViolations, violationsInSlices } from './pod-checks.ts';
 import type { PodSecurityConfiguration } from './pod-security-configuration.ts';
 import { PodSecurityMetrics } from './pod-security-metrics.ts';
 import { podIn, templateResources } from './pod-template.ts';
@@ -163,7 +163,7 @@ export class PodSecurity implements AdmissionPlugin {
       return this.#noteExemption(attributes, 'runtimeClass');
     }
     if (errors.length > 0) this.#noteErrors(attributes, errors);
-    this.#evaluate(attributes, pod, { policy, isEnforced: isPod });
+    await runInTurns(this.#evaluate(attributes, pod, { policy, isEnforced: isPod }), context.signal);
   }
 
   #exemptionOf(attributes: AdmissionAttributes): 'namespace' | 'user' | undefined {
@@ -196,32 +196,32 @@ export class PodSecurity implements AdmissionPlugin {
     return undefined;
   }
 
-  #evaluate(
+  *#evaluate(
     attributes: AdmissionAttributes,
     pod: CheckedPod,
     { policy, isEnforced }: { readonly policy: NamespacePolicy; readonly isEnforced: boolean },
-  ): void {
+  ): SlicedWork<void> {
     const { context, resource, name } = attributes;
     const texts = new Map<string, string>();
     /** Returns the violations in one text, "" when there are none. Modes of one policy are evaluated once. */
-    const evaluate = (mode: Mode): string => {
+    const evaluate = function* (this: PodSecurity, mode: Mode): SlicedWork<string> {
       const key = formatLevelVersion(policy[mode]);
-      const text = texts.get(key) ?? formatViolations(podViolations(pod, policy[mode]));
+      const text = texts.get(key) ?? formatViolations(yield* violationsInSlices(pod, policy[mode]));
       texts.set(key, text);
       const decision = text === '' ? 'allow' : 'deny';
       // Source: EvaluatePod, which counts what is allowed for the mode that refuses only.
       if (text !== '' || mode === 'enforce')
         this.#metrics.countEvaluation(attributes, { mode, policy: policy[mode], decision });
       return text;
-    };
+    }.bind(this);
     const shown = (mode: Mode): string => `PodSecurity ${goQuote(formatLevelVersion(policy[mode]))}`;
     if (isEnforced) context.annotate?.(`${labelPrefix}enforce-policy`, formatLevelVersion(policy.enforce));
-    const refused = isEnforced ? evaluate('enforce') : '';
-    const audited = evaluate('audit');
+    const refused = isEnforced ? yield* evaluate('enforce') : '';
+    const audited = yield* evaluate('audit');
     if (audited !== '')
       context.annotate?.(`${labelPrefix}audit-violations`, `would violate ${shown('audit')}: ${audited}`);
     if (refused !== '') throw forbidden(resource, name, `violates ${shown('enforce')}: ${refused}`);
-    const warned = evaluate('warn');
+    const warned = yield* evaluate('warn');
     if (warned !== '') context.warn(`would violate ${shown('warn')}: ${warned}`);
   }
 }

@@ -1,33 +1,58 @@
 // Adds up what the containers of a pod need, for the defaults and rules of amounts for whole pods. Source:
 // component-helpers resource AggregateContainerRequests, AggregateContainerLimits.
 import type { DeepReadonly, Quantity } from '@kapstan/api';
+import { runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
 import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
 type Totals = Map<string, Quantity>;
 
+/** Steps of a walk that reading and adding one amount takes. */
+const stepsPerAmount = 8;
+
 /** Returns what all containers need together at the peak of the start. */
 export function totalsOf(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests'): ReadonlyMap<string, Quantity> {
+  return runWhole(totalsInSlices(spec, list));
+}
+
+/** Does what {@link totalsOf} does, for a pod of any size. */
+export function* totalsInSlices(
+  spec: DeepReadonly<PodSpec>,
+  list: 'limits' | 'requests',
+): SlicedWork<ReadonlyMap<string, Quantity>> {
+  const pace = new SlicePace();
   const totals: Totals = new Map();
-  for (const container of spec.containers ?? []) add(totals, listOf(container, list));
+  for (const container of spec.containers ?? []) {
+    const own = listOf(container, list);
+    if (pace.isDue(1 + own.size * stepsPerAmount)) yield;
+    add(totals, own);
+  }
   const sidecars: Totals = new Map();
   const starting: Totals = new Map();
   for (const container of spec.initContainers ?? []) {
     const own = listOf(container, list);
-    if (container.restartPolicy === 'Always') {
+    if (pace.isDue(1 + own.size * stepsPerAmount)) yield;
+    const isSidecar = container.restartPolicy === 'Always';
+    if (isSidecar) {
       add(totals, own);
       add(sidecars, own);
     }
-    // Names that this container does not mention need no look: the sidecars' totals were compared when they last rose.
-    const together = new Map<string, Quantity>();
-    for (const [name, value] of own) {
-      const beside = sidecars.get(name);
-      const isSidecar = container.restartPolicy === 'Always';
-      together.set(name, isSidecar ? (beside ?? value) : (beside?.add(value) ?? value));
-    }
-    raise(starting, together);
+    raise(starting, together(own, sidecars, isSidecar));
   }
   return raise(totals, starting);
+}
+
+/**
+ * Returns what a container needs beside the sidecars. Names that it does not mention need no look: the sidecars' totals
+ * were compared when they last rose.
+ */
+function together(own: Totals, sidecars: Totals, isSidecar: boolean): Totals {
+  const needed: Totals = new Map();
+  for (const [name, value] of own) {
+    const beside = sidecars.get(name);
+    needed.set(name, isSidecar ? (beside ?? value) : (beside?.add(value) ?? value));
+  }
+  return needed;
 }
 
 const listOf = ({ resources }: DeepReadonly<Container>, list: 'limits' | 'requests'): Totals =>

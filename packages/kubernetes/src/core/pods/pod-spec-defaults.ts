@@ -1,4 +1,5 @@
 // Defaults of pods and pod templates. Source: pkg/apis/core/v1/defaults.go.
+import { runWhole, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type {
   Container,
   EphemeralContainer,
@@ -14,24 +15,35 @@ import { isLatest } from './image-name.ts';
 import { setPodResourceDefaults } from './pod-resource-defaults.ts';
 import { setVolumeDefaults } from './volume-defaults.ts';
 
+/** Steps of a walk that the defaults of one container take. */
+const stepsPerContainer = 4;
+
 /** Sets defaults of a pod itself: also requests from limits, host ports, service links. Source: SetDefaults_Pod. */
 export function setPodDefaults(pod: Pod): void {
+  runWhole(podDefaultsInSlices(pod));
+}
+
+/** Does what {@link setPodDefaults} does, for a pod of any size. */
+export function* podDefaultsInSlices(pod: Pod): SlicedWork<void> {
   const spec = pod.spec;
   if (spec === undefined) return;
-  setPodSpecDefaults(spec);
-  for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])])
+  const pace = new SlicePace();
+  yield* specDefaultsInSlices(spec, pace);
+  for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
     setRequestsFromLimits(container);
-  setPodResourceDefaults(spec);
+    if (pace.isDue(stepsPerContainer)) yield;
+  }
+  yield* setPodResourceDefaults(spec);
   spec.enableServiceLinks ??= true;
   if (spec.hostNetwork === true) setHostPorts(spec);
 }
 
 export function setPodTemplateDefaults(template: PodTemplateSpec | undefined): void {
-  if (template?.spec !== undefined) setPodSpecDefaults(template.spec);
+  if (template?.spec !== undefined) runWhole(specDefaultsInSlices(template.spec, new SlicePace()));
 }
 
 /** Sets defaults of the spec and everything in it. Source: SetDefaults_PodSpec and others. */
-function setPodSpecDefaults(spec: PodSpec): void {
+function* specDefaultsInSlices(spec: PodSpec, pace: SlicePace): SlicedWork<void> {
   spec.restartPolicy ||= 'Always';
   spec.dnsPolicy ||= 'ClusterFirst';
   spec.schedulerName ||= 'default-scheduler';
@@ -45,8 +57,12 @@ function setPodSpecDefaults(spec: PodSpec): void {
     ...(spec.ephemeralContainers ?? []),
   ]) {
     setContainerDefaults(container);
+    if (pace.isDue(stepsPerContainer + (container.ports?.length ?? 0) + (container.env?.length ?? 0))) yield;
   }
-  for (const volume of spec.volumes ?? []) setVolumeDefaults(volume as Volume);
+  for (const volume of spec.volumes ?? []) {
+    setVolumeDefaults(volume as Volume);
+    if (pace.isDue()) yield;
+  }
   // The old field gets the value of the new one. Source: Convert_core_PodSpec_To_v1_PodSpec.
   if (spec.serviceAccountName) spec.serviceAccount = spec.serviceAccountName;
   else if (spec.serviceAccount) spec.serviceAccountName = spec.serviceAccount;

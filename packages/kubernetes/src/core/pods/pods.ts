@@ -10,7 +10,7 @@ import { ephemeralContainersSubresource } from './ephemeral-containers.ts';
 import { evictionSubresource } from './eviction.ts';
 import { applyLabelKeys } from './label-keys.ts';
 import { logSubresource } from './log.ts';
-import { setPodDefaults } from './pod-spec-defaults.ts';
+import { podDefaultsInSlices, setPodDefaults } from './pod-spec-defaults.ts';
 import { validatePodChange } from './pod-update-validation.ts';
 import { validatePod } from './pod-validation.ts';
 import { appArmorWarning, hostNameWarnings, podWarnings } from './pod-warnings.ts';
@@ -25,6 +25,10 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     strategy: { gracePeriodSeconds, updateMetadata: 'both' },
     setDefaults: (object) => {
       setPodDefaults(object);
+      syncPodIps(object.status);
+    },
+    setDefaultsInSlices: function* (object) {
+      yield* podDefaultsInSlices(object);
       syncPodIps(object.status);
     },
     prepareForCreate: (object, context) => {

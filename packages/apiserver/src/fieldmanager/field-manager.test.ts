@@ -674,6 +674,7 @@ describe('custom resources', () => {
       amap: { type: 'object', mapType: 'atomic', additionalProperties: text },
       gmap: { type: 'object', additionalProperties: text },
       any: { type: 'object', preserveUnknownFields: true },
+      pod: { type: 'object', preserveUnknownFields: true, embeddedResource: true },
     }),
   });
   const sets = definitionOf({ group: 'example.com', version: 'v1', kind: 'Set', schema });
@@ -771,6 +772,7 @@ describe('custom resources', () => {
     ],
     [{ map: [null] }, '.spec.map: element 0: associative list with keys may not have a null element'],
     [{ gmap: ['x'] }, '.spec.gmap: expected map, got &{[x]}'],
+    [{ pod: { metadata: { nope: 1 }, other: 1 } }, '.spec.pod.metadata.nope: field not declared in schema'],
   ])('refuse %j', (spec, fault) => {
     expect(new World(sets).apply('one', { spec })?.message).toBe(
       `failed to create typed patch object (/c; example.com/v1, Kind=Set): ${fault}`,
@@ -786,6 +788,13 @@ describe('custom resources', () => {
     expect(world.owners().one).toEqual({
       'f:map': { 'k:{"p":1}': { '.': {}, 'f:v': {} }, 'k:{"k":"a","p":1}': { '.': {}, 'f:k': {} } },
     });
+  });
+
+  it('have null where an owner lets go of all members of a map and keeps the map', () => {
+    const world = new World(sets);
+    world.apply('one', { spec: { gmap: { a: '1' } } });
+    world.apply('one', { spec: { gmap: {} } });
+    expect(world.object?.spec).toEqual({ gmap: null });
   });
 
   it('own as a whole what their schema has made atomic since', () => {

@@ -107,6 +107,8 @@ it.each<readonly [path: FieldPath, text: string]>([
   [['f:ports', 'k:{"containerPort":80,"protocol":"TCP"}'], '.ports[containerPort=80,protocol="TCP"]'],
   [['f:finalizers', 'v:"example.com/a"'], '.finalizers[="example.com/a"]'],
   [['f:args', 'i:0'], '.args[0]'],
+  [['f:owners', 'k:{"uid":{"a":1,"b":"é\\u0001"}}'], '.owners[uid=a=1b="é\\x01"]'],
+  [['f:owners', 'k:{"uid":[null,true,1.5]}'], '.owners[uid=[null,true,1.5]]'],
 ])('a path shows as in messages: %j', (path, text) => {
   expect(formatPath(path)).toBe(text);
   expect(path.map(parsePathElement)).toEqual(path);

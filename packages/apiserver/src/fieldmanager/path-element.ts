@@ -2,7 +2,8 @@
 // all code that walks objects beside their sets.
 
 import { parseJson, stringifyJson } from '@kapstan/api';
-import { isJsonObject } from '@kapstan/api/internal';
+import { goQuote, isJsonObject } from '@kapstan/api/internal';
+import { formatGoValue } from '../schema/go-types.ts';
 
 /** A step in its only canonical spelling, so that equal steps are equal texts. */
 export type PathElement = string;
@@ -95,15 +96,26 @@ export function formatElement(element: PathElement): string {
   switch (element[0]) {
     case 'k': {
       const keys = Object.entries(parseJson(rest) as object);
-      return `[${keys.map(([name, value]) => `${name}=${stringifyJson(value)}`).join(',')}]`;
+      return `[${keys.map(([name, value]) => `${name}=${formatValue(value)}`).join(',')}]`;
     }
     case 'v':
-      return `[=${rest}]`;
+      return `[=${formatValue(parseJson(rest))}]`;
     case 'i':
       return `[${rest}]`;
     default:
       return `.${rest}`;
   }
+}
+
+/** Formats a value as structured-merge-diff's value.ToString does: maps have neither braces nor separators. */
+function formatValue(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  if (typeof value === 'string') return goQuote(value);
+  if (Array.isArray(value)) return `[${value.map(formatValue).join(',')}]`;
+  if (!isJsonObject(value)) return formatGoValue(value);
+  return Object.entries(value)
+    .map(([name, member]) => `${name}=${formatValue(member)}`)
+    .join('');
 }
 
 const kinds = ['f', 'k', 'v', 'i'];

@@ -1,12 +1,12 @@
-// Returns an object without some of its fields, and without maps and lists that are empty then. Source:
-// structured-merge-diff typed.TypedValue.RemoveItems.
+// Returns an object without some of its fields. Maps and lists that are empty then become null, which a custom resource
+// keeps and validation may refuse. Source: structured-merge-diff typed.TypedValue.RemoveItems.
 import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, memberSchema, ownershipOf } from './schema-atom.ts';
 
-/** Returns a new value that shares nothing with `value`. Undefined when nothing is left. */
+/** Returns a new value that shares nothing with `value`. Null when nothing is left of a map or list. */
 export function* removeItems(value: unknown, removed: FieldSet, { node, pace }: Walk): SlicedWork<unknown> {
   const ownership = ownershipOf(node, value);
   if (ownership === 'map' && isJsonObject(value)) return yield* removeMembers(value, removed, { node, pace });
@@ -25,11 +25,9 @@ function* removeMembers(
   { node, pace }: Walk,
 ): SlicedWork<unknown> {
   const kept: Record<string, unknown> = {};
-  let size = 0;
   let left = 0;
   for (const name of Object.keys(map)) {
     if (pace.isDue()) yield;
-    size++;
     const element = fieldElement(name);
     if (removed.members.has(element)) continue;
     const member = map[name];
@@ -38,11 +36,10 @@ function* removeMembers(
     if (below !== undefined)
       rest = yield* removeItems(member, below, { node: memberSchema(node, name) ?? deduced, pace });
     else if (typeof member === 'object') rest = yield* copyAtPace(member, pace);
-    if (rest === undefined) continue;
     setOwn(kept, name, rest);
     left++;
   }
-  return left === 0 && size > 0 ? undefined : kept;
+  return left === 0 ? null : kept;
 }
 
 function* removeListItems(list: readonly unknown[], removed: FieldSet, { node, pace }: Walk): SlicedWork<unknown> {
@@ -56,7 +53,7 @@ function* removeListItems(list: readonly unknown[], removed: FieldSet, { node, p
     let rest: unknown = item;
     if (parts !== undefined) rest = yield* removeItems(item, parts, below);
     else if (typeof item === 'object') rest = yield* copyAtPace(item, pace);
-    if (rest !== undefined) kept.push(rest);
+    kept.push(rest);
   }
-  return kept.length === 0 && list.length > 0 ? undefined : kept;
+  return kept.length === 0 ? null : kept;
 }

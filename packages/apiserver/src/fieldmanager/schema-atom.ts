@@ -33,6 +33,8 @@ function formOf(node: SchemaNode, value: unknown): 'map' | 'list' | 'scalar' {
 /** Returns the schema's form; undefined where any value is allowed. */
 export function declaredForm(node: SchemaNode): 'map' | 'list' | 'scalar' | undefined {
   if (node.properties !== undefined || node.additionalProperties !== undefined) return 'map';
+  // An embedded object always has apiVersion, kind and metadata. Source: apiextensions openapi builder addEmbeddedProperties.
+  if (node.embeddedResource === true) return 'map';
   if (node.items !== undefined) return 'list';
   if (node.intOrString === true || node.type === undefined) return undefined;
   if (node.type === 'array') return 'list';

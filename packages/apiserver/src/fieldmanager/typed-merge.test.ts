@@ -88,10 +88,12 @@ describe('merging by schema', () => {
     );
   });
 
-  it('removes fields, and the maps and lists that this leaves empty', () => {
+  it('removes fields, and leaves null of the maps and lists that are empty then', () => {
     const object = { list: [{ k: 'a', v: '1' }], set: ['a', 'b'], map: { x: '1' }, text: 'p' };
     const removed = FieldSet.of(['f:list', 'k:{"k":"a"}'], ['f:set', 'v:"a"'], ['f:map', 'f:x']);
     expect(runWhole(removeItems(object, removed, { node: schema, pace: new SlicePace() }))).toEqual({
+      list: null,
+      map: null,
       set: ['b'],
       text: 'p',
     });

@@ -72,10 +72,13 @@ export async function listen(
 }
 
 function followedCertificates(
-  { serving, clientCa, frontProxy = {}, certificateFiles: files = {} }: ControlPlaneOptions,
+  { serving, clientCa, frontProxy = {}, kubelet = {}, certificateFiles: files = {} }: ControlPlaneOptions,
   ports: Pick<ServerParts, 'clock' | 'logger'>,
 ): FollowedCertificates {
-  const certificates = { serving, clientCa, frontProxyCa: frontProxy.clientCa, proxyClient: frontProxy.client };
+  const { clientCert: cert, clientKey: key, ca: kubeletCa } = kubelet;
+  const kubeletClient = cert === undefined || key === undefined ? undefined : { cert, key };
+  const { clientCa: frontProxyCa, client: proxyClient } = frontProxy;
+  const certificates = { serving, clientCa, frontProxyCa, proxyClient, kubeletClient, kubeletCa };
   return new FollowedCertificates({ certificates, files, ...ports });
 }
 
@@ -88,6 +91,10 @@ function followCertificates(
     if (changed === 'serving' && serving !== undefined) await writePrivateFile(pki.trusted.file, serving.cert);
   });
   certificates.follow((next, changed) => {
+    if (changed === 'kubeletClient' || changed === 'kubeletCa') {
+      const { kubeletClient: { cert: clientCert, key: clientKey } = {}, kubeletCa: ca } = next;
+      return server.useKubeletCertificates({ clientCert, clientKey, ca });
+    }
     const frontProxy = withCertificates(asked, next);
     const clientCa = clientAuthorities(pki, next.clientCa);
     refuseSharedAuthority(frontProxy, clientCa);

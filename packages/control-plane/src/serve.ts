@@ -20,7 +20,7 @@ import { formatFlags } from './flags/flag-set.ts';
 import { flagTexts } from './flags/flag-texts.ts';
 import { flagWarnings } from './flags/flag-warnings.ts';
 import { identityFlagWarnings, identityOptions } from './flags/identity-flags.ts';
-import { kubeletOptions } from './flags/kubelet-flags.ts';
+import { type KubeletFlags, kubeletOptions } from './flags/kubelet-flags.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './flags/serve-flags.ts';
 import { serviceAccountOptions } from './flags/service-account-flags.ts';
 import { etcdOptions } from './flags/store-flags.ts';
@@ -223,7 +223,8 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
 }
 
 function certificateFiles(flags: ServeFlags): CertificateFiles {
-  const file = (name: FileFlag | keyof AggregatorFlags): string | undefined => String(flags[name]) || undefined;
+  const file = (name: FileFlag | keyof AggregatorFlags | keyof KubeletFlags): string | undefined =>
+    String(flags[name]) || undefined;
   const pair = (cert: string | undefined, key: string | undefined): CertificateFiles['serving'] =>
     cert === undefined || key === undefined ? undefined : { cert, key };
   return {
@@ -231,6 +232,8 @@ function certificateFiles(flags: ServeFlags): CertificateFiles {
     clientCa: file('client-ca-file'),
     frontProxyCa: file('requestheader-client-ca-file'),
     proxyClient: pair(file('proxy-client-cert-file'), file('proxy-client-key-file')),
+    kubeletClient: pair(file('kubelet-client-certificate'), file('kubelet-client-key')),
+    kubeletCa: file('kubelet-certificate-authority'),
   };
 }
 

@@ -30,6 +30,15 @@ interface Seen {
   readonly validToMs: number;
 }
 
+/** Faults of a chain that leads to no authority. Its authority may have been added since the handshake. */
+const faultsOfTrust: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
 export class ClientCertificates {
   #authorities: readonly X509Certificate[];
   #frontProxies: { readonly authorities: readonly X509Certificate[]; readonly names: readonly string[] } | undefined;
@@ -114,10 +123,14 @@ export class ClientCertificates {
     return this.#isOf(authorities, socket, certificate);
   }
 
-  /** OpenSSL checks the purpose before signatures and times, so after that fault everything else is checked again. */
   #isOf(authorities: readonly X509Certificate[], socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
-    if (!socket.authorized && String(socket.authorizationError) !== 'INVALID_PURPOSE') return false;
+    if (!socket.authorized && !this.#isJudgedAgain(String(socket.authorizationError))) return false;
     return isTrustedForClients(rawChainOf(certificate), authorities, this.#clock.now());
+  }
+
+  /** OpenSSL checks the purpose before signatures and times, so after that fault everything else is checked again. */
+  #isJudgedAgain(fault: string): boolean {
+    return fault === 'INVALID_PURPOSE' || (this.#hasChanged && faultsOfTrust.has(fault));
   }
 }
 

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { ExtensionServer, selfSigned } from '@kapstan/apiserver/testing';
+import { ExtensionServer, type KubeletStandIn, selfSigned, startKubelet } from '@kapstan/apiserver/testing';
 import type { KeyPair } from '@kapstan/controller/certificates';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
-import { ConfigMap, Service } from '@kapstan/kinds/core/v1';
+import { ConfigMap, Node, Pod, Service } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
@@ -21,6 +21,7 @@ vi.setConfig({ testTimeout: 60_000 });
 let folder: string;
 let plane: ControlPlane;
 let extension: ExtensionServer | undefined;
+let kubelet: KubeletStandIn | undefined;
 let log: string[];
 let clock: VirtualClock;
 
@@ -32,6 +33,8 @@ beforeEach(async () => {
 afterEach(async () => {
   await plane.close();
   await extension?.close();
+  await kubelet?.close();
+  kubelet = undefined;
   extension = undefined;
   await rm(folder, { recursive: true });
 });
@@ -187,5 +190,33 @@ describe('the files of certificates, when they change', () => {
       await send('/apis/example.com/v1/books', { headers: { authorization: `Bearer ${plane.token}` } });
       expect(names().at(-1)).toBe('new-proxy');
     });
+  });
+
+  it('say anew what kubelets are shown, and whose certificates of kubelets are believed', async () => {
+    const [own, next] = [await selfSigned('CN=old-client'), await selfSigned('CN=new-client')];
+    const [ofKubelet, other] = [await selfSigned('CN=kubelet'), await selfSigned('CN=other')];
+    const files = await writePair('kubelet', own);
+    kubelet = await startKubelet({ tls: ofKubelet });
+    const options = { clientCert: own.cert, clientKey: own.key, ca: other.cert };
+    const withKubelet = { kubelet: options, admission: { disabled: ['ServiceAccount'] } };
+    await start(withKubelet, { kubeletClient: files, kubeletCa: at('kubelet-ca.crt') });
+    const { client } = plane;
+    const daemonEndpoints = { kubeletEndpoint: { Port: kubelet.port } };
+    const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
+    await client.create(Node, { metadata: { name: 'n' }, status: { addresses, daemonEndpoints } });
+    const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] };
+    await client.create(Pod, { metadata: { namespace: 'default', name: 'p' }, spec });
+    const headers = { authorization: `Bearer ${plane.token}` };
+    const logs = (): Promise<string> => send('/api/v1/namespaces/default/pods/p/log', { headers });
+    expect(await logs()).toContain('certificate signed by unknown authority');
+    await writeFile(at('kubelet-ca.crt'), ofKubelet.cert);
+    await eventually(async () => expect(await logs()).toBe('logs'));
+    expect(kubelet.seen.at(-1)?.clientName).toBe('old-client');
+    await writePair('kubelet', next);
+    await eventually(async () => {
+      await logs();
+      expect(kubelet?.seen.at(-1)?.clientName).toBe('new-client');
+    });
+    expect(await reloads()).toContain('kapstan_certificate_reloads_total{certificate="kubeletCa",status="success"} 1');
   });
 });

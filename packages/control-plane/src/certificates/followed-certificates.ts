@@ -15,6 +15,9 @@ export interface GivenCertificates {
   readonly frontProxyCa: string | undefined;
   /** What this server's proxy shows to other API servers. */
   readonly proxyClient: KeyPair | undefined;
+  /** What this server shows to kubelets. */
+  readonly kubeletClient: KeyPair | undefined;
+  readonly kubeletCa: string | undefined;
 }
 
 /** Paths of files in PEM. Each is looked at every 5 s, and a changed one counts without a restart. */
@@ -27,6 +30,10 @@ export interface CertificateFiles {
   readonly frontProxyCa?: string | undefined;
   /** The files of `frontProxy.client`. */
   readonly proxyClient?: KeyPair | undefined;
+  /** The files of `kubelet.clientCert` and `kubelet.clientKey`. */
+  readonly kubeletClient?: KeyPair | undefined;
+  /** The file of `kubelet.ca`. */
+  readonly kubeletCa?: string | undefined;
 }
 
 export interface FollowedCertificatesOptions {
@@ -49,6 +56,8 @@ const texts = {
   clientCa: 'certificate authorities of clients',
   frontProxyCa: 'certificate authorities of front proxies',
   proxyClient: 'certificate of the proxy',
+  kubeletClient: 'certificate for kubelets',
+  kubeletCa: 'certificate authorities of kubelets',
 } as const satisfies Record<CertificateName, string>;
 
 export class FollowedCertificates implements MetricsText {
@@ -75,12 +84,12 @@ export class FollowedCertificates implements MetricsText {
   /** Begins to look at the files. `use` puts certificates to use at once, or throws and changes nothing. Call it once. */
   follow(use: (next: GivenCertificates, changed: CertificateName) => void): void {
     const { files } = this.#options;
-    for (const name of ['serving', 'proxyClient'] as const) {
+    for (const name of ['serving', 'proxyClient', 'kubeletClient'] as const) {
       const pair = files[name];
       if (pair !== undefined)
         this.#follow({ name, read: () => readPair(pair), parse: (text) => parsePair(text, pair), use });
     }
-    for (const name of ['clientCa', 'frontProxyCa'] as const) {
+    for (const name of ['clientCa', 'frontProxyCa', 'kubeletCa'] as const) {
       const path = files[name];
       if (path === undefined) continue;
       this.#follow({

@@ -2,6 +2,7 @@
 import type { ClientAuthorities } from '../../authn/client-verification.ts';
 import { parseRequestUrl } from '../exchange/request-url.ts';
 import { isConnectUrl } from '../resource/connect-handler.ts';
+import type { KubeletCertificates } from '../tunnel/tunnel-transport.ts';
 import type { OpenWatch } from '../watch/watch-response-options.ts';
 import { isWebSocketRequest } from '../watch/websocket-watch.ts';
 import type { ApiServerOptions } from './api-server-options.ts';
@@ -28,6 +29,8 @@ export interface ApiServer {
    * the present ones, when they cannot be used. Nothing happens without TLS.
    */
   useCertificates(certificates: ServerCertificates): void;
+  /** Uses other certificates for new connections to kubelets. */
+  useKubeletCertificates(certificates: KubeletCertificates): void;
   /** Ends watches, waits for running requests and closes. Idempotent. */
   close(): Promise<void>;
 }
@@ -64,6 +67,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       server.useTls(trustingFrontProxies(next, frontProxyCa));
       use();
     },
+    useKubeletCertificates: (certificates) => chain.useKubeletCertificates(certificates),
     close: () => {
       closing ??= chain.shutdown.run(server);
       return closing;

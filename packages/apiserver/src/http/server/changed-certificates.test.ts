@@ -101,6 +101,15 @@ describe('a server whose certificates change', () => {
     },
   );
 
+  it('believes a certificate of the new authority over a connection that was open before, as Go does', async () => {
+    await serve();
+    expect(await ask(bob, agent)).toEqual([401, undefined]);
+    server.useCertificates(certificates(serving, bob));
+    expect(await ask(bob, agent)).toEqual([200, 'bob']);
+    server.useCertificates(certificates(serving, alice));
+    expect(await ask(bob, agent)).toEqual([401, undefined]);
+  });
+
   it('believes the headers of front proxies of the new authority alone', async () => {
     await serve();
     expect(await ask(proxy, agent)).toEqual([200, 'remote']);

@@ -30,7 +30,7 @@ import type { HandlerPorts, ResourceCall } from '../resource/resource-call.ts';
 import { routeResource } from '../resource/resource-router.ts';
 import type { Route } from '../resource/route.ts';
 import { TunnelRegistry } from '../tunnel/tunnel-registry.ts';
-import { TunnelTransport } from '../tunnel/tunnel-transport.ts';
+import { type KubeletCertificates, TunnelTransport } from '../tunnel/tunnel-transport.ts';
 import { InitialSlices } from '../watch/initial-slices.ts';
 import { WatchBudget } from '../watch/watch-budget.ts';
 import { WatchRegistry } from '../watch/watch-registry.ts';
@@ -115,6 +115,10 @@ export class RequestChain {
   /** Reads other authorities of certificates; the returned function puts them to use. Throws when they are none. */
   authorities(next: CertificateAuthorities): () => void {
     return this.#access.authorities(next);
+  }
+
+  useKubeletCertificates(certificates: KubeletCertificates): void {
+    this.#ports.transport.useCertificates(certificates);
   }
 
   /** Answers every request; never rejects. */

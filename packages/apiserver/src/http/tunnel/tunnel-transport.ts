@@ -18,6 +18,9 @@ export interface KubeletOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** What this server shows to kubelets, and whom it believes. */
+export type KubeletCertificates = Pick<KubeletOptions, 'clientCert' | 'clientKey' | 'ca'>;
+
 export interface TunnelTransportOptions extends KubeletOptions {
   readonly clock: Clock;
   /** Opens the connection below TLS. Default: TCP. */
@@ -30,9 +33,16 @@ const keepAliveMs = 30_000;
 
 export class TunnelTransport {
   readonly #options: TunnelTransportOptions;
+  #certificates: KubeletCertificates;
 
   constructor(options: TunnelTransportOptions) {
     this.#options = options;
+    this.#certificates = options;
+  }
+
+  /** Uses other certificates for new connections to kubelets; each request makes one. */
+  useCertificates(certificates: KubeletCertificates): void {
+    this.#certificates = certificates;
   }
 
   /** Returns an open connection. Rejects with {@link DialError}, and with the signal's reason. */
@@ -86,7 +96,7 @@ export class TunnelTransport {
   }
 
   #secure(socket: Socket, { host, peer }: Destination): Socket {
-    const { clientCert, clientKey, ca } = this.#options;
+    const { clientCert, clientKey, ca } = this.#certificates;
     const isVerified = peer === 'kubelet' && ca !== undefined;
     return connectTls({
       socket,

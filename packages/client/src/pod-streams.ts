@@ -32,6 +32,8 @@ const forwardTable: OptionTable<PortForwardOptions> = {
   onConnectionError: requireFunction,
 };
 
+const pods = { group: '', resource: 'pods' };
+
 export interface PodStreamsPorts {
   readonly transport: Transport;
   readonly options: ResolvedClientOptions;
@@ -88,10 +90,10 @@ export class PodStreams {
 
   // A user who may forward ports need not be allowed to read the pod.
   async #checkPod(target: ObjectTarget, options: CallOptions): Promise<void> {
-    const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
-    const limits = { signal, beforeAttempt, timeoutMs };
+    const { signal, beforeAttempt, trace, timeoutMs = this.#options.timeoutMs } = options;
+    const limits = { signal, beforeAttempt, trace, timeoutMs };
     try {
-      await this.#transport.call({ method: 'GET', path: podPath(target) }, limits, bodyText);
+      await this.#transport.call({ method: 'GET', path: podPath(target), resource: pods }, limits, bodyText);
     } catch (error) {
       if (!isForbidden(error)) throw error;
     }
@@ -103,8 +105,8 @@ export class PodStreams {
   }
 
   #upgrade(path: string, options: CallOptions, protocols: readonly string[]): Promise<OpenWebSocket> {
-    const { signal, beforeAttempt, timeoutMs = this.#options.openTimeoutMs } = options;
-    const limits = { signal, beforeAttempt, timeoutMs };
-    return this.#transport.upgrade({ method: 'GET', path }, limits, protocols);
+    const { signal, beforeAttempt, trace, timeoutMs = this.#options.openTimeoutMs } = options;
+    const limits = { signal, beforeAttempt, trace, timeoutMs };
+    return this.#transport.upgrade({ method: 'GET', path, resource: pods }, limits, protocols);
   }
 }

@@ -4,6 +4,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
 import { json, ScriptedServer, status } from '../testing/scripted-server.ts';
+import { plainAnswer, StreamServer } from '../testing/stream-server.ts';
 
 const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const Pod = resource({ group: '', version: 'v1', kind: 'Pod', scope: 'Namespaced' });
@@ -72,6 +73,56 @@ describe('the spans of a call', () => {
       `${server.url}/prefix/api/v1/namespaces/a/pods/b/proxy/x?password=REDACTED&limit=2&flag`,
     ]);
     expect(spans().map(([name]) => name)).toEqual(['GET /api/v1/namespaces/{:namespace}/pods', 'GET /api']);
+  });
+
+  it('are one for each connection to a command or a port, which ends when it is open', async () => {
+    await using server = await StreamServer.start();
+    await using client = new Client({ server: server.url }, { tracing });
+    const target = { namespace: 'n', name: 'p' };
+    const command = await client.exec(target, { command: ['login', 'hunter2'] });
+    await client.attach(target, {});
+    (await client.dialPort(target, 80)).destroy();
+    const template = '/api/v1/namespaces/{:namespace}/pods/{:name}';
+    expect(spans()).toEqual([
+      [`GET ${template}/exec`, false, 101, undefined, undefined],
+      [`GET ${template}/attach`, false, 101, undefined, undefined],
+      [`GET ${template}/portforward`, false, 101, undefined, undefined],
+    ]);
+    const made = exporter.getFinishedSpans();
+    expect(server.requests.map(({ headers }) => headers.traceparent)).toEqual(
+      made.map((span) => `00-${span.spanContext().traceId}-${span.spanContext().spanId}-01`),
+    );
+    expect(JSON.stringify(made.map(({ attributes }) => attributes))).not.toContain('hunter2');
+    command.close();
+  });
+
+  it('say that a command was refused or found nobody', async () => {
+    await using server = await StreamServer.start();
+    server.refuse(plainAnswer(403, status(403, 'Forbidden', 'no')));
+    await using client = new Client({ server: server.url }, { tracing });
+    await using nowhere = new Client({ server: 'http://127.0.0.1:1' }, { tracing });
+    for (const one of [client, nowhere])
+      await one.exec({ namespace: 'n', name: 'p' }, { command: ['true'] }).catch(() => undefined);
+    expect(spans().map(([, ...rest]) => rest)).toEqual([
+      [true, 403, undefined, '403'],
+      [true, undefined, undefined, 'ECONNREFUSED'],
+    ]);
+  });
+
+  it('of a command belong to the tracer of its options', async () => {
+    await using server = await StreamServer.start();
+    await using client = new Client({ server: server.url });
+    const paths: string[] = [];
+    const untraced = { attempt: () => ({}), answered: () => undefined, failed: () => undefined, end: () => undefined };
+    const trace = {
+      startCall: ({ path }: { readonly path: string }) => {
+        paths.push(path.split('?')[0] ?? '');
+        return untraced;
+      },
+    };
+    const command = await client.exec({ namespace: 'n', name: 'p' }, { command: ['true'], trace });
+    command.close();
+    expect(paths).toEqual(['/api/v1/namespaces/n/pods/p/exec']);
   });
 
   it('are absent while no provider is registered, and there from then on', async () => {

@@ -126,6 +126,8 @@ export class Transport {
   /** Turns a separate connection into a WebSocket that speaks one of the protocols. The deadline ends when it is open. */
   async upgrade(request: HttpRequest, limits: CallLimits, protocols: readonly string[]): Promise<OpenWebSocket> {
     const scope = this.#scope(this.#label(request), limits);
+    const span = startCallSpan(request, limits, this.#ports);
+    const { beforeAttempt } = limits;
     const { server, pool } = this.#ports;
     const url = new URL(`${this.#basePath}${request.path}`, server.origin);
     const prepare = async (): Promise<Attempt<OpenWebSocket>> => {
@@ -146,7 +148,7 @@ export class Transport {
     };
     const opened = await this.#open(
       scope,
-      this.#exchange(request, scope, { isStream: true, prepare, beforeAttempt: limits.beforeAttempt }),
+      this.#exchange(request, scope, { isStream: true, prepare, beforeAttempt, span }),
     );
     this.#running.delete(scope);
     scope.close();

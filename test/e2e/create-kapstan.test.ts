@@ -152,6 +152,7 @@ describe('a project of npm create kapstan', () => {
     const before = readFileSync(source, 'utf8');
     const printed = dev.text().length;
     writeFileSync(source, before.replace(': $', ' says $'));
+    await dev.printed(/^dev: src\/controller\.ts changed; the controller was restarted$/m, printed);
     await dev.printed(/Starting workers/, printed);
     await vi.waitFor(async () => expect(await textOf(client, 'first')).toBe(`${user} says hello`), 30_000);
     // The same server, on the same connection.

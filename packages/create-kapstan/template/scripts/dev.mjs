@@ -1,7 +1,7 @@
 // npm run dev: an API server with an embedded store, the compiler, and the controller, which restarts after each change of a source. The server
 // goes on meanwhile, and its objects outlive this command in .kapstan/dev; delete that directory to begin anew.
 import { spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { createWriteStream, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -9,17 +9,30 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const directory = '.kapstan/dev';
 const kubeconfig = `${directory}/admin.kubeconfig`;
 const log = `${directory}/server.log`;
+/** A line of the compiler that says this comes after the files were written. */
+const compiled = 'Found 0 errors';
 /** In the order in which they end. */
 const children = [];
 let isStopping = false;
 
-/** Starts a program of Node in the project. When one ends by itself, all end. */
-function start(name, args, stdio) {
+/** Starts a program of Node in the project. */
+function spawnProgram(args, stdio) {
   const child = spawn(process.execPath, args, { cwd: root, stdio });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const program = { child, exited: new Promise((resolve) => child.once('exit', resolve)) };
+  children.unshift(program);
+  return program;
+}
+
+/** Starts a program that this command cannot do without: when it ends by itself, all end. */
+function start(name, args, stdio) {
+  const { child, exited } = spawnProgram(args, stdio);
   void exited.then((code) => isStopping || stop(`${name} ended with status ${code}`, 1));
-  children.unshift({ child, exited });
   return child;
+}
+
+async function end({ child, exited }) {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+  await exited;
 }
 
 async function stop(reason, status) {
@@ -30,10 +43,7 @@ async function stop(reason, status) {
   }
   isStopping = true;
   console.log(`dev: ${reason}`);
-  for (const { child, exited } of children) {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-    await exited;
-  }
+  for (const program of children) await end(program);
   process.exitCode = status;
 }
 
@@ -42,7 +52,7 @@ const parent = process.ppid;
 setInterval(() => process.ppid !== parent && !isStopping && stop('npm has ended', 0), 500).unref();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(`stopped by ${signal}`, 0));
 
-/** Resolves at the first line that has the text, or at the end. All lines go to `onLine`. */
+/** Calls `onLine` with each line. Resolves at the first line that has the text, or at the end. */
 function lineWith(stream, text, onLine) {
   return new Promise((resolve) => {
     const lines = createInterface(stream).on('close', resolve);
@@ -66,10 +76,61 @@ async function startServer() {
   });
 }
 
-async function startCompiler() {
+/** Calls `onCompiled` each time the sources have no errors left. Resolves at the first time, or at the compiler's end. */
+async function startCompiler(onCompiled) {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'];
   const compiler = start('the compiler', tsc, ['ignore', 'pipe', 'inherit']);
-  await lineWith(compiler.stdout, 'Found 0 errors', (line) => line.trim() && console.log(`tsc: ${line}`));
+  await lineWith(compiler.stdout, compiled, (line) => {
+    if (line.trim()) console.log(`tsc: ${line}`);
+    if (line.includes(compiled)) onCompiled();
+  });
+}
+
+/** Returns the text of each compiled file by the name of its source. The map counts, because stack traces follow it. */
+function compiledTexts() {
+  const texts = new Map();
+  const files = readdirSync(`${root}/dist`, { recursive: true }).filter((file) => file.endsWith('.js'));
+  const read = (file) => readFileSync(`${root}/dist/${file}`, 'utf8');
+  for (const file of files)
+    texts.set(`src/${file.replaceAll('\\', '/').replace(/js$/, 'ts')}`, read(file) + read(`${file}.map`));
+  return texts;
+}
+
+/** Returns the sources whose compiled files differ, or that only one side has. */
+function changedFiles(before, after) {
+  const all = new Set([...before.keys(), ...after.keys()]);
+  return [...all].filter((file) => before.get(file) !== after.get(file)).sort();
+}
+
+let controller;
+let running = new Map();
+
+function startController() {
+  running = compiledTexts();
+  const program = spawnProgram(['--enable-source-maps', 'dist/dev.js', kubeconfig], ['ignore', 'inherit', 'inherit']);
+  controller = program;
+  void program.exited.then((code) => {
+    if (isStopping || controller !== program) return;
+    console.log(`dev: the controller ended with status ${code}; it starts again after the next change of a source`);
+  });
+}
+
+// Only one restart at a time; what is compiled meanwhile is compared with what the new process runs.
+let restarting = Promise.resolve();
+
+async function restartIfChanged() {
+  if (controller === undefined || isStopping) return;
+  const changed = changedFiles(running, compiledTexts());
+  if (changed.length === 0) return;
+  const former = controller;
+  controller = undefined;
+  const force = setTimeout(() => former.child.kill('SIGKILL'), 10_000);
+  await end(former);
+  clearTimeout(force);
+  children.splice(children.indexOf(former), 1);
+  if (isStopping) return;
+  startController();
+  console.log(`dev: ${changed.join(', ')} changed; the controller was restarted`);
 }
 
 await startServer();
@@ -77,7 +138,8 @@ if (!isStopping) {
   console.log(
     `dev: the API server is ready, its log is ${log}; for kubectl:\n\n  export KUBECONFIG='${root}${kubeconfig}'\n`,
   );
-  await startCompiler();
+  await startCompiler(() => {
+    restarting = restarting.then(restartIfChanged);
+  });
 }
-const watch = ['--watch', '--watch-preserve-output', '--enable-source-maps', 'dist/dev.js', kubeconfig];
-if (!isStopping) start('the controller', watch, ['ignore', 'inherit', 'inherit']);
+if (!isStopping) startController();

@@ -41,13 +41,13 @@ export async function listen(
   { bootstrapRoles, addressRepair, ...opened }: OpenedParts,
   ports: ListeningPorts,
 ): Promise<Omit<ControlPlane, 'close' | 'token' | 'client'>> {
-  const { pki, resources, engines, hooks } = opened;
+  const { pki, resources, hooks } = opened;
   const { closers, clock, logger } = ports;
   const { signal } = options;
   const aggregation = await startAggregation(options, { pki, resources, ...ports });
   const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
   const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
-  const inspector = await openInspector(options, { engines, resources, ...ports });
+  const inspector = await openInspector(options, { ...opened, ...ports });
   const certificates = followedCertificates(options, { clock, logger });
   closers.push(async () => certificates.close());
   const parts = { ...opened, certificates, aggregation, inspector, healthChecks, clock, logger };
@@ -140,10 +140,15 @@ async function startAggregation(
 /** Returns undefined where it is off. */
 async function openInspector(
   { inspect = false }: ControlPlaneOptions,
-  { engines, resources, closers, clock }: ListeningPorts & Pick<ServerParts, 'engines' | 'resources'>,
+  { engines, resources, loops, closers, clock }: ListeningPorts & Pick<ServerParts, 'engines' | 'resources' | 'loops'>,
 ): Promise<ServerInspector | undefined> {
   if (inspect === false) return undefined;
-  const inspector = await ServerInspector.open({ caches: () => resources.caches(), engines: engines.all, clock });
+  const inspector = await ServerInspector.open({
+    caches: () => resources.caches(),
+    engines: engines.all,
+    loops: () => loops.inspected,
+    clock,
+  });
   closers.push(() => inspector.close());
   return inspector;
 }

@@ -1,4 +1,4 @@
-// ServerInspection makes the documents of a server for the inspector: caches, watchers, requests, store. Names of Secrets are left out by
+// ServerInspection makes the documents of a server for the inspector: caches, watchers, requests, store, control loops. Names of Secrets are left out by
 // the request log. Opened by server-inspector.ts.
 import type { Clock } from '@kapstan/api';
 import { formatGroupResource, safeErrorText } from '@kapstan/api/internal';
@@ -21,6 +21,8 @@ import {
   type WatchingUser,
 } from '@kapstan/inspector';
 import type { Engine } from '@kapstan/storage';
+import type { InspectedLoops } from './control-loops/control-loops.ts';
+import { electionSection, type InspectionTimes, loopInformers, loopSections } from './loops-inspection.ts';
 import { statsOf } from './store/store-pages.ts';
 
 const limit = 20;
@@ -37,6 +39,7 @@ export interface ServerInspectionOptions {
   readonly caches: () => readonly InspectedResource[];
   readonly engines: readonly Engine[];
   readonly requests: RequestLog;
+  readonly loops: () => InspectedLoops;
   readonly server: () => InspectedServer | undefined;
   readonly clock: Clock;
 }
@@ -65,7 +68,15 @@ export class ServerInspection implements Inspection {
     const { engines } = this.#options;
     await this.#readStores();
     const caches = this.#caches();
+    const loops = this.#options.loops();
+    const times: InspectionTimes = {
+      nowMs: this.#options.clock.monotonicNow(),
+      wall: (monotonicMs) => this.#wall(monotonicMs),
+    };
     return {
+      informers: loopInformers(loops, times),
+      loops: loopSections(loops, times),
+      election: loops.election && electionSection(loops.election, times),
       caches: someOf(caches, { limit: maxCaches, total: caches.length }),
       watchers: this.#watchers(),
       requests: this.#requests(),

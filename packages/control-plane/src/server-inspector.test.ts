@@ -3,9 +3,9 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Overview, RequestItem } from '@kapstan/inspector';
-import { ConfigMap, Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { ConfigMap, Namespace, Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { ClusterRole, ClusterRoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type ControlPlane, startControlPlane } from './index.ts';
 
 const lookerToken = 'looker-token';
@@ -14,7 +14,7 @@ let server: ControlPlane;
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'kapstan-inspect-'));
   const tokens = { text: `${lookerToken},looker,1\n`, fileName: 'tokens' };
-  server = await startControlPlane({ dataDir, inspect: { port: 0 }, tokens });
+  server = await startControlPlane({ dataDir, inspect: { port: 0 }, tokens, controlLoops: ['*'] });
   await server.client.create(ConfigMap, {
     metadata: { name: 'shown', namespace: 'default' },
     data: { password: 'hunter2' },
@@ -58,6 +58,24 @@ describe('the inspector of a server', () => {
     const page = await send('/inspect/');
     expect(page.text).toContain('<!doctype html>');
     expect(page.headers).toMatchObject({ 'x-frame-options': 'DENY', 'cache-control': 'no-store' });
+  });
+
+  it('shows its control loops with their queues and informers, without keys', async () => {
+    await server.client.create(Namespace, { metadata: { name: 'looped' } });
+    const loopsOf = async () => (await overview()).sections.loops?.items ?? [];
+    await vi.waitFor(async () => {
+      const accounts = (await loopsOf()).find(({ name }) => name === 'serviceaccount-controller');
+      expect(accounts).toMatchObject({ phase: 'running', restarts: 0 });
+      expect(accounts?.queues).toMatchObject([{ name: 'serviceaccounts', waiting: 0, running: 0, failures: 0 }]);
+      expect(accounts?.queues[0]?.runs).toBeGreaterThan(0);
+    });
+    const { informers, loops, election } = (await overview()).sections;
+    expect(informers?.items.find(({ kind }) => kind === 'Namespace')).toMatchObject({ phase: 'live', hasSynced: true });
+    expect(loops?.items.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['namespace-controller', 'garbage-collector-controller']),
+    );
+    expect(JSON.stringify(loops)).not.toContain('looped');
+    expect(election).toBeUndefined();
   });
 
   it('is live over the port of the API too', async () => {

@@ -8,7 +8,7 @@ import type { InspectorListener, InspectorRoutes } from '@kapstan/inspector';
 import type { InspectedServer, ServerInspectionOptions } from './server-inspection.ts';
 import { startingWith } from './start-error.ts';
 
-export type ServerInspectorParts = Pick<ServerInspectionOptions, 'caches' | 'engines' | 'clock'>;
+export type ServerInspectorParts = Pick<ServerInspectionOptions, 'caches' | 'engines' | 'loops' | 'clock'>;
 
 /** The parts of the inspector that are loaded where it is on. */
 type InspectorModule = typeof import('@kapstan/inspector');

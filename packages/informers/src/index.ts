@@ -42,7 +42,12 @@ export type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 export type { ReflectorStatus } from './reflector-status.ts';
 export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';
-export { type InformerHandle, type ListerWatcherSource, SharedInformerFactory } from './shared-informer-factory.ts';
+export {
+  type InformerHandle,
+  type ListerWatcherSource,
+  type SharedFactoryInformer,
+  SharedInformerFactory,
+} from './shared-informer-factory.ts';
 export type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 export type {
   EventHandlerOptions,

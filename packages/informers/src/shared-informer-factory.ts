@@ -32,6 +32,13 @@ export interface InformerHandle<T extends KubernetesObject> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** An informer of a factory, see {@link SharedInformerFactory.informers}. */
+export interface SharedFactoryInformer {
+  readonly resource: Resource;
+  readonly isMetadataOnly: boolean;
+  readonly informer: SharedInformer<KubernetesObject>;
+}
+
 /** Options that only the first request for a resource sets. */
 const firstDecides = ['resyncMs', 'transform', 'fifo', 'retryOnError', 'onHandlerError'] as const;
 type Decided = Partial<Pick<InformerOptions<KubernetesObject>, (typeof firstDecides)[number]>>;
@@ -103,6 +110,12 @@ export class SharedInformerFactory {
     options: InformerOptions<PartialObjectMetadata> = {},
   ): InformerHandle<PartialObjectMetadata> {
     return this.#handle(this.#metadata(resource, options));
+  }
+
+  /** Yields the present informers, in the order of their first requests: for pages and metrics that show what a program follows. */
+  *informers(): Generator<SharedFactoryInformer, void, undefined> {
+    for (const { key, resource, informer } of this.#entries.values())
+      yield { resource, informer, isMetadataOnly: key === metadataKeyOf(resource) };
   }
 
   /** Starts the requested informers that are not running. May be called again after further requests; does nothing once closed. */

@@ -18,6 +18,7 @@ export const titles: Readonly<Record<SectionName, string>> = {
   queues: 'Controllers',
   ownWrites: 'Own writes not yet seen',
   election: 'Leader election',
+  loops: 'Control loops',
   caches: 'Caches',
   watchers: 'Watchers',
   requests: 'Requests',
@@ -31,6 +32,7 @@ const drawers: { readonly [N in SectionName]: Drawer<N> } = {
   queues: ({ items, total }) => [...items.flatMap(drawQueue), ...rest(items, total)],
   ownWrites: drawOwnWrites,
   election: drawElection,
+  loops: drawLoops,
   caches: drawCaches,
   watchers: drawWatchers,
   requests: drawRequests,
@@ -65,7 +67,11 @@ function drawInformers({ items, total }: NonNullable<Sections['informers']>): re
     { title: 'Phase', cell: ({ phase }) => h('span', { class: phase === 'live' ? 'good' : 'bad' }, phase) },
     { title: 'Since', cell: ({ since }) => time(since) },
     { title: 'Objects', cell: ({ objects }) => count(objects), isNumber: true },
-    { title: 'Size (estimate)', cell: ({ estimatedBytes }) => bytes(estimatedBytes), isNumber: true },
+    {
+      title: 'Size (estimate)',
+      cell: ({ estimatedBytes }) => (estimatedBytes === undefined ? '–' : bytes(estimatedBytes)),
+      isNumber: true,
+    },
     { title: 'Heard of the server', cell: ({ heardAt }) => time(heardAt) },
     { title: 'Version', cell: ({ resourceVersion }) => resourceVersion },
     { title: 'Relists', cell: ({ relists }) => count(relists), isNumber: true },
@@ -127,6 +133,28 @@ function drawElection({ lease, identity, leader, isLeader, renewedAt }: Election
   parts.push(h('p', {}, `Lease ${lease}, held by ${holder}. This process is ${identity}.`));
   if (renewedAt !== undefined) parts.push(h('p', {}, 'Renewed ', time(renewedAt)));
   return parts;
+}
+
+function drawLoops({ items, total }: NonNullable<Sections['loops']>): readonly HTMLElement[] {
+  const loops = table('What the server runs by itself', items, [
+    { title: 'Loop', cell: ({ name }) => name },
+    { title: 'Phase', cell: ({ phase }) => h('span', { class: phase === 'running' ? 'good' : 'bad' }, phase) },
+    { title: 'Restarts', cell: ({ restarts }) => count(restarts), isNumber: true },
+    { title: 'Last error', cell: ({ lastError }) => problem(lastError) },
+  ]);
+  const rows = items.flatMap(({ name, queues }) => queues.map((queue) => ({ loop: name, ...queue })));
+  const queues = table('Their queues', rows, [
+    { title: 'Loop', cell: ({ loop }) => loop },
+    { title: 'Queue', cell: ({ name }) => name },
+    { title: 'Waiting', cell: ({ waiting }) => count(waiting), isNumber: true },
+    { title: 'In work', cell: ({ running }) => count(running), isNumber: true },
+    { title: 'Longest run since', cell: ({ runningSince }) => time(runningSince) },
+    { title: 'To come back', cell: ({ delayed }) => count(delayed), isNumber: true },
+    { title: 'Next comes back', cell: ({ nextDueAt }) => time(nextDueAt) },
+    { title: 'Runs', cell: ({ runs }) => count(runs), isNumber: true },
+    { title: 'Failed', cell: ({ failures }) => count(failures), isNumber: true },
+  ]);
+  return [loops, ...rest(items, total), queues];
 }
 
 function drawCaches({ items, total }: NonNullable<Sections['caches']>): readonly HTMLElement[] {

@@ -21,6 +21,8 @@ export type {
   InformerSection,
   KeyDue,
   KeySince,
+  LoopQueueSection,
+  LoopSection,
   Overview,
   QueueSection,
   RequestItem,

@@ -32,7 +32,8 @@ export interface Sections {
   readonly queues?: Some<QueueSection> | undefined;
   readonly ownWrites?: Some<UnseenWriteItem> | undefined;
   readonly election?: ElectionSection | undefined;
-  // ---- A server ----
+  // ---- A server, which also has the informers and the election of its control loops ----
+  readonly loops?: Some<LoopSection> | undefined;
   readonly caches?: Some<CacheSection> | undefined;
   readonly watchers?: WatcherSection | undefined;
   readonly requests?: RequestSection | undefined;
@@ -42,7 +43,7 @@ export interface Sections {
 /** The names of the sections of an overview. */
 export type SectionName = keyof Sections;
 
-/** One list and watch of a manager. */
+/** One list and watch of a manager, or of the control loops of a server. */
 export interface InformerSection {
   /** "Deployment.apps", or "Pod". */
   readonly kind: string;
@@ -53,8 +54,8 @@ export interface InformerSection {
   readonly since: number;
   readonly hasSynced: boolean;
   readonly objects: number;
-  /** Size of the objects as JSON, estimated from a few of them. */
-  readonly estimatedBytes: number;
+  /** Size of the objects as JSON, estimated from a few of them. Absent for a server, whose watch caches tell it. */
+  readonly estimatedBytes?: number | undefined;
   readonly resourceVersion: string;
   /** When the watch last delivered an event or a bookmark; absent without a watch. */
   readonly heardAt?: number | undefined;
@@ -126,6 +127,33 @@ export interface ElectionSection {
   readonly leader: string;
   readonly isLeader: boolean;
   readonly renewedAt?: number | undefined;
+}
+
+/** A control loop of a server. */
+export interface LoopSection {
+  readonly name: string;
+  readonly phase: 'syncing' | 'running' | 'down';
+  /** How often it was started again after it ended unexpectedly. */
+  readonly restarts: number;
+  readonly queues: readonly LoopQueueSection[];
+  /** Why it last ended unexpectedly, also once it runs again. */
+  readonly lastError?: string | undefined;
+}
+
+/** A queue of a control loop. Its keys are not shown. */
+export interface LoopQueueSection {
+  readonly name: string;
+  /** Keys that wait for a worker, that are in work, and that come back later. */
+  readonly waiting: number;
+  readonly running: number;
+  readonly delayed: number;
+  /** Runs that have ended since the loop started, and those that failed. */
+  readonly runs: number;
+  readonly failures: number;
+  /** When the longest run under way began. */
+  readonly runningSince?: number | undefined;
+  /** When the next key comes back. */
+  readonly nextDueAt?: number | undefined;
 }
 
 /** The watch cache of one resource of a server. */

@@ -6,6 +6,7 @@ import { ReconcileLoop, type ReconcileOutcome, type SyncHandler } from '@kapstan
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import type { QuotaAdmission, SecretTokenIssuer } from '@kapstan/kubernetes';
+import type { LoopActivity } from './loop-activity.ts';
 import type { ServedKinds } from './served-kinds.ts';
 
 export interface ControlLoopContext {
@@ -25,6 +26,8 @@ export interface ControlLoopContext {
   /** How long content may still arrive in a namespace after its deletion, in milliseconds. */
   readonly namespaceGraceMs: number;
   readonly clock: Clock;
+  /** Counts what the loop does, for the inspector; undefined where nobody asks. */
+  readonly activity?: LoopActivity | undefined;
   /** Marks each line with the name of this loop. */
   readonly logger: Logger;
   /** Called by the loop when its caches are synced; the loop counts as running from then on. */
@@ -46,12 +49,13 @@ export interface LoopQueueOptions {
 
 /** Creates a queue on the loops' clock that shuts down when the signal aborts. */
 export function loopQueue(
-  { clock }: ControlLoopContext,
+  { clock, activity }: ControlLoopContext,
   { signal, ...options }: LoopQueueOptions,
 ): RateLimitingQueue<string> {
   const queue = new RateLimitingQueue<string>({ ...options, clock });
   if (signal.aborted) queue.shutDown();
   signal.addEventListener('abort', () => queue.shutDown(), { once: true });
+  activity?.follow(options.name, queue, signal);
   return queue;
 }
 
@@ -64,8 +68,19 @@ export interface LoopWork {
 
 /** Reconciles the keys of the queue until the signal aborts. */
 export function runQueue(context: ControlLoopContext, work: LoopWork, signal: AbortSignal): Promise<void> {
+  const { queue, reconcile, onOutcome } = work;
+  const activity = context.activity?.of(queue);
   // There is no grace period: the server that the loops write to is closing too.
-  return new ReconcileLoop({ ...work, logger: context.logger, gracePeriodMs: 0 }).run(signal);
+  return new ReconcileLoop({
+    ...work,
+    reconcile: activity?.timed(reconcile) ?? reconcile,
+    onOutcome: (outcome) => {
+      activity?.ended(outcome);
+      onOutcome?.(outcome);
+    },
+    logger: context.logger,
+    gracePeriodMs: 0,
+  }).run(signal);
 }
 
 /** Returns false when the signal aborts first. */

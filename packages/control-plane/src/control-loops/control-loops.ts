@@ -12,7 +12,12 @@ import {
 } from '@kapstan/api';
 import type { MetricsText } from '@kapstan/api/internal';
 import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
-import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
+import type { LeaderElector } from '@kapstan/controller';
+import {
+  type SharedFactoryInformer,
+  SharedInformerFactory,
+  type SharedInformerFactoryOptions,
+} from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { QuotaAdmission, SecretTokenIssuer } from '@kapstan/kubernetes';
 import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
@@ -55,10 +60,26 @@ export interface ControlLoopsOptions {
   readonly logger: Logger;
 }
 
+/** The election of the loops. */
+export interface InspectedElection {
+  /** "namespace/name" of the Lease. */
+  readonly lease: string;
+  readonly elector: Pick<LeaderElector, 'identity' | 'isLeader' | 'leader' | 'renewedMsAgo'>;
+}
+
+/** What the inspector shows of the loops. */
+export interface InspectedLoops {
+  readonly loops: readonly SupervisedLoop[];
+  readonly informers: Iterable<SharedFactoryInformer>;
+  /** Undefined where the loops run without one. */
+  readonly election?: InspectedElection;
+}
+
 /** The view that a control plane has of its loops, wherever they run. */
 export interface RunningLoops {
   readonly healthChecks: readonly HealthCheck[];
   readonly metrics: MetricsText;
+  readonly inspected: InspectedLoops;
   start(): void;
   whenReady(): Promise<void>;
   close(): Promise<void>;
@@ -130,6 +151,10 @@ export class ControlLoops implements RunningLoops {
 
   get metrics(): MetricsText {
     return { metrics: () => controlLoopMetrics(this.#loops) };
+  }
+
+  get inspected(): InspectedLoops {
+    return { loops: this.#loops, informers: this.#informers.informers() };
   }
 
   /** Starts the loops; they sync in the background. Call it once. */

@@ -5,7 +5,13 @@ import { formatMetrics, gaugeFamily, type MetricsText } from '@kapstan/api/inter
 import type { HealthCheck } from '@kapstan/apiserver';
 import { type LeaderElectionTimes, LeaderElector, LeadershipLostError, ObservedClient } from '@kapstan/controller';
 import { settledBefore } from './control-loop.ts';
-import { ControlLoops, type ControlLoopsOptions, type RunningLoops, readyTimeoutMs } from './control-loops.ts';
+import {
+  ControlLoops,
+  type ControlLoopsOptions,
+  type InspectedLoops,
+  type RunningLoops,
+  readyTimeoutMs,
+} from './control-loops.ts';
 
 export interface ElectedLoopsOptions extends ControlLoopsOptions {
   readonly times?: LeaderElectionTimes | undefined;
@@ -49,6 +55,12 @@ export class ElectedLoops implements RunningLoops {
   /** Returns the metrics of the loops, and whether this server leads. */
   get metrics(): MetricsText {
     return { metrics: async () => `${await this.#loops.metrics.metrics()}${this.#formatStatus()}` };
+  }
+
+  /** Without the loops and informers of a term that is over. */
+  get inspected(): InspectedLoops {
+    const election = { lease: `${leaseNamespace}/${leaseName}`, elector: this.#elector };
+    return this.#isWorking ? { ...this.#loops.inspected, election } : { loops: [], informers: [], election };
   }
 
   start(): void {

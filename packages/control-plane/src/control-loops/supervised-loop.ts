@@ -3,11 +3,12 @@
 import { type Clock, delay } from '@kapstan/api';
 import { Backoff } from '@kapstan/api/internal';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
+import { LoopActivity } from './loop-activity.ts';
 
 export interface SupervisedLoopOptions {
   readonly name: string;
   readonly loop: ControlLoop;
-  readonly context: Omit<ControlLoopContext, 'onSynced'>;
+  readonly context: Omit<ControlLoopContext, 'onSynced' | 'activity'>;
 }
 
 type State =
@@ -23,6 +24,7 @@ const pauses = { initialMs: 1000, maxMs: 60_000, factor: 2, jitter: 0, resetAfte
 
 export class SupervisedLoop {
   readonly name: string;
+  readonly activity: LoopActivity;
   readonly #options: SupervisedLoopOptions;
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
@@ -35,11 +37,21 @@ export class SupervisedLoop {
     this.name = options.name;
     this.#options = options;
     this.#clock = options.context.clock;
+    this.activity = new LoopActivity(this.#clock);
   }
 
   /** Number of restarts. */
   get restarts(): number {
     return this.#restarts;
+  }
+
+  get phase(): State['phase'] {
+    return this.#state.phase;
+  }
+
+  /** Why the loop last ended unexpectedly; it stays while the loop runs again. */
+  get lastError(): Error | undefined {
+    return this.#lastError;
   }
 
   get isRunning(): boolean {
@@ -104,7 +116,10 @@ export class SupervisedLoop {
     signal.addEventListener('abort', stop, { once: true });
     const { loop, context } = this.#options;
     try {
-      const working = loop({ ...context, onSynced: () => this.#synced(run.signal) }, run.signal);
+      const working = loop(
+        { ...context, activity: this.activity, onSynced: () => this.#synced(run.signal) },
+        run.signal,
+      );
       context.informers.start();
       await working;
       return signal.aborted ? undefined : new Error('the control loop ended without being told to');

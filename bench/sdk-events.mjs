@@ -2,7 +2,9 @@
 // from the first to the last. Ours beside other clients and beside JSON.parse of the same lines. A cache keeps what it
 // parsed, so the collector has to move it; the row "kept" shows what that alone costs. Two events of a pod differ in
 // the version alone, or as after a kubelet's status update; in the last figure also in labels, owner, node and address.
+// All of that for both populations.
 import { figure, median } from './parts/figures.mjs';
+import { populations } from './parts/populations.mjs';
 import { measureClients } from './parts/sdk-client.mjs';
 import { hasFluent } from './parts/sdk-libraries.mjs';
 
@@ -18,43 +20,52 @@ const libraries = [
   ...(hasFluent ? ['fluent'] : []),
 ];
 
-for (const [changes, what] of [
-  ['version', 'in the version alone, as from the server of the peers'],
-  ['status', 'as after an update of the status'],
-]) {
-  const { results } = await measureClients({ libraries, objects, events, changes, runs });
-  const middle = (library) => median(results.get(library).map((one) => one.cpuUsPerEvent));
-  const parse = middle('json-parse');
-  figure({
-    bench: 'sdk-events',
-    what: `CPU per event that differs ${what}, ${events} events on ${objects} pods`,
-    unit: 'us',
-    samples: results.get('kapstan').map((one) => one.cpuUsPerEvent),
-    peers: [
-      { name: 'http.get, lines and JSON.parse, nothing kept', value: parse },
-      { name: 'the same, each object kept in a Map', value: middle('json-parse-kept') },
-      { name: 'client-node 1.4', value: middle('client-node') },
-      hasFluent
-        ? { name: 'kubernetes-fluent-client', value: middle('fluent') }
-        : { name: 'kubernetes-fluent-client', value: 22.8, recorded: true },
-      { name: 'client-go, typed', value: 145, recorded: true },
-      { name: 'client-go, dynamic', value: 181, recorded: true },
-    ],
-    target: { atMost: 1.4 * parse, why: '1.4 x JSON.parse, nothing kept' },
+for (const { of, replicas } of populations) {
+  for (const [changes, what] of [
+    ['version', 'in the version alone, as from the server of the peers'],
+    ['status', 'as after an update of the status'],
+  ]) {
+    const { results } = await measureClients({ libraries, objects, events, changes, replicas, runs });
+    const middle = (library) => median(results.get(library).map((one) => one.cpuUsPerEvent));
+    const parse = middle('json-parse');
+    figure({
+      bench: 'sdk-events',
+      what: `CPU per event that differs ${what}, ${events} events on ${objects} of ${of}`,
+      unit: 'us',
+      samples: results.get('kapstan').map((one) => one.cpuUsPerEvent),
+      peers: [
+        { name: 'http.get, lines and JSON.parse, nothing kept', value: parse },
+        { name: 'the same, each object kept in a Map', value: middle('json-parse-kept') },
+        { name: 'client-node 1.4', value: middle('client-node') },
+        hasFluent
+          ? { name: 'kubernetes-fluent-client', value: middle('fluent') }
+          : { name: 'kubernetes-fluent-client', value: 22.8, recorded: true },
+        { name: 'client-go, typed', value: 145, recorded: true },
+        { name: 'client-go, dynamic', value: 181, recorded: true },
+      ],
+      target: { atMost: 1.4 * parse, why: '1.4 x JSON.parse, nothing kept' },
+    });
+    figure({
+      bench: 'sdk-events',
+      what: `the same, metadata only, ${of}`,
+      unit: 'us',
+      samples: results.get('kapstan-metadata').map((one) => one.cpuUsPerEvent),
+      peers: [{ name: 'client-go, metadata', value: 60, recorded: true }],
+    });
+  }
+
+  const { results: allNew } = await measureClients({
+    libraries: ['kapstan'],
+    objects,
+    events,
+    changes: 'all',
+    replicas,
+    runs,
   });
   figure({
     bench: 'sdk-events',
-    what: 'the same, metadata only',
+    what: `CPU per event that changes metadata, spec and status, ${of}`,
     unit: 'us',
-    samples: results.get('kapstan-metadata').map((one) => one.cpuUsPerEvent),
-    peers: [{ name: 'client-go, metadata', value: 60, recorded: true }],
+    samples: allNew.get('kapstan').map((one) => one.cpuUsPerEvent),
   });
 }
-
-const { results: allNew } = await measureClients({ libraries: ['kapstan'], objects, events, changes: 'all', runs });
-figure({
-  bench: 'sdk-events',
-  what: 'CPU per event that changes metadata, spec and status',
-  unit: 'us',
-  samples: allNew.get('kapstan').map((one) => one.cpuUsPerEvent),
-});

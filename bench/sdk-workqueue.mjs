@@ -1,11 +1,20 @@
 // A controller's work queue through its public API, metrics off: keys added, got and done, per second of CPU.
-// client-go's figures are recorded, per second of wall time on as many threads as it wanted.
+// client-go's figures are recorded, per second of wall time on as many threads as it wanted. The keys are those of pods
+// in both populations: short names that are alike, and the longer ones of a cluster.
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
+import { clusterPopulation } from './parts/cluster-population.mjs';
+import { podKeys } from './parts/controlled-pod.mjs';
 import { figure } from './parts/figures.mjs';
+import { populations } from './parts/populations.mjs';
 
 const count = 1_000_000;
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
-const keys = Array.from({ length: count }, (_, index) => `ns-${index % 50}/pod-${String(index).padStart(6, '0')}`);
+let keys;
+
+function keysOf(population) {
+  if (population === 'cluster') return podKeys(clusterPopulation(count));
+  return Array.from({ length: count }, (_, index) => `ns-${index % 50}/pod-${String(index).padStart(6, '0')}`);
+}
 
 async function work(queue) {
   for (let key = await queue.get(); key !== undefined; key = await queue.get()) queue.done(key);
@@ -54,9 +63,13 @@ const rows = [
   { what: 'all keys added before any is got, 1 worker', section: () => pipeline(1, count), clientGo: 1.3, target },
   { what: 'a bare Map with all keys: get, set, get, delete', section: bareMap },
 ];
-for (const { what, section, clientGo, target: goal } of rows) {
-  const samples = [];
-  for (let run = 0; run < runs; run += 1) samples.push(await millionsPerCpuSecond(section));
-  const peers = clientGo === undefined ? [] : [{ name: 'client-go', value: clientGo, recorded: true }];
-  figure({ bench: 'sdk-workqueue', what, unit: 'M/s of CPU', samples, peers, ...(goal ? { target: goal } : {}) });
+for (const { population, of } of populations) {
+  keys = keysOf(population);
+  for (const { what, section, clientGo, target: goal } of rows) {
+    const samples = [];
+    for (let run = 0; run < runs; run += 1) samples.push(await millionsPerCpuSecond(section));
+    const peers = clientGo === undefined ? [] : [{ name: 'client-go', value: clientGo, recorded: true }];
+    const line = { bench: 'sdk-workqueue', what: `${what}, keys of ${of}`, unit: 'M/s of CPU', samples, peers };
+    figure({ ...line, ...(goal ? { target: goal } : {}) });
+  }
 }

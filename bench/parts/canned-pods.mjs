@@ -27,11 +27,16 @@ function ownerOf(index) {
   return owners?.[index] ?? { set: Math.floor(index / Number(replicas)), kind: 'ReplicaSet' };
 }
 
+function madePod(index) {
+  return isControlled ? controlledPod(index, ownerOf(index)) : pod(index);
+}
+
 /** Returns pod `index` with everything but its identity taken from the pod `from` places further on. */
 function podOf(index, from = 0) {
-  if (isControlled) return controlledPod(index, ownerOf(index));
-  const { name, namespace, uid } = pod(index).metadata;
-  const { metadata, ...other } = pod(index + from);
+  const own = madePod(index);
+  if (from === 0) return own;
+  const { name, namespace, uid } = own.metadata;
+  const { metadata, ...other } = madePod((index + from) % objects);
   return { metadata: { ...metadata, name, namespace, uid }, ...other };
 }
 

@@ -167,12 +167,29 @@ function statusOf({ image }, { hex, time, address }, podIp) {
   };
 }
 
+/** Returns what a pod and its owner are called. `own`: the random parts of the pod. */
+function namesOf({ set: setNumber, kind }, { app, hash }, own) {
+  const owner = kind === 'DaemonSet' ? app : `${app}-${hash}`;
+  const namespace = kind === 'DaemonSet' ? 'kube-system' : `team-${setNumber % 50}`;
+  return { owner, namespace, name: `${owner}-${own.word(5)}` };
+}
+
+/** Returns the keys of pods with these owners, as a controller's work queue gets them, without making the pods. */
+export function podKeys(owners) {
+  const sets = new Map();
+  return owners.map((owner, index) => {
+    if (!sets.has(owner.set)) sets.set(owner.set, replicaSet(owner.set));
+    const { namespace, name } = namesOf(owner, sets.get(owner.set), random(`pod ${index}`));
+    return `${namespace}/${name}`;
+  });
+}
+
 /** Returns pod number `index`, owned by controller number `owner.set` of kind 'ReplicaSet' or 'DaemonSet'. */
 export function controlledPod(index, { set: setNumber, kind }) {
   const set = replicaSet(setNumber);
   const own = random(`pod ${index}`);
+  const { owner, namespace, name } = namesOf({ set: setNumber, kind }, set, own);
   const podIp = own.address();
-  const owner = kind === 'DaemonSet' ? set.app : `${set.app}-${set.hash}`;
   const at = own.time();
   const reference = {
     apiVersion: 'apps/v1',
@@ -184,12 +201,7 @@ export function controlledPod(index, { set: setNumber, kind }) {
   };
   return {
     metadata: {
-      ...{
-        name: `${owner}-${own.word(5)}`,
-        generateName: `${owner}-`,
-        namespace: kind === 'DaemonSet' ? 'kube-system' : `team-${setNumber % 50}`,
-        uid: own.uid(),
-      },
+      ...{ name, generateName: `${owner}-`, namespace, uid: own.uid() },
       ...{ resourceVersion: String(1_000_000_000 + index), generation: 1, creationTimestamp: at },
       ...{ labels: { app: set.app, 'pod-template-hash': set.hash }, ownerReferences: [reference] },
       managedFields: managedFields(set, { ...own, podIp }),

@@ -17,7 +17,8 @@ import {
   type WatchOptions,
 } from '@kapstan/api';
 import { callChecks, groupVersionResourceOf } from '@kapstan/api/internal';
-import { map, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { map } from 'rxjs/internal/operators/map';
 import { readList, readObject } from './answer-body.ts';
 import { metadataAccept } from './answer-form.ts';
 import type { ResolvedClientOptions } from './client-config.ts';

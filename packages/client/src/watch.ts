@@ -2,7 +2,8 @@
 import type { KubernetesObject, WatchEvent } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { addAbortListener, removeAbortListener } from '@kapstan/api/internal';
-import { Observable, type Subscriber } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import { Observable } from 'rxjs/internal/Observable';
 import type { HttpRequest } from './transport/http-request.ts';
 import { bodyChunks, type OpenStream, type Transport } from './transport/transport.ts';
 import { transportErrorFrom } from './transport/transport-error.ts';

@@ -1,7 +1,7 @@
 // CachedKinds: some kinds of an informer cache, and whether they are filled. Made by informer-cache.ts; caches-fill.ts waits for them.
 import type { KubernetesObject, Resource } from '@kapstan/api';
 import { type ReflectorStatus, type SharedInformer, waitForCacheSync } from '@kapstan/informers';
-import { Subscription } from 'rxjs';
+import { Subscription } from 'rxjs/internal/Subscription';
 import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
 
 export interface CachedKind {

@@ -15,7 +15,8 @@ import {
   requireResource,
 } from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
-import { from, type ObservableInput } from 'rxjs';
+import type { ObservableInput } from 'rxjs';
+import { from } from 'rxjs/internal/observable/from';
 import type { GoneHandler } from './gone.ts';
 import type { CacheReader } from './informer-cache.ts';
 import { accepts, type Predicate } from './predicate.ts';

@@ -11,8 +11,8 @@ import {
   requireClock,
 } from '@kapstan/api/internal';
 import { InformerMetrics } from '@kapstan/informers';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { requirePartOptions } from './part-options.ts';
+import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
 import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
 import { registerFamilies } from './registered-families.ts';
 import type { WorkQueueObserver } from './workqueue/index.ts';

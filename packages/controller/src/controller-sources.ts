@@ -3,7 +3,8 @@
 import { type Clock, type KubernetesObject, type LogFields, type Logger, objectKey, type Resource } from '@kapstan/api';
 import { immediate, type TraceLink, TurnSlice } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
-import { from, type Subscription } from 'rxjs';
+import type { Subscription } from 'rxjs';
+import { from } from 'rxjs/internal/observable/from';
 import { defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource } from './controller-builder.ts';
 import { isFinalizerAddition } from './finalizer.ts';

@@ -1,7 +1,8 @@
 // An RxJS operator for slow work on informer.events$: one task at a time per object, and only its newest change.
 import type { KubernetesObject, ObjectKey } from '@kapstan/api';
 import { requireGivenFunction } from '@kapstan/api/internal';
-import { Observable, type OperatorFunction, type Subscriber } from 'rxjs';
+import type { OperatorFunction, Subscriber } from 'rxjs';
+import { Observable } from 'rxjs/internal/Observable';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
 

@@ -1,7 +1,7 @@
 // Reduces objects to their metadata, which is all that consumers of owners, labels or names need, for a fraction of the
 // memory. A view of a ListerWatcher, used by the factory. Source: meta/v1 PartialObjectMetadata, client-go metadatainformer.
 import type { DeepReadonly, KubernetesObject, ListerWatcher, ObjectMeta, WatchEvent } from '@kapstan/api';
-import { map } from 'rxjs';
+import { map } from 'rxjs/internal/operators/map';
 
 /** The metadata of an object of any kind; its own `kind` no longer says which. */
 export interface PartialObjectMetadata extends KubernetesObject {

@@ -1,7 +1,7 @@
 // How a reflector's source is doing: the value, its stream, and the warnings when no callback is set. Used by reflector.ts.
 import type { Clock } from '@kapstan/api';
 import type { ListWatchPhase } from '@kapstan/api/internal';
-import { Observable } from 'rxjs';
+import { Observable } from 'rxjs/internal/Observable';
 import { emitProcessWarning, errorText, type Warn } from './process-warning.ts';
 import { SerialEmitter } from './serial-emitter.ts';
 

@@ -17,7 +17,9 @@ import {
 } from '@kapstan/api';
 import { internalError } from '@kapstan/api/errors';
 import { requireString } from '@kapstan/api/internal';
-import { Observable, type Subscriber, Subscription } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import { Observable } from 'rxjs/internal/Observable';
+import { Subscription } from 'rxjs/internal/Subscription';
 
 /** Options of {@link retryWatch}: the version after which it begins, and selectors. */
 export interface RetryWatchOptions extends SelectionOptions {

@@ -12,7 +12,7 @@ import {
   requireObject,
   requireSignal,
 } from '@kapstan/api/internal';
-import { Observable } from 'rxjs';
+import { Observable } from 'rxjs/internal/Observable';
 import { createFifo } from './create-fifo.ts';
 import { Distributor } from './distributor.ts';
 import type { ResourceEventHandler } from './event-handler.ts';

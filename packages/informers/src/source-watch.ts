@@ -2,7 +2,8 @@
 // driver can tell it from an earlier watch. Made by reflector-driver.ts.
 import type { KubernetesObject, ListerWatcher, WatchEvent, WatchOptions } from '@kapstan/api';
 import { type ListWatchInput, listWatchFailureOf } from '@kapstan/api/internal';
-import { defer, type Observer, type Subscription } from 'rxjs';
+import type { Observer, Subscription } from 'rxjs';
+import { defer } from 'rxjs/internal/observable/defer';
 
 /** The receiver of a watch's events and of the machine's inputs that it makes. */
 export interface SourceWatchSink<T extends KubernetesObject> {

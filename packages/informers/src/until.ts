@@ -9,7 +9,11 @@ import {
   requireNotNegative,
   requireSignal,
 } from '@kapstan/api/internal';
-import { filter, firstValueFrom, Observable, race, throwIfEmpty } from 'rxjs';
+import { firstValueFrom } from 'rxjs/internal/firstValueFrom';
+import { Observable } from 'rxjs/internal/Observable';
+import { race } from 'rxjs/internal/observable/race';
+import { filter } from 'rxjs/internal/operators/filter';
+import { throwIfEmpty } from 'rxjs/internal/operators/throwIfEmpty';
 import type { Indexer } from './indexer.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
 import { SharedInformer } from './shared-informer.ts';

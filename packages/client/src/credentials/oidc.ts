@@ -2,10 +2,9 @@
 
 import type { Clock, Logger } from '@kapstan/api';
 import { isJsonObject } from '@kapstan/api/internal';
-// Bun has a module of its own under the name undici, which lacks parts of the real one.
-import { Agent, type Dispatcher, ProxyAgent, request } from 'undici/index.js';
 import { readConfigFile } from '../config-file.ts';
 import { proxyFromEnvironment } from '../transport/proxy.ts';
+import { Agent, type Dispatcher, ProxyAgent } from '../transport/undici.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
 /** Tokens of an OpenID Connect issuer. */
@@ -179,8 +178,10 @@ async function tokenEndpoint(dispatcher: Dispatcher, issuerUrl: string): Promise
 }
 
 async function send(dispatcher: Dispatcher, url: string, post?: TokenRequest): Promise<IssuerAnswer> {
-  const { statusCode, body } = await request(url, {
-    dispatcher,
+  const { origin, pathname, search } = new URL(url);
+  const { statusCode, body } = await dispatcher.request({
+    origin,
+    path: `${pathname}${search}`,
     method: post === undefined ? 'GET' : 'POST',
     headers: { accept: 'application/json', ...post?.headers },
     body: post?.body ?? null,

@@ -3,8 +3,6 @@
 // new connections; the old ones drain.
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
-// Bun has a module of its own under the name undici, which lacks parts of the real one.
-import { type buildConnector, Client, type Dispatcher, Pool } from 'undici/index.js';
 import type { TlsConfig } from '../tls-config.ts';
 import { callBeforeSend } from './before-send.ts';
 import { type Connect, connectorOf } from './connector.ts';
@@ -12,6 +10,7 @@ import type { Http2Limits } from './http2-health.ts';
 import { Http2Pool, Http2StreamSender } from './http2-pool.ts';
 import type { Sender } from './sender.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
+import { type BuildConnector, Client, type Dispatcher, Pool } from './undici.ts';
 
 export interface ConnectionPoolOptions {
   readonly server: URL;
@@ -68,7 +67,7 @@ export class ConnectionPool {
   openStream(generation: Generation, onReplaced: () => void): Sender {
     const connecting = new AbortController();
     const createHttp1 = (): Sender => {
-      const connect: buildConnector.connector = (options, callback) =>
+      const connect: BuildConnector.connector = (options, callback) =>
         generation.connect(options, connecting.signal, callback);
       return new Client(this.#options.server.origin, { ...timeouts, connect }).compose(callBeforeSend);
     };
@@ -185,7 +184,7 @@ export class ConnectionPool {
   // broke under it; it drops the connection with the connection's error.
   #pool(connect: Connect): Sender {
     let caller: AbortSignal | undefined;
-    const connectForCaller: buildConnector.connector = (options, callback) =>
+    const connectForCaller: BuildConnector.connector = (options, callback) =>
       connect(options, caller ?? this.#closing.signal, callback);
     const pool = new Pool(this.#options.server.origin, { ...timeouts, connect: connectForCaller, pipelining: 1 });
     return pool.compose(callBeforeSend, (dispatch) => (options: Dispatcher.DispatchOptions & CallSignal, handler) => {

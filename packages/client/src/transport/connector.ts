@@ -2,18 +2,17 @@
 // its timeout. Used by the connection pool; proxy-tunnel.ts and socks-tunnel.ts lead through proxies.
 import type { Socket } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
-// Bun has a module of its own under the name undici, which lacks parts of the real one.
-import { buildConnector } from 'undici/index.js';
 import { isSocks } from './proxy.ts';
 import { proxyTunnel } from './proxy-tunnel.ts';
 import { socksTunnel } from './socks-tunnel.ts';
 import type { TlsTexts } from './tls-material.ts';
+import { type BuildConnector, buildConnector } from './undici.ts';
 
 /**
  * Until the connection is open, the signal ends it; afterwards it belongs to the receiver of the callback. May throw instead of calling
  * back.
  */
-export type Connect = (options: buildConnector.Options, signal: AbortSignal, callback: buildConnector.Callback) => void;
+export type Connect = (options: BuildConnector.Options, signal: AbortSignal, callback: BuildConnector.Callback) => void;
 
 export interface ConnectorOptions {
   readonly server: URL;
@@ -66,7 +65,7 @@ export function connectorOf(options: ConnectorOptions): Connect {
   };
 }
 
-function abortable(tls: buildConnector.BuildOptions): Connect {
+function abortable(tls: BuildConnector.BuildOptions): Connect {
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: tcpKeepAliveMs };
   const direct = buildConnector({ ...tls, ...keepAlive, timeout: connectTimeoutMs });
   return (options, signal, callback) => {

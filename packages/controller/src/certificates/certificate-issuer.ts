@@ -1,9 +1,29 @@
-// Issues X.509 certificates with @peculiar/x509. Everybody imports it lazily, because the library loads slowly.
-import 'reflect-metadata';
-import { webcrypto } from 'node:crypto';
-import { toDate } from '@kapstan/api/internal';
-import * as x509 from '@peculiar/x509';
-import { clockSkewMs, isAddress, type KeyPair } from './key-pair.ts';
+// Issues X.509 certificates: asn1js encodes them, node:crypto makes the keys and signs. Everybody imports it lazily, because few programs
+// need it.
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+import { type AsnType, BitString, Integer, Sequence } from 'asn1js';
+import {
+  authorityExtensions,
+  bitString,
+  encoded,
+  integer,
+  leafExtensions,
+  sequence,
+  signatureAlgorithm,
+  subjectName,
+  tagged,
+  time,
+} from './certificate-fields.ts';
+import { clockSkewMs, type KeyPair } from './key-pair.ts';
 
 /** A certificate to issue: for which names, for how long, for server or client. */
 export interface LeafOptions {
@@ -21,7 +41,7 @@ export interface CertificateIssuer {
   issue(options: LeafOptions): Promise<KeyPair>;
 }
 
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const curve = 'prime256v1';
 
 /** The name and the life of a certificate authority. */
 export interface AuthorityOptions {
@@ -36,104 +56,119 @@ export async function createIssuer(
   existing: KeyPair | undefined,
   options: AuthorityOptions,
 ): Promise<CertificateIssuer> {
-  x509.cryptoProvider.set(webcrypto);
-  const { keys, certificate } = existing ? await importAuthority(existing) : await createAuthority(options);
-  const authority = existing ?? { cert: pem(certificate), key: await exportKey(keys.privateKey) };
+  const { pair, name, key } = existing === undefined ? await createAuthority(options) : importAuthority(existing);
+  const authorityKeyId = keyIdentifier(createPublicKey(key));
   return {
-    authority,
-    issue: async (options) => {
-      const leafKeys = await generateKeys();
-      const leaf = await x509.X509CertificateGenerator.create({
-        serialNumber: serialNumber(),
-        subject: [...(options.organization ? [{ O: [options.organization] }] : []), { CN: [options.commonName] }],
-        issuer: certificate.subject,
-        notBefore: toDate(options.nowMs - clockSkewMs),
-        notAfter: toDate(options.nowMs + options.lifetimeMs),
-        publicKey: leafKeys.publicKey,
-        signingKey: keys.privateKey,
-        signingAlgorithm: algorithm,
-        extensions: await leafExtensions(options, { leaf: leafKeys.publicKey, authority: keys.publicKey }),
+    authority: pair,
+    issue: async ({ nowMs, lifetimeMs, usage, hosts = [], ...subject }) => {
+      const keys = await generateKeys();
+      const keyId = keyIdentifier(keys.publicKey);
+      const cert = certificate({
+        nowMs,
+        lifetimeMs,
+        issuer: name,
+        subject: subjectName(subject),
+        publicKey: keys.publicKey,
+        signingKey: key,
+        extensions: leafExtensions({ usage, hosts, keyId, authorityKeyId }),
       });
-      return { cert: pem(leaf), key: await exportKey(leafKeys.privateKey) };
+      return { cert, key: keyText(keys.privateKey) };
     },
   };
 }
 
-async function leafExtensions(
-  options: LeafOptions,
-  keys: { leaf: webcrypto.CryptoKey; authority: webcrypto.CryptoKey },
-): Promise<x509.Extension[]> {
-  const usage = options.usage === 'server' ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth;
-  const names = (options.hosts ?? []).map((host) => ({
-    type: isAddress(host) ? ('ip' as const) : ('dns' as const),
-    value: host,
-  }));
-  return [
-    new x509.BasicConstraintsExtension(false, undefined, true),
-    new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-    new x509.ExtendedKeyUsageExtension([usage]),
-    await x509.SubjectKeyIdentifierExtension.create(keys.leaf),
-    await x509.AuthorityKeyIdentifierExtension.create(keys.authority),
-    ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)]),
-  ];
-}
-
 interface Authority {
-  readonly keys: webcrypto.CryptoKeyPair;
-  readonly certificate: x509.X509Certificate;
+  readonly pair: KeyPair;
+  readonly name: AsnType;
+  readonly key: KeyObject;
 }
 
 async function createAuthority(options: AuthorityOptions): Promise<Authority> {
   const { nowMs, lifetimeMs, commonName = 'kapstan-ca' } = options;
-  const keys = await generateKeys();
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: serialNumber(),
-    name: [{ CN: [commonName] }],
-    notBefore: toDate(nowMs - clockSkewMs),
-    notAfter: toDate(nowMs + lifetimeMs),
-    keys,
-    signingAlgorithm: algorithm,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      new x509.KeyUsagesExtension(
-        x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.digitalSignature | x509.KeyUsageFlags.cRLSign,
-        true,
-      ),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
-    ],
-  });
-  return { keys, certificate };
+  const { publicKey, privateKey: key } = await generateKeys();
+  const name = subjectName({ commonName });
+  const extensions = authorityExtensions(keyIdentifier(publicKey));
+  const fields = { nowMs, lifetimeMs, issuer: name, subject: name, publicKey, signingKey: key, extensions };
+  return { pair: { cert: certificate(fields), key: keyText(key) }, name, key };
 }
 
-async function importAuthority(pair: KeyPair): Promise<Authority> {
-  const certificate = new x509.X509Certificate(pair.cert);
-  const privateKey = await webcrypto.subtle.importKey(
-    'pkcs8',
-    x509.PemConverter.decodeFirst(pair.key),
-    algorithm,
-    true,
-    ['sign'],
+/** Throws for what is no certificate, and for a key other than P-256. */
+function importAuthority(pair: KeyPair): Authority {
+  const key = createPrivateKey(pair.key);
+  if (key.asymmetricKeyDetails?.namedCurve !== curve)
+    throw new TypeError('the key of the authority is not a P-256 key');
+  return { pair, name: subjectOf(pair.cert), key };
+}
+
+/** Returns the subject as it is encoded, because the issuer of a certificate must equal it byte by byte. */
+function subjectOf(cert: string): AsnType {
+  const [, base64 = ''] = /-----BEGIN CERTIFICATE-----([^-]*)-----END/.exec(cert) ?? [];
+  const [fields] = members(encoded(Buffer.from(base64, 'base64')));
+  // The version comes first, and is absent in version 1: [version], serial number, algorithm, issuer, validity, subject.
+  const parts = members(fields);
+  const subject = parts[parts[0] instanceof Integer ? 4 : 5];
+  if (subject === undefined) throw new TypeError('the certificate of the authority has no subject');
+  return subject;
+}
+
+function members(value: AsnType | undefined): readonly AsnType[] {
+  if (!(value instanceof Sequence)) throw new TypeError('the certificate of the authority is not a certificate');
+  return value.valueBlock.value;
+}
+
+interface CertificateFields {
+  readonly nowMs: number;
+  readonly lifetimeMs: number;
+  readonly issuer: AsnType;
+  readonly subject: AsnType;
+  readonly publicKey: KeyObject;
+  readonly signingKey: KeyObject;
+  readonly extensions: readonly AsnType[];
+}
+
+/** Returns a signed certificate of version 3, PEM. */
+function certificate(fields: CertificateFields): string {
+  const { nowMs, lifetimeMs, issuer, subject, publicKey, signingKey, extensions } = fields;
+  const toBeSigned = sequence(
+    tagged(0, new Integer({ value: 2 })),
+    integer(serialNumber()),
+    signatureAlgorithm(),
+    issuer,
+    sequence(time(nowMs - clockSkewMs), time(nowMs + lifetimeMs)),
+    subject,
+    encoded(spki(publicKey)),
+    tagged(3, sequence(...extensions)),
   );
-  const publicKey = await certificate.publicKey.export(webcrypto);
-  return { keys: { privateKey: privateKey, publicKey }, certificate };
+  const signature = sign('sha256', Buffer.from(toBeSigned.toBER()), signingKey);
+  return pem(sequence(toBeSigned, signatureAlgorithm(), bitString(signature)).toBER());
 }
 
-async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair;
+function generateKeys(): Promise<{ readonly publicKey: KeyObject; readonly privateKey: KeyObject }> {
+  return promisify(generateKeyPair)('ec', { namedCurve: curve });
 }
 
-async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
-  const bytes = await webcrypto.subtle.exportKey('pkcs8', key);
-  return `${x509.PemConverter.encode(bytes, 'PRIVATE KEY')}\n`;
+const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
+
+/** Returns the SHA-1 of the bits of the key: RFC 5280 section 4.2.1.2, method 1. */
+function keyIdentifier(publicKey: KeyObject): Uint8Array {
+  const bits = members(encoded(spki(publicKey)))[1];
+  if (!(bits instanceof BitString)) throw new TypeError('the public key has no bits');
+  return createHash('sha1').update(bits.valueBlock.valueHexView).digest();
 }
 
-function pem(certificate: x509.X509Certificate): string {
-  return `${certificate.toString('pem')}\n`;
+const keyText = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+function pem(der: ArrayBuffer): string {
+  const lines =
+    Buffer.from(der)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }
 
-/** Returns 16 random bytes with the top bit clear, so that the number is positive in DER. */
-function serialNumber(): string {
-  const bytes = webcrypto.getRandomValues(new Uint8Array(16));
+/** Returns 16 random bytes that are a positive number without leading zeros in DER. */
+function serialNumber(): Uint8Array {
+  const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x01;
-  return Buffer.from(bytes).toString('hex');
+  return bytes;
 }

@@ -2,11 +2,11 @@
 // test cluster.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { HookHost } from '@kapstan/api/internal';
-import { Registry } from 'prom-client';
 import type { Controller } from '../controller-builder.ts';
 import { definedResources } from '../defined-resources.ts';
 import { installDefinitions } from '../install-definitions.ts';
 import { requireControllers } from '../manager-checks.ts';
+import { Registry } from '../prometheus.ts';
 import { ManagerHooks } from './manager-hooks.ts';
 
 /** Options of {@link installControllers}. */

@@ -14,7 +14,8 @@ import {
   requireOptionValues,
   requireString,
 } from '@kapstan/api/internal';
-import { type Observable, Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { Subject } from 'rxjs/internal/Subject';
 import { emitThrown } from '../guarded-logger.ts';
 import { requirePartOptions } from '../part-options.ts';
 import {

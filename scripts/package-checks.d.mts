@@ -1,4 +1,4 @@
-// Types of package-checks.mjs for test/e2e/installed-packages.test.ts.
+// Types of package-checks.mjs for tests.
 export function entryPointFaults(packed: {
   readonly name: string;
   readonly manifest: object;

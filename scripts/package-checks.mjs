@@ -24,7 +24,7 @@ export function pack(root, folder) {
   return packed.map(({ name, version, filename, size, unpackedSize }) => {
     const path = join(root, 'packages', name.replace(/^@kapstan\//, ''));
     const manifest = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
-    return { name, version, manifest, path, archive: join(folder, filename), size, unpackedSize };
+    return { name, version, manifest, archive: join(folder, filename), size, unpackedSize };
   });
 }
 
@@ -46,6 +46,7 @@ export function dependenciesFirst(packages) {
 export async function entryPointFaults({ name, manifest, archive }) {
   const bytes = readFileSync(archive);
   const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  // Without pkgDir: publint would look for that folder inside the archive.
   const { messages } = await publint({ pack: { tarball }, strict: true });
   const faults = messages.map((message) => `publint: ${formatMessage(message, manifest)}`);
   // Programs without types have none to check.

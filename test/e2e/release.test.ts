@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { entryPointFaults } from '../../scripts/package-checks.mjs';
 
 interface Job {
   readonly needs?: string;
@@ -64,6 +65,24 @@ describe('npm pack', () => {
       const { private: isPrivate, scripts } = JSON.parse(await readFile(manifest, 'utf8'));
       if (!isPrivate) expect([manifest, scripts.prepack]).toEqual([manifest, 'node ../../scripts/built-package.mjs']);
     }
+  });
+
+  it('makes an archive whose entry points are checked', async () => {
+    const one = join(folder, 'one');
+    await mkdir(one);
+    const exports = { '.': { types: './index.d.ts', default: './index.js' } };
+    const manifest = { name: 'one', version: '1.0.0', type: 'module', license: 'MIT', sideEffects: false, exports };
+    await writeFile(join(one, 'package.json'), JSON.stringify(manifest));
+    await writeFile(join(one, 'index.d.ts'), 'export declare const one: number;');
+    const faults = async (): Promise<readonly string[]> => {
+      const { status } = spawnSync('npm', ['pack', '--silent'], { cwd: one });
+      expect(status).toBe(0);
+      return entryPointFaults({ name: 'one', manifest, archive: join(one, 'one-1.0.0.tgz') });
+    };
+    expect(await faults()).toEqual([expect.stringMatching(/^publint: .*index\.js.* does not exist/)]);
+    await rm(join(one, 'one-1.0.0.tgz'));
+    await writeFile(join(one, 'index.js'), 'export const one = 1;');
+    expect(await faults()).toEqual([]);
   });
 
   it('refuses a package without its code, and one that was built from other sources', async () => {

@@ -59,6 +59,7 @@ export { parsedTerms } from './authz/selector-terms.ts';
 export { encodeMessage } from './codec/protobuf-encoder.ts';
 export { readEnvelope, wrapMessage } from './codec/protobuf-envelope.ts';
 export { compareVersions } from './discovery/discovery-index.ts';
+export { hasLostMembers } from './fieldmanager/lost-members.ts';
 export { rootSchema } from './fieldmanager/schema-atom.ts';
 export { type HttpServer, startHttpServer } from './http/server/http-server.ts';
 export { KeptAnswers, type KeptAnswersOptions } from './peer/kept-answers.ts';

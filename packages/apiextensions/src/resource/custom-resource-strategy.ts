@@ -9,6 +9,7 @@ import type { JsonSchema, SchemaNode, ValueValidator } from '@kapstan/apiserver/
 import {
   compileValidator,
   defaultStrategy,
+  hasLostMembers,
   jsonEqualInSlices,
   metaOf,
   startGeneration,
@@ -131,7 +132,8 @@ function finalizerWarnings(next: Custom, old: Custom | undefined): readonly stri
 function* bumpGenerationOnChange(next: UnstructuredObject, old: Custom): SlicedWork<void> {
   const { metadata: _nextMeta, ...nextContent } = next;
   const { metadata: oldMeta, ...oldContent } = old;
-  if (!(yield* jsonEqualInSlices(nextContent, oldContent))) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
+  const isChanged = hasLostMembers(next) || !(yield* jsonEqualInSlices(nextContent, oldContent));
+  if (isChanged) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
 }
 
 /**

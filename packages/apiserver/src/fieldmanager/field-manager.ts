@@ -31,6 +31,7 @@ import { type Conflicts, conflictError } from './conflicts.ts';
 import { createdFields } from './created-fields.ts';
 import { FieldSet } from './field-set.ts';
 import { conflictsBesideLastApplied, kubectlManager, syncLastApplied } from './last-applied.ts';
+import { watchingMembers } from './lost-members.ts';
 import {
   capUpdateManagers,
   decodeManagedFields,
@@ -345,8 +346,9 @@ function* toKind(
     if (schema.goType === undefined) {
       // Ownership knows fields below places that keep unknown ones, which pruning still removes. Faults of embedded
       // objects and nulls are left to validation.
-      yield* coerceCustom(merged as UnstructuredObject, schema, strict);
-      return merged as UnstructuredObject;
+      const object = merged as UnstructuredObject;
+      yield* watchingMembers(object, coerceCustom(object, schema, strict));
+      return object;
     }
     const options = { schema, strict, words: 'unstructured' } as const;
     return (yield* decodeTypedInSlices(merged, options)) as UnstructuredObject;

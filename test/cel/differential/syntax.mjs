@@ -112,7 +112,7 @@ const questions = Array.from({ length: count }, () => {
       ? Array.from({ length: 1 + random(6) }, () => pick(tokens)).join(random(2) ? ' ' : '')
       : broken(source);
   return {
-    expr,
+    expr: expr.toWellFormed(),
     vars: Object.fromEntries(Object.entries(variables).filter(([name]) => new RegExp(`\\b${name}\\b`).test(expr))),
   };
 }).filter(({ expr }) => expr !== '');

@@ -306,11 +306,12 @@ class Parser {
   #struct(name: string): Expr {
     const open = this.#tokens.next();
     const fields: StructField[] = [];
+    const first = this.#tokens.token.offset;
     this.#items('}', () => {
       const isOptional = this.#optionalMark();
       const field =
         this.#tokens.token.kind === 'escapedIdentifier' ? this.#tokens.next() : this.#tokens.expect('identifier');
-      if (field.kind !== 'identifier') this.#report(field.offset, "unsupported syntax: '`'");
+      if (field.kind !== 'identifier') this.#report(first, "unsupported syntax: '`'");
       const colon = this.#tokens.expect(':');
       fields.push({ offset: colon.offset, name: field.text, value: this.#expr(), isOptional });
       return this.#guard.height;

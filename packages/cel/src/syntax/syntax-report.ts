@@ -100,6 +100,8 @@ class RepairingReader {
   #readsName = false;
   #at = 0;
   #state: State = grammarParts.network.starts.start;
+  /** Where the fields of the innermost struct begin. */
+  #fieldsAt = 0;
   #isRepairing = false;
   #lastFaultAt = -1;
   #lastFaultStates = new Set<State>();
@@ -140,10 +142,16 @@ class RepairingReader {
       if (!(error instanceof RuleFault)) throw error;
       this.#report(error.fault);
       this.#recover();
-      if (name === 'escapeIdent' && this.#calls.at(-1)?.rule === 'member')
-        this.errors.push({ offset: error.fault.token.offset, message: 'unsupported ident kind' });
+      if (name === 'escapeIdent') this.#reportNoIdentifier(error.fault.token.offset);
     }
     this.#depths.set(name, depth - 1);
+  }
+
+  /** The names of a struct's fields are looked at together, so their errors are found at the first one. */
+  #reportNoIdentifier(offset: number): void {
+    const caller = this.#calls.at(-1)?.rule;
+    if (caller === 'member') this.errors.push({ offset, message: 'unsupported ident kind' });
+    else if (caller === 'optField') this.errors.push({ offset: this.#fieldsAt, message: 'unsupported ident kind' });
   }
 
   *#part(part: Part, precedence: number): Reading {
@@ -151,13 +159,17 @@ class RepairingReader {
       case 'token':
         this.#match(part);
         return undefined;
-      case 'rule':
+      case 'rule': {
+        const outerFields = this.#fieldsAt;
+        if (part.name === 'fieldInitializerList') this.#fieldsAt = this.#token.offset;
         this.#state = part.at;
         this.#calls.push(part.at);
         yield this.#rule(part.name, part.precedence);
         this.#calls.pop();
         this.#state = part.at;
+        this.#fieldsAt = outerFields;
         return undefined;
+      }
       case 'sequence':
         for (const one of part.parts) yield this.#part(one, precedence);
         return undefined;
@@ -244,8 +256,9 @@ class RepairingReader {
   }
 
   #refuseEscape(): void {
-    if (this.#isUnread(this.#token))
-      this.errors.push({ offset: this.#token.offset, message: "unsupported syntax: '`'" });
+    if (!this.#isUnread(this.#token)) return;
+    const offset = this.#calls.at(-1)?.rule === 'optField' ? this.#fieldsAt : this.#token.offset;
+    this.errors.push({ offset, message: "unsupported syntax: '`'" });
   }
 
   #checkName(): void {

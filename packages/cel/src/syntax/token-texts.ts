@@ -61,7 +61,11 @@ export function textBetween(
   let at = from.offset;
   for (let i = tokens.indexOf(from); i < tokens.length; i++) {
     const token = tokens[i] as Token;
-    result += (text.slice(at, token.offset).match(/[\t \r\n\f]+|\/\/[^\n]*/g) ?? []).join('');
+    // A lone operator character is refused together with the character after it, be it a blank.
+    const gap = text
+      .slice(at, token.offset)
+      .replace(/\/\/[^\n]*|[=&|][\s\S]/g, (part) => (part.startsWith('//') ? part : ''));
+    result += (gap.match(/[\t \r\n\f]+|\/\/[^\n]*/g) ?? []).join('');
     result += token.text;
     at = token.offset + token.text.length;
     if (token === to) break;

@@ -9,6 +9,7 @@ import { addAbortListener, type CallSignal, goQuote, messageOf, removeAbortListe
 import { dialError } from '../peer/dial-error.ts';
 import { readAnswer } from '../peer/read-answer.ts';
 import type { ResolveService } from '../peer/service-address.ts';
+import { CallStop } from './call-stop.ts';
 import { WebhookAgent, type WebhookTrust } from './webhook-agent.ts';
 import { refusalText } from './webhook-answer.ts';
 import { type WebhookAddress, type WebhookKeyPair, type WebhookTarget, webhookAddress } from './webhook-target.ts';
@@ -92,7 +93,9 @@ export class WebhookPool {
   readonly #agents = new Map<string, WebhookAgent>();
   /** Number of calls under way by webhook. Webhooks without any are absent. */
   readonly #calls = new Map<string, number>();
-  readonly #closing = new AbortController();
+  /** Calls under way, which end when the pool closes. */
+  readonly #running = new Map<CallStop, WebhookAddress>();
+  #isClosed = false;
 
   constructor(options: WebhookPoolOptions = {}) {
     this.#clock = options.clock ?? systemClock;
@@ -109,7 +112,7 @@ export class WebhookPool {
   /** Does what {@link post} does, and resolves to the whole answer. */
   async ask(target: WebhookTarget, call: WebhookCall): Promise<WebhookPoolAnswer> {
     const address = addressOf(target, call);
-    if (this.#closing.signal.aborted) throw canceled(address);
+    if (this.#isClosed) throw canceled(address);
     const calls = this.#calls.get(address.url) ?? 0;
     if (calls >= this.#maxCalls) {
       const text = `too many calls of this webhook are under way (${calls}); try again when it answers faster`;
@@ -127,34 +130,34 @@ export class WebhookPool {
 
   /** Cuts all connections. Calls under way and later ones fail. Idempotent. */
   close(): void {
-    this.#closing.abort();
+    this.#isClosed = true;
+    for (const [stop, address] of this.#running) stop.stop(canceled(address));
     for (const agent of this.#agents.values()) agent.destroy();
   }
 
   /** The time includes looking up a Service and waiting for a connection. */
   async #limited(target: WebhookTarget, address: WebhookAddress, call: WebhookCall): Promise<WebhookPoolAnswer> {
-    const stop = new AbortController();
+    const stop = new CallStop();
     const { signal } = call;
-    const onAbort = (): void => stop.abort(signal?.reason);
+    const onAbort = (): void => stop.stop(signal?.reason);
     if (signal?.aborted === true) onAbort();
     addAbortListener(signal, onAbort);
-    const onClose = (): void => stop.abort(canceled(address));
-    addAbortListener(this.#closing.signal, onClose);
+    this.#running.set(stop, address);
     const cancel = this.#clock.setBackgroundTimer(() => {
       const { timeoutText: text = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)' } = call;
-      stop.abort(new WebhookError(failedPost(address, text), { reason: 'timeout' }));
+      stop.stop(new WebhookError(failedPost(address, text), { reason: 'timeout' }));
     }, call.timeoutSeconds * 1000);
     try {
-      return await this.#exchange({ target, address, call, stop: stop.signal });
+      return await this.#exchange({ target, address, call, stop });
     } catch (error) {
-      stop.signal.throwIfAborted();
+      stop.throwIfStopped();
       if (error instanceof WebhookError) throw error;
       const why = messageOf(error);
       throw new WebhookError(failedPost(address, why), { cause: error, reason: 'unreachable' });
     } finally {
       cancel();
       removeAbortListener(signal, onAbort);
-      removeAbortListener(this.#closing.signal, onClose);
+      this.#running.delete(stop);
     }
   }
 
@@ -162,14 +165,13 @@ export class WebhookPool {
     const { hostname, port } = await this.#destination(address);
     const authorization = await target.identity?.authorization?.();
     const certificate = await target.identity?.certificate?.();
-    stop.throwIfAborted();
+    stop.throwIfStopped();
     const options: RequestOptions = {
       method: 'POST',
       hostname,
       port,
       path: address.path,
       servername: address.servername,
-      signal: stop,
       headers: headersOf(address, call, authorization),
     };
     const onRefused = (error: unknown): never => {
@@ -181,11 +183,13 @@ export class WebhookPool {
     for (let retries = 0; ; retries++) {
       // Connections of a call that waited to ask again may have been given up.
       const agent = this.#agentFor(target, certificate);
-      const answer = await send({ ...options, agent }, call.body).catch(onRefused);
+      const answer = await send({ options: { ...options, agent }, body: call.body, stop }).catch(onRefused);
       const body = await readAnswer(answer, call.maxAnswerBytes, largerThan);
       const waitSeconds = retries < maxRetries ? wantedWaitSeconds(answer) : undefined;
       if (waitSeconds === undefined) return answerOf(answer, body);
-      await delay(this.#clock, waitSeconds * 1000, stop);
+      const waiting = new AbortController();
+      stop.onStop(() => waiting.abort());
+      await delay(this.#clock, waitSeconds * 1000, waiting.signal);
     }
   }
 
@@ -227,7 +231,7 @@ interface Exchange {
   readonly target: WebhookTarget;
   readonly address: WebhookAddress;
   readonly call: WebhookCall;
-  readonly stop: AbortSignal;
+  readonly stop: CallStop;
 }
 
 function addressOf(target: WebhookTarget, { timeoutSeconds }: WebhookCall): WebhookAddress {
@@ -288,17 +292,24 @@ function wantedWaitSeconds({ statusCode: code = 0, headers }: IncomingMessage): 
 }
 
 /** Tries again if the webhook closed an idle connection just as it was used. */
-async function send(options: RequestOptions, body: Uint8Array): Promise<IncomingMessage> {
+async function send(sending: Sending): Promise<IncomingMessage> {
   for (;;) {
-    const outcome = await sendOnce(options, body);
+    const outcome = await sendOnce(sending);
     if (!('error' in outcome)) return outcome.answer;
+    sending.stop.throwIfStopped();
     if (!outcome.isStale) throw outcome.error;
   }
 }
 
 type Outcome = { readonly answer: IncomingMessage } | { readonly error: Error; readonly isStale: boolean };
 
-function sendOnce(options: RequestOptions, body: Uint8Array): Promise<Outcome> {
+interface Sending {
+  readonly options: RequestOptions;
+  readonly body: Uint8Array;
+  readonly stop: CallStop;
+}
+
+function sendOnce({ options, body, stop }: Sending): Promise<Outcome> {
   return new Promise((resolve) => {
     const sent = request(options, (answer) => resolve({ answer }));
     sent.on('error', (error: NodeJS.ErrnoException) => {
@@ -306,5 +317,6 @@ function sendOnce(options: RequestOptions, body: Uint8Array): Promise<Outcome> {
       resolve({ error, isStale: isCut && sent.reusedSocket });
     });
     sent.end(body);
+    stop.onStop(() => void sent.destroy());
   });
 }

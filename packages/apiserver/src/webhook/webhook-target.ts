@@ -72,8 +72,24 @@ export interface WebhookAddress {
   readonly service: WebhookService | undefined;
 }
 
+interface KnownAddress {
+  readonly timeoutSeconds: number;
+  readonly address: WebhookAddress;
+}
+
+/** The last address of each target. A target does not change, and one webhook is asked with one time limit. */
+const knownAddresses = new WeakMap<WebhookTarget, KnownAddress>();
+
 /** Returns the address with the query `timeout=…`, which webhooks read to give up in time. Throws TypeError for a bad URL. */
 export function webhookAddress(target: WebhookTarget, timeoutSeconds: number): WebhookAddress {
+  const known = knownAddresses.get(target);
+  if (known?.timeoutSeconds === timeoutSeconds) return known.address;
+  const address = readAddress(target, timeoutSeconds);
+  knownAddresses.set(target, { timeoutSeconds, address });
+  return address;
+}
+
+function readAddress(target: WebhookTarget, timeoutSeconds: number): WebhookAddress {
   const { service } = target;
   const base = service === undefined ? target.url : serviceUrl(service);
   if (base === undefined) throw new TypeError('webhook configuration must have either service or URL');

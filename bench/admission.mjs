@@ -1,6 +1,7 @@
 // Measures what admission policies and webhooks add to the CPU of a create, beside kube-apiserver + etcd: creates of
 // ConfigMaps, 32 at a time, with 0, 1 and 10 validating policies in force, with 10 that select other requests, with one
-// mutating policy, and with a webhook of either kind.
+// mutating policy, and with a webhook of either kind. Beside the webhooks: what a call costs a bare node:https client, which is
+// the least that a create with a webhook can cost more than one without.
 //   npm run bench admission         KAPSTAN_KUBE_APISERVER=path KAPSTAN_ETCD=path: the same work on the peer, in the same run
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, median } from './parts/figures.mjs';
@@ -127,6 +128,7 @@ for (let run = 0; run < runs; run += 1) {
   if (hasPeer) peers.push(await measureAll(await startPeer()));
 }
 
+const bareCallUs = await webhooks.bareCallUs(creates);
 webhooks.end();
 
 const bench = 'admission';
@@ -137,3 +139,16 @@ for (const [key, { what }] of Object.entries(works)) {
     ...(peer === undefined ? {} : { peer, target: { atMost: peer.value / 2, why: 'half of the peer' } }),
   });
 }
+const callUs = (key) => median(ours.map((one) => one[key].cpu - one.none.cpu));
+const bare = { name: 'bare node:https client', value: bareCallUs };
+for (const [key, what] of [
+  ['validated', 'validating'],
+  ['mutated', 'mutating'],
+])
+  figure({
+    bench,
+    what: `CPU that 1 ${what} webhook adds to a create`,
+    unit: 'us',
+    samples: [callUs(key)],
+    peer: bare,
+  });

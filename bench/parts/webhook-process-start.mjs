@@ -3,10 +3,14 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+const bareCalls = fileURLToPath(new URL('bare-webhook-calls.mjs', import.meta.url));
 const program = fileURLToPath(new URL('webhook-process.mjs', import.meta.url));
 const group = '/apis/admissionregistration.k8s.io/v1';
 
-/** Resolves to `install(call, kind, { name, path })`, `remove(call, kind, name)` and `end()`. `kind`: validating or mutating. */
+/**
+ * Resolves to `install(call, kind, { name, path })`, `remove(call, kind, name)`, `bareCallUs(calls)`, which measures a client that
+ * does nothing but call, and `end()`. `kind`: validating or mutating.
+ */
 export async function startWebhooks() {
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
   const { url, ca } = await firstLine(child.stdout);
@@ -22,7 +26,12 @@ export async function startWebhooks() {
     return call('POST', `${group}/${kind}webhookconfigurations`, body);
   };
   const remove = (call, kind, name) => call('DELETE', `${group}/${kind}webhookconfigurations/${name}`);
-  return { install, remove, end: () => child.stdin.end() };
+  const bareCallUs = async (calls) => {
+    const caller = spawn(process.execPath, [bareCalls, String(calls)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    caller.stdin.end(JSON.stringify({ url, ca }));
+    return (await firstLine(caller.stdout)).cpuUs;
+  };
+  return { install, remove, bareCallUs, end: () => child.stdin.end() };
 }
 
 async function firstLine(output) {

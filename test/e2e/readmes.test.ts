@@ -1,4 +1,4 @@
-// Compiles the programs of the documentation as they are, and runs some of them. The programs of the root's README are
+// Compiles the programs of the documentation and the examples of doc comments as they are, and runs some of them. The programs of the root's README are
 // files of examples/first-controller.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,8 +15,25 @@ const pages = [
   ),
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
 ];
+/** Packages whose exports a program imports, so that each one that is not obvious has an example. */
+const withExamples = ['api', 'client', 'informers', 'controller', 'testing'];
+/**
+ * Exports whose name and type say it all, or that a program gets rather than makes: predicates of errors are alike, queues and their parts
+ * are those of client-go.
+ */
+const obvious = new Set(
+  `isAlreadyExists isForbidden isInternalError isMethodNotSupported isServerTimeout isServiceUnavailable isTimeout
+  isTooLargeResourceVersion isUnauthorized toRevision isInCluster parseKubeconfig TransportError ConflatingQueue
+  DeletedFinalStateUnknown DeltaFifo InOrderFifo FifoClosedError UntilInterruptedError metaNamespaceIndex namespaceIndex
+  Reflector ControllerMetrics EventCorrelator InformerCache resourceVersionChanged isTerminalError bindingOf roleObject
+  roleRules convertedDefinitions installControllers TestCluster`.split(/\s+/),
+);
 /** Name of the file for a program → its text. */
-const programs = new Map([...pages.flatMap((page) => programsOf(page)), ['names', namesProgram()] as const]);
+const programs = new Map([
+  ...pages.flatMap((page) => programsOf(page)),
+  ...withExamples.flatMap((name) => examplesOf(name)),
+  ['names', namesProgram()] as const,
+]);
 let folder: string;
 let complaints: string;
 
@@ -46,6 +63,37 @@ function programsOf(page: string): readonly (readonly [string, string])[] {
     before = /^import /m.test(block) ? block : before + block;
     return [`${name}-${index + 1}`, before] as const;
   });
+}
+
+/** Returns the examples of a package's doc comments, named "example-api-1". Each is a whole program. */
+function examplesOf(name: string): readonly (readonly [string, string])[] {
+  const blocks = sourcesOf(name).flatMap((text) =>
+    [...text.matchAll(/^ *\* @example\n *\* ```ts\n(.*?)^ *\* ```$/gms)].map(([, block = '']) => block),
+  );
+  return blocks.map((block, index) => [`example-${name}-${index + 1}`, block.replace(/^ *\* ?/gm, '')] as const);
+}
+
+/** Returns the exports of a package whose own doc comment has an example. */
+function exportsWithExample(name: string): ReadonlySet<string> {
+  const exported = /^ \* ```\n \*\/\nexport (?:async )?(?:function|class|const) (\w+)/gm;
+  return new Set(sourcesOf(name).flatMap((text) => [...text.matchAll(exported)].map(([, symbol = '']) => symbol)));
+}
+
+/** Returns the texts of a package's sources. */
+function sourcesOf(name: string): readonly string[] {
+  const folder = join(root, 'packages', name, 'src');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  return files
+    .filter((file) => !file.endsWith('.test.ts'))
+    .sort()
+    .map((file) => readFileSync(join(folder, file), 'utf8'));
+}
+
+/** Returns the classes, functions and values that a package exports by its name. */
+function valuesOf(name: string): readonly string[] {
+  const index = readFileSync(join(root, 'packages', name, 'src/index.ts'), 'utf8');
+  const lists = [...index.matchAll(/^export \{(.*?)\}/gms)].flatMap(([, list = '']) => list.split(','));
+  return lists.map((item) => item.trim()).filter((item) => item !== '' && !item.startsWith('type '));
 }
 
 /**
@@ -90,6 +138,13 @@ it('are found', () => {
 
 it.each([...programs.keys()])('%s compiles', (name) => {
   expect(complaints.split('\n').filter((line) => line.startsWith(`${name}.ts`))).toEqual([]);
+});
+
+it.each(withExamples)('show how each export of %s is used, unless that is obvious', (name) => {
+  const all = `${[...programs].flatMap(([program, text]) => (program === 'names' ? [] : [text])).join('')}${readFileSync(join(root, 'README.md'), 'utf8')}`;
+  const isUsed = (value: string): boolean => new RegExp(`\\b${value}\\b`).test(all);
+  const known = new Set([...exportsWithExample(name), ...obvious]);
+  expect(valuesOf(name).filter((value) => !known.has(value) && !isUsed(value))).toEqual([]);
 });
 
 // Programs missing here need an etcd at its usual port, or a cluster.

@@ -13,5 +13,16 @@ export interface Logger {
 
 const ignore = (): void => undefined;
 
-/** Logs nothing: the default of every component. */
+/**
+ * Logs nothing: the default of every component.
+ *
+ * @example
+ * ```ts
+ * import { silentLogger } from '@kapstan/api';
+ * import { connect } from '@kapstan/client';
+ *
+ * const client = await connect({ logger: silentLogger });
+ * await client.close();
+ * ```
+ */
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };

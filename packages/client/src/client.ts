@@ -53,6 +53,15 @@ import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget }
 /**
  * A client of one cluster with one identity. Calls reject with `StatusError` when the server answers with an error, with `TransportError`
  * when there is no answer, with TypeError for a wrong call, and with the signal's reason when aborted.
+ *
+ * @example
+ * ```ts
+ * import { Client } from '@kapstan/client';
+ * import { Node } from '@kapstan/kinds/core/v1';
+ *
+ * await using client = new Client({ server: 'https://127.0.0.1:6443', tls: { caFile: 'ca.crt' }, tokenFile: 'token' });
+ * for await (const node of client.list(Node)) console.log(node.metadata?.name);
+ * ```
  */
 export class Client implements ResourceClient {
   /** Namespace of the kubeconfig's context, "default" when it has none. It is there for the caller; no verb applies it. */

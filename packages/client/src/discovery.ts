@@ -65,6 +65,15 @@ const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 /**
  * The API that the server serves, read with the first query and kept until {@link Discovery.invalidate}. Rejects as `Client.get` does;
  * every request has 32 s. Each client has one: `client.discovery`.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ *
+ * const client = await connect();
+ * const { gitVersion } = await client.discovery.serverVersion();
+ * console.log(gitVersion);
+ * ```
  */
 export class Discovery {
   readonly #ports: DiscoveryPorts;
@@ -204,7 +213,20 @@ function isMomentary(error: Error): boolean {
   return isTransportError(error);
 }
 
-/** Returns the token of a discovered resource. */
+/**
+ * Returns the token of a discovered resource.
+ *
+ * @example
+ * ```ts
+ * import { connect, resourceOf } from '@kapstan/client';
+ *
+ * // Counts the objects of every kind of a group, whatever kinds those are.
+ * const client = await connect();
+ * const { resources } = await client.discovery.catalog();
+ * for (const found of resources.filter(({ group }) => group === 'example.com'))
+ *   console.log(found.kind, (await client.list(resourceOf(found))).length);
+ * ```
+ */
 export function resourceOf({ group, version, kind, resource: plural, isNamespaced }: DiscoveredResource): Resource {
   return resource({ group, version, kind, plural, scope: isNamespaced ? 'Namespaced' : 'Cluster' });
 }

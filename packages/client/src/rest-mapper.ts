@@ -12,6 +12,15 @@ import {
 /**
  * Finds resources by kind or by a word from the command line. When a catalog read earlier does not have it, a new catalog is read once.
  * Each client has one: `client.mapper`.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ *
+ * const client = await connect();
+ * const kind = await client.mapper.forName('deploy'); // as a user writes it in a command
+ * console.log(await client.list(kind));
+ * ```
  */
 export class RestMapper {
   readonly #discovery: Discovery;

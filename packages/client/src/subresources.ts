@@ -58,7 +58,19 @@ export async function getScale(
   return await client.get(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
-/** Writes a scale that was read before; its resourceVersion turns a change in between into a 409. */
+/**
+ * Writes a scale that was read before; its resourceVersion turns a change in between into a 409.
+ *
+ * @example
+ * ```ts
+ * import { connect, getScale, updateScale } from '@kapstan/client';
+ * import { Deployment } from '@kapstan/kinds/apps/v1';
+ *
+ * const client = await connect();
+ * const scale = await getScale(client, Deployment, { name: 'web', namespace: 'default' });
+ * await updateScale(client, Deployment, { scale: { ...scale, spec: { replicas: 3 } } });
+ * ```
+ */
 export async function updateScale(
   client: ResourceClient,
   resource: Resource,
@@ -90,7 +102,16 @@ export interface BindOptions extends CallOptions {
   readonly node: string;
 }
 
-/** Assigns a pod to a node, as a scheduler does. A pod that is already assigned is a 409. */
+/**
+ * Assigns a pod to a node, as a scheduler does. A pod that is already assigned is a 409.
+ *
+ * @example
+ * ```ts
+ * import { bind, connect } from '@kapstan/client';
+ *
+ * await bind(await connect(), { name: 'web', namespace: 'default' }, { node: 'node-1' });
+ * ```
+ */
 export async function bind(client: ResourceClient, target: ObjectTarget, options: BindOptions): Promise<void> {
   requireCall(target, options, { table: bindTable, who: 'bind' });
   const body: Binding = {
@@ -112,7 +133,18 @@ export interface CreateTokenOptions extends CallOptions {
   readonly boundObjectRef?: BoundObjectReference;
 }
 
-/** Requests a new token of a service account: `status.token`, `status.expirationTimestamp`. */
+/**
+ * Requests a new token of a service account: `status.token`, `status.expirationTimestamp`.
+ *
+ * @example
+ * ```ts
+ * import { connect, createToken } from '@kapstan/client';
+ *
+ * const account = { name: 'builder', namespace: 'default' };
+ * const { status } = await createToken(await connect(), account, { audiences: ['registry'], expirationSeconds: 600 });
+ * console.log(status?.expirationTimestamp);
+ * ```
+ */
 export async function createToken(
   client: ResourceClient,
   target: ObjectTarget,

@@ -39,6 +39,21 @@ export interface CreatedOrUpdated<T extends KubernetesObject> {
  * Reads the object, calls `mutate`, and creates or updates it; writes nothing when nothing has changed. Rejects with
  * 409 when somebody else wrote in between: in a reconcile let it throw. Writes only the object itself and not its
  * status if that is a subresource. Throws TypeError for wrong arguments.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { createOrUpdate } from '@kapstan/controller';
+ * import { ConfigMap } from '@kapstan/kinds/core/v1';
+ *
+ * const { result } = await createOrUpdate<ConfigMap>(await connect(), ConfigMap, {
+ *   object: { metadata: { name: 'settings', namespace: 'default' } },
+ *   mutate: (map) => {
+ *     map.data = { ...map.data, mode: 'fast' };
+ *   },
+ * });
+ * console.log(result); // created, updated or unchanged
+ * ```
  */
 export async function createOrUpdate<T extends KubernetesObject>(
   client: ResourceClient,

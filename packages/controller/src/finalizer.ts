@@ -28,7 +28,23 @@ export function hasFinalizer(object: DeepReadonly<KubernetesObject>, finalizer: 
   return object.metadata?.finalizers?.includes(finalizer) === true;
 }
 
-/** Returns the object with the finalizer. Rejects with 409 when it was changed meanwhile. */
+/**
+ * Returns the object with the finalizer. Rejects with 409 when it was changed meanwhile.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { addFinalizer, hasFinalizer, removeFinalizer } from '@kapstan/controller';
+ * import { ConfigMap } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * const finalizer = 'example.com/cleanup';
+ * const object = await client.get(ConfigMap, { name: 'settings', namespace: 'default' });
+ * const kept = await addFinalizer(client, ConfigMap, { object, finalizer });
+ * console.log(hasFinalizer(kept, finalizer)); // true
+ * await removeFinalizer(client, ConfigMap, { object: kept, finalizer });
+ * ```
+ */
 export async function addFinalizer<T extends KubernetesObject>(
   client: ResourceClient,
   resource: Resource<T>,

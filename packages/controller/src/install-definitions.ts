@@ -57,6 +57,16 @@ const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0, resetAfter
  * Applies the definitions and resolves when all are established. It retries while the server cannot be reached, fails
  * or is overloaded. Rejects when a definition is refused, when its names are taken by another one, when the time is
  * over, and when the signal aborts.
+ *
+ * @example
+ * ```ts
+ * import { defineResource } from '@kapstan/api';
+ * import { connect } from '@kapstan/client';
+ * import { installDefinitions } from '@kapstan/controller';
+ *
+ * const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: { type: 'object' } });
+ * await installDefinitions([Site], { client: await connect(), fieldManager: 'sites' });
+ * ```
  */
 export async function installDefinitions(
   resources: readonly DefinedResource[],

@@ -54,7 +54,25 @@ const table: OptionTable<ObservedClientOptions> = {
   signal: requireSignal,
 };
 
-/** A client that refuses writes when told so, reports them, and ends them with a signal: what `ctx.client` is. */
+/**
+ * A client that refuses writes when told so, reports them, and ends them with a signal: what `ctx.client` is.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { ObservedClient } from '@kapstan/controller';
+ *
+ * let isAllowed = true;
+ * const client = new ObservedClient({
+ *   client: await connect(),
+ *   admit: () => {
+ *     if (!isAllowed) throw new Error('this process may not write');
+ *   },
+ * });
+ * isAllowed = false; // from here on client refuses writes
+ * console.log(client);
+ * ```
+ */
 export class ObservedClient implements ResourceClient {
   readonly #options: ObservedClientOptions;
 

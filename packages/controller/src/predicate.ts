@@ -33,6 +33,16 @@ export const annotationsChanged: Predicate<KubernetesObject> = changed(({ metada
 
 /**
  * Accepts changes that at least one predicate accepts; none if there is none. Throws TypeError unless given predicates.
+ *
+ * @example
+ * ```ts
+ * import { annotationsChanged, anyOf, controller, generationChanged, labelsChanged } from '@kapstan/controller';
+ * import { Deployment } from '@kapstan/kinds/apps/v1';
+ *
+ * export const labelled = controller(Deployment)
+ *   .when(anyOf(generationChanged, labelsChanged, annotationsChanged))
+ *   .reconcile(async ({ metadata }) => console.log(metadata.name, metadata.labels));
+ * ```
  */
 export function anyOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   requirePredicates(predicates);
@@ -45,7 +55,20 @@ export function allOf<T extends KubernetesObject>(...predicates: readonly Predic
   return (change) => predicates.every((predicate) => accepts(predicate, change));
 }
 
-/** Accepts the changes that the predicate rejects. Throws TypeError unless given a predicate. */
+/**
+ * Accepts the changes that the predicate rejects. Throws TypeError unless given a predicate.
+ *
+ * @example
+ * ```ts
+ * import { allOf, controller, generationChanged, notPredicate, type Predicate } from '@kapstan/controller';
+ * import { Deployment } from '@kapstan/kinds/apps/v1';
+ *
+ * const isPaused: Predicate<Deployment> = ({ object }) => object?.spec?.paused === true;
+ * export const running = controller(Deployment)
+ *   .when(allOf(generationChanged, notPredicate(isPaused)))
+ *   .reconcile(async ({ metadata }) => console.log(metadata.name));
+ * ```
+ */
 export function notPredicate<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
   requirePredicates([predicate]);
   return (change) => !accepts(predicate, change);

@@ -124,7 +124,28 @@ interface Signals {
   readonly abort: AbortSignal;
 }
 
-/** Runs until its signal aborts; the same key is never reconciled twice at a time. */
+/**
+ * Runs until its signal aborts; the same key is never reconciled twice at a time.
+ *
+ * @example
+ * ```ts
+ * import { ReconcileLoop } from '@kapstan/controller';
+ * import { RateLimitingQueue } from '@kapstan/controller/workqueue';
+ *
+ * const queue = new RateLimitingQueue<string>({ name: 'reports' });
+ * const loop = new ReconcileLoop({
+ *   queue,
+ *   workers: 2,
+ *   reconcile: async ({ key }) => {
+ *     console.log('working on', key);
+ *     return undefined; // or { requeueAfterMs: 60_000 }
+ *   },
+ * });
+ * queue.add('default/web');
+ * const stop = new AbortController();
+ * await loop.run(stop.signal);
+ * ```
+ */
 export class ReconcileLoop {
   readonly #queue: RateLimitingQueue<string>;
   readonly #requeues: GuardedRequeue;

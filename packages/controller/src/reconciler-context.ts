@@ -180,6 +180,19 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
 
 /**
  * Returns the reference with which an object becomes the controlling owner of another. Source: metav1.NewControllerRef.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { controllerReference } from '@kapstan/controller';
+ * import { Deployment } from '@kapstan/kinds/apps/v1';
+ * import { ConfigMap } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * const owner = await client.get(Deployment, { name: 'web', namespace: 'default' });
+ * const ownerReferences = [controllerReference(Deployment, owner)];
+ * await client.create(ConfigMap, { metadata: { name: 'web-settings', namespace: 'default', ownerReferences } });
+ * ```
  */
 export function controllerReference(resource: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
   const { name = '', uid = '' } = owner.metadata ?? {};

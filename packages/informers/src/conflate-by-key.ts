@@ -18,6 +18,19 @@ export interface ConflateByKeyOptions {
  *
  * Cold. No replay. Errors with the rejection of a task or with the source's error. Completes when the source has completed and all tasks
  * have ended. Slow consumers: keyed buffer, at most one pending change per live object. `synced` is left out.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { conflateByKey, SharedInformerFactory } from '@kapstan/informers';
+ * import { ConfigMap } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * const { events$ } = factory.informer(ConfigMap);
+ * const work = conflateByKey<ConfigMap, string>(async ({ type, key }) => `${type} ${key}`, { concurrency: 4 });
+ * events$.pipe(work).subscribe(console.log);
+ * factory.start();
+ * ```
  */
 export function conflateByKey<T extends KubernetesObject, R>(
   work: (change: ObjectChange<T>) => Promise<R>,

@@ -16,7 +16,25 @@ export class DeletedFinalStateUnknown<T extends KubernetesObject> {
   }
 }
 
-/** Returns true for a tombstone of any copy of this package. */
+/**
+ * Returns true for a tombstone of any copy of this package.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { isDeletedFinalStateUnknown, SharedInformerFactory } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * factory.informer(Pod).addEventHandler({
+ *   onDelete: (pod) => {
+ *     const last = isDeletedFinalStateUnknown<Pod>(pod) ? pod.object : pod;
+ *     console.log('gone', last?.metadata?.name);
+ *   },
+ * });
+ * factory.start();
+ * ```
+ */
 export function isDeletedFinalStateUnknown<T extends KubernetesObject>(
   value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
 ): value is DeletedFinalStateUnknown<T> {
@@ -33,6 +51,17 @@ export function lastStateOf<T extends KubernetesObject>(
 /**
  * Returns the key of an object or a tombstone. Throws TypeError ("couldn't create key …") for an object without metadata; the text contains
  * only apiVersion and kind, because the object may be a secret.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { deletionHandlingKey, SharedInformerFactory } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * factory.informer(Pod).addEventHandler({ onDelete: (pod) => console.log('gone', deletionHandlingKey<Pod>(pod)) });
+ * factory.start();
+ * ```
  */
 export function deletionHandlingKey<T extends KubernetesObject>(
   value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,

@@ -41,6 +41,21 @@ export function callHandler<T extends KubernetesObject>(
  * Returns a handler that receives only objects which pass the filter. An object that starts to pass is an addition; one that stops is a
  * deletion of its old state. The filter may receive a tombstone. Throws TypeError unless given a function and a handler. Source:
  * FilteringResourceEventHandler.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { filteringHandler, isDeletedFinalStateUnknown, SharedInformerFactory } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * const handler = filteringHandler<Pod>(
+ *   (pod) => !isDeletedFinalStateUnknown<Pod>(pod) && pod.status?.phase === 'Failed',
+ *   { onAdd: ({ metadata }) => console.log('failed', metadata?.name) },
+ * );
+ * factory.informer(Pod).addEventHandler(handler);
+ * factory.start();
+ * ```
  */
 export function filteringHandler<T extends KubernetesObject>(
   filter: (object: DeepReadonly<T> | DeletedFinalStateUnknown<T>) => boolean,

@@ -56,7 +56,22 @@ export interface IndexerOptions {
   readonly onIndexError?: (error: Error) => void;
 }
 
-/** Objects are shared by all readers: read-only (invariant I6). A list that was returned does not change. */
+/**
+ * Objects are shared by all readers: read-only (invariant I6). A list that was returned does not change.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { SharedInformerFactory } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * const { indexer } = factory.informer(Pod, { indexers: { node: ({ spec }) => [spec?.nodeName] } });
+ * factory.start();
+ * await factory.waitForCacheSync();
+ * console.log(indexer.byIndex('node', 'node-1').length);
+ * ```
+ */
 export class Indexer<T extends KubernetesObject> {
   #objects = new Map<ObjectKey, DeepReadonly<T>>();
   readonly #indexes = new Map<string, Index<T>>();

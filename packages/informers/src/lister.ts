@@ -12,7 +12,22 @@ import { notFound } from '@kapstan/api/errors';
 import { requireFunctions } from '@kapstan/api/internal';
 import { type Indexer, namespaceIndex } from './indexer.ts';
 
-/** Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here contacts a server. */
+/**
+ * Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here contacts a server.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { SharedInformerFactory } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * const { lister } = factory.informer(Pod);
+ * factory.start();
+ * await factory.waitForCacheSync();
+ * console.log(lister.namespace('default').get('web').status?.phase);
+ * ```
+ */
 export class Lister<T extends KubernetesObject> {
   readonly #indexer: Indexer<T>;
   readonly #resource: Pick<Resource, 'group' | 'plural'>;

@@ -92,6 +92,17 @@ export interface UntilWithSyncOptions<T extends KubernetesObject> extends UntilO
 /**
  * Like {@link until}, over its own informer, which survives trouble with watches: existing objects come first, as additions. Resolves to
  * undefined when the precondition holds. Rejects as {@link until} does.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { untilWithSync } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * const pods = client.listerWatcher(Pod, { namespace: 'default' });
+ * await untilWithSync<Pod>(pods, [({ object }) => object?.status?.phase === 'Running'], { timeoutMs: 60_000 });
+ * ```
  */
 export async function untilWithSync<T extends KubernetesObject>(
   listerWatcher: ListerWatcher<T>,

@@ -40,6 +40,20 @@ export async function waitForCacheSync(
 /**
  * Returns the error with which to end a start when caches have not synced, or undefined when all have. `synced` is the result of
  * `SharedInformerFactory.waitForCacheSync`; `cause` is the reason of the signal that ended the wait. Source: client-go SyncResult.AsError.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { cacheSyncError, SharedInformerFactory } from '@kapstan/informers';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const factory = new SharedInformerFactory(await connect());
+ * factory.informer(Pod);
+ * factory.start();
+ * const signal = AbortSignal.timeout(10_000);
+ * const error = cacheSyncError(await factory.waitForCacheSync({ signal }), signal.reason);
+ * if (error !== undefined) throw error;
+ * ```
  */
 export function cacheSyncError(synced: ReadonlyMap<string, boolean>, cause?: unknown): Error | undefined {
   const missing = [...synced].filter(([, hasSynced]) => !hasSynced).map(([resource]) => resource);

@@ -18,7 +18,20 @@ export interface ByteProxyOptions {
   readonly onActivity?: () => void;
 }
 
-/** Forwards bytes to a port of this machine until told otherwise. It does not inspect them: TLS passes through unchanged. */
+/**
+ * Forwards bytes to a port of this machine until told otherwise. It does not inspect them: TLS passes through unchanged.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { ByteProxy } from '@kapstan/testing';
+ *
+ * await using proxy = await ByteProxy.start({ targetPort: () => 6443 });
+ * await using client = await connect({ overrides: { cluster: { server: `https://127.0.0.1:${proxy.port}` } } });
+ * proxy.blackhole(); // from here on nothing gets through, and no connection ends
+ * proxy.resume();
+ * ```
+ */
 export class ByteProxy {
   readonly #options: ByteProxyOptions;
   readonly #connections = new Set<ProxyConnection>();

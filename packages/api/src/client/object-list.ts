@@ -11,6 +11,17 @@ type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<
 
 /**
  * The result of `list` of a `ResourceClient`. It asks the server only when awaited or iterated, and again each time.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * const pods = client.list(Pod, { limit: 500 });
+ * for await (const pod of pods) console.log(pod.metadata?.name); // one page at a time
+ * console.log((await pods).length); // all of them, asked for again
+ * ```
  */
 export class ObjectList<T extends KubernetesObject> implements Promise<DeepReadonly<T>[]> {
   readonly #read: PageReader<T>;

@@ -23,6 +23,14 @@ export interface StatusErrorInit {
 /**
  * A failure that a Kubernetes API server has answered or will answer. Test it with the predicates below instead of
  * instanceof.
+ *
+ * @example
+ * ```ts
+ * import { isConflict, StatusError } from '@kapstan/api';
+ *
+ * const error = new StatusError({ status: 'Failure', code: 409, reason: 'Conflict', message: 'the object has been modified' });
+ * console.log(isConflict(error)); // true
+ * ```
  */
 export class StatusError extends Error {
   readonly status: Status;
@@ -57,7 +65,24 @@ export class StatusError extends Error {
   }
 }
 
-/** True for a StatusError of any copy of this package. */
+/**
+ * True for a StatusError of any copy of this package.
+ *
+ * @example
+ * ```ts
+ * import { isStatusError } from '@kapstan/api';
+ * import { connect } from '@kapstan/client';
+ * import { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * try {
+ *   await client.get(Pod, { name: 'web', namespace: 'default' });
+ * } catch (error) {
+ *   if (isStatusError(error)) console.error(error.code, error.reason, error.message);
+ *   else throw error; // there was no answer, or the call was wrong
+ * }
+ * ```
+ */
 export function isStatusError(error: unknown): error is StatusError {
   return typeof error === 'object' && error !== null && brand in error;
 }

@@ -11,7 +11,17 @@ const unitMs: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
 ]);
 
-/** Returns "1h2m3.5s" in milliseconds, or Go's error for malformed text. Source: time.ParseDuration. */
+/**
+ * Returns "1h2m3.5s" in milliseconds, or Go's error for malformed text. Source: time.ParseDuration.
+ *
+ * @example
+ * ```ts
+ * import { parseDuration } from '@kapstan/api';
+ *
+ * parseDuration('1h30m'); // 5400000
+ * parseDuration('soon'); // { error: 'time: invalid duration "soon"' }
+ * ```
+ */
 export function parseDuration(text: string): number | { readonly error: string } {
   const shown = JSON.stringify(text);
   const sign = text.startsWith('-') ? -1 : 1;

@@ -14,7 +14,17 @@ interface QuantityParts {
   readonly text?: string | undefined;
 }
 
-/** An amount. Immutable. Make one with {@link parseQuantity}. */
+/**
+ * An amount. Immutable. Make one with {@link parseQuantity}.
+ *
+ * @example
+ * ```ts
+ * import { parseQuantity } from '@kapstan/api';
+ *
+ * const limit = parseQuantity('1Gi');
+ * console.log(limit.compare(parseQuantity('1000M')) > 0); // true
+ * ```
+ */
 export class Quantity {
   readonly #unscaled: bigint;
   readonly #scale: number;

@@ -3,7 +3,17 @@
 import { fitsOneSlice, membersPerSlice, namesInSlices, rememberCopy, type SlicedWork } from '../time/sliced-work.ts';
 import { parseText } from './json-text.ts';
 
-/** A number that a JavaScript double cannot hold, kept as written. */
+/**
+ * A number that a JavaScript double cannot hold, kept as written.
+ *
+ * @example
+ * ```ts
+ * import { ExactNumber, parseJson } from '@kapstan/api';
+ *
+ * const id = parseJson('12345678901234567890');
+ * if (id instanceof ExactNumber) console.log(String(id)); // 12345678901234567890
+ * ```
+ */
 export class ExactNumber {
   readonly text: string;
 
@@ -44,6 +54,14 @@ const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');
 /**
  * Parses JSON. A number of more than 15 digits whose double prints differently becomes an {@link ExactNumber}. Throws
  * SyntaxError. `__proto__` and the like are plain own keys.
+ *
+ * @example
+ * ```ts
+ * import { parseJson, stringifyJson } from '@kapstan/api';
+ *
+ * const text = '{"id":12345678901234567890}';
+ * stringifyJson(parseJson(text)) === text; // true; JSON.parse would have changed the number
+ * ```
  */
 export function parseJson(text: string): unknown {
   if (!hasLongRun(text) || !manyDigits.test(text)) return parseText(text);

@@ -26,6 +26,15 @@ export type NewCondition<C extends AnyCondition> = Omit<C, 'lastTransitionTime'>
 /**
  * Returns the condition of this type; undefined when there is none. The list may be undefined, as in an object without
  * a status.
+ *
+ * @example
+ * ```ts
+ * import { getCondition } from '@kapstan/api';
+ * import type { Pod } from '@kapstan/kinds/core/v1';
+ *
+ * const isReady = (pod: Pod) => getCondition(pod.status?.conditions, 'Ready')?.status === 'True';
+ * console.log(isReady({ status: { conditions: [{ type: 'Ready', status: 'True' }] } })); // true
+ * ```
  */
 export function getCondition<C extends AnyCondition>(
   conditions: readonly C[] | null | undefined,

@@ -26,6 +26,14 @@ export function objectKey(namespace: string, name: string): ObjectKey {
 /**
  * Splits a key of {@link metaNamespaceKey}. Throws TypeError on more than one slash. Source: client-go
  * SplitMetaNamespaceKey.
+ *
+ * @example
+ * ```ts
+ * import { objectKey, splitMetaNamespaceKey } from '@kapstan/api';
+ *
+ * const { namespace, name } = splitMetaNamespaceKey(objectKey('default', 'web'));
+ * console.log(namespace, name); // default web
+ * ```
  */
 export function splitMetaNamespaceKey(key: string): ObjectName {
   const parts = key.split('/');

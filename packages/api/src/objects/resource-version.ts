@@ -43,6 +43,13 @@ export function formatRevision(revision: Revision): ResourceVersion {
 /**
  * Orders two resource versions of one resource type: negative, 0 or positive. Both must be decimal without leading
  * zeros and not "0"; throws TypeError otherwise. Source: apimachinery CompareResourceVersion.
+ *
+ * @example
+ * ```ts
+ * import { compareResourceVersions } from '@kapstan/api';
+ *
+ * compareResourceVersions('9', '10') < 0; // true; as texts, "9" would be the larger one
+ * ```
  */
 export function compareResourceVersions(a: string, b: string): number {
   for (const text of [a, b]) {

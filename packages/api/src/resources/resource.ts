@@ -50,7 +50,17 @@ export function resource<T extends KubernetesObject = UnstructuredObject>(spec: 
   };
 }
 
-/** Returns what objects of a resource have as apiVersion: "apps/v1", or "v1" for the core group. */
+/**
+ * Returns what objects of a resource have as apiVersion: "apps/v1", or "v1" for the core group.
+ *
+ * @example
+ * ```ts
+ * import { apiVersionOf } from '@kapstan/api';
+ * import { Deployment } from '@kapstan/kinds/apps/v1';
+ *
+ * apiVersionOf(Deployment); // apps/v1
+ * ```
+ */
 export function apiVersionOf(resource: Resource): string {
   return formatApiVersion(resource);
 }

@@ -8,7 +8,17 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
-/** A parsed field selector. Immutable. */
+/**
+ * A parsed field selector. Immutable.
+ *
+ * @example
+ * ```ts
+ * import { parseFieldSelector } from '@kapstan/api';
+ *
+ * const selector = parseFieldSelector('status.phase=Running,spec.nodeName!=');
+ * console.log(String(selector)); // spec.nodeName!=,status.phase=Running
+ * ```
+ */
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
   /** Terms by field if they are many: a client may send 50,000, to compare with 20,000 objects. */

@@ -26,6 +26,15 @@ const operators: ReadonlyMap<string, LabelOperator> = new Map([
 /**
  * Returns the selector of an API object: absent selects nothing, empty everything. Throws TypeError with Kubernetes'
  * text. Source: LabelSelectorAsSelector.
+ *
+ * @example
+ * ```ts
+ * import { labelSelectorFrom } from '@kapstan/api';
+ *
+ * const selector = labelSelectorFrom({ matchLabels: { app: 'web' }, matchExpressions: [{ key: 'canary', operator: 'DoesNotExist' }] });
+ * console.log(selector.matches({ app: 'web' })); // true
+ * console.log(String(selector)); // app=web,!canary
+ * ```
  */
 export function labelSelectorFrom(spec: LabelSelectorSpec | null | undefined): LabelSelector {
   if (spec === undefined || spec === null) return noLabel;

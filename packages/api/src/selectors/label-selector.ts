@@ -7,7 +7,17 @@ import { LabelTerms } from './label-terms.ts';
 /** Most terms compared one by one. A client may send 80,000 terms or values, to compare with 20,000 objects. */
 const fewTerms = 8;
 
-/** A parsed label selector. Immutable. */
+/**
+ * A parsed label selector. Immutable.
+ *
+ * @example
+ * ```ts
+ * import { parseLabelSelector } from '@kapstan/api';
+ *
+ * const selector = parseLabelSelector('app in (web, api), !canary');
+ * console.log(selector.matches({ app: 'web' })); // true
+ * ```
+ */
 export class LabelSelector {
   readonly requirements: readonly LabelRequirement[];
   /** True when it matches no object at all (a nil selector in an API object). */

@@ -35,7 +35,17 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after the delay; rejects with the signal's reason when that aborts first. */
+/**
+ * Resolves after the delay; rejects with the signal's reason when that aborts first.
+ *
+ * @example
+ * ```ts
+ * import { delay, systemClock } from '@kapstan/api';
+ *
+ * const stop = new AbortController();
+ * await delay(systemClock, 1000, stop.signal); // a test hands in its virtual clock instead
+ * ```
+ */
 export function delay(clock: Clock, delayMs: number, signal?: CallSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -54,7 +64,16 @@ export function delay(clock: Clock, delayMs: number, signal?: CallSignal): Promi
 /** The last formatted second: a busy server writes the same one a thousand times. */
 let lastSecond = { epoch: Number.NaN, text: '' };
 
-/** Returns RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for a number that is no time. */
+/**
+ * Returns RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for a number that is no time.
+ *
+ * @example
+ * ```ts
+ * import { formatTime, parseTime } from '@kapstan/api';
+ *
+ * formatTime(parseTime('2026-11-28T16:00:00.5Z')); // 2026-11-28T16:00:00Z
+ * ```
+ */
 export function formatTime(epochMs: number): string {
   const epoch = Math.floor(epochMs / 1000);
   if (epoch !== lastSecond.epoch) lastSecond = { epoch, text: `${new Date(epochMs).toISOString().slice(0, 19)}Z` };

@@ -25,7 +25,16 @@ export interface InClusterOptions {
 
 const mount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Rejects with TypeError outside a pod, and when the token cannot be read. Token and CA are re-read as they rotate. */
+/**
+ * Rejects with TypeError outside a pod, and when the token cannot be read. Token and CA are re-read as they rotate.
+ *
+ * @example
+ * ```ts
+ * import { Client, inClusterConfig } from '@kapstan/client';
+ *
+ * await using client = new Client(await inClusterConfig()); // connect() does the same in a pod
+ * ```
+ */
 export async function inClusterConfig(options: InClusterOptions = {}): Promise<ClientConfig> {
   const { env = process.env, directory = mount, logger = processLogger } = options;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;

@@ -21,7 +21,19 @@ export function isEmptyKubeconfig({ clusters, users, contexts, currentContext }:
   return clusters.size === 0 && users.size === 0 && contexts.size === 0 && currentContext === '';
 }
 
-/** Returns the configuration of a context (default: the current one). Throws TypeError for one that cannot be used. */
+/**
+ * Returns the configuration of a context (default: the current one). Throws TypeError for one that cannot be used.
+ *
+ * @example
+ * ```ts
+ * import { Client, clientConfigOf, loadKubeconfig } from '@kapstan/client';
+ *
+ * // A client of each context.
+ * const kubeconfig = await loadKubeconfig();
+ * const clients = [...kubeconfig.contexts.keys()].map((name) => new Client(clientConfigOf(kubeconfig, name)));
+ * for (const client of clients) await client.close();
+ * ```
+ */
 export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): ClientConfig {
   const [name, context] = contextOf(kubeconfig, contextName);
   checkUsable(contextFaults(context, name));

@@ -23,6 +23,14 @@ const ownContext = 'overrides';
 /**
  * Returns the kubeconfig with the overrides in its context (default: the current one), which becomes the current one.
  * Other entries stay as they are. Throws TypeError for a context, cluster or user that was asked for and does not exist.
+ *
+ * @example
+ * ```ts
+ * import { Client, clientConfigOf, loadKubeconfig, overrideKubeconfig } from '@kapstan/client';
+ *
+ * const overrides = { namespace: 'staging', cluster: { server: 'https://127.0.0.1:6443' } };
+ * await using client = new Client(clientConfigOf(overrideKubeconfig(await loadKubeconfig(), overrides)));
+ * ```
  */
 export function overrideKubeconfig(
   kubeconfig: Kubeconfig,

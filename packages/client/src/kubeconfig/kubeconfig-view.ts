@@ -63,7 +63,16 @@ async function withContent<T extends object>(entry: T, member: keyof T & string)
 const omitted = 'DATA+OMITTED';
 const redacted = 'REDACTED';
 
-/** Returns the kubeconfig for people to read: data and every secret in it are replaced by a word. */
+/**
+ * Returns the kubeconfig for people to read: data and every secret in it are replaced by a word.
+ *
+ * @example
+ * ```ts
+ * import { formatKubeconfig, loadKubeconfig, redactKubeconfig } from '@kapstan/client';
+ *
+ * console.log(formatKubeconfig(redactKubeconfig(await loadKubeconfig()))); // may be shown
+ * ```
+ */
 export function redactKubeconfig(kubeconfig: Kubeconfig): Kubeconfig {
   return {
     ...kubeconfig,
@@ -99,7 +108,17 @@ function mapValues<T>(entries: ReadonlyMap<string, T>, change: (value: T) => T):
   return new Map([...entries].map(([name, value]) => [name, change(value)]));
 }
 
-/** Returns the text of a kubeconfig file, in YAML, that {@link parseKubeconfig} reads back into the same. */
+/**
+ * Returns the text of a kubeconfig file, in YAML, that {@link parseKubeconfig} reads back into the same.
+ *
+ * @example
+ * ```ts
+ * import { flattenKubeconfig, formatKubeconfig, loadKubeconfig, minifyKubeconfig } from '@kapstan/client';
+ *
+ * // The current context alone, in one file that can be taken elsewhere.
+ * console.log(formatKubeconfig(await flattenKubeconfig(minifyKubeconfig(await loadKubeconfig()))));
+ * ```
+ */
 export function formatKubeconfig({ currentContext, clusters, users, contexts }: Kubeconfig): string {
   const list = (entries: ReadonlyMap<string, object>, member: string): object[] =>
     [...entries].map(([name, entry]) => ({ name, [member]: entry }));

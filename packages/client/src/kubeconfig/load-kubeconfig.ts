@@ -19,6 +19,14 @@ export interface LoadKubeconfigOptions {
 /**
  * Returns the merge of all files: for entries with the same name the first file's wins as a whole; the first current-context wins. Paths in
  * it are absolute. Rejects when a file is unreadable or not a kubeconfig; listed files that do not exist are skipped.
+ *
+ * @example
+ * ```ts
+ * import { loadKubeconfig } from '@kapstan/client';
+ *
+ * const { currentContext, contexts } = await loadKubeconfig();
+ * console.log(currentContext, [...contexts.keys()]);
+ * ```
  */
 export async function loadKubeconfig(options: LoadKubeconfigOptions = {}): Promise<Kubeconfig> {
   const { path, env = process.env, logger = silentLogger } = options;

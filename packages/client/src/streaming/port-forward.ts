@@ -39,7 +39,19 @@ interface PortForwardInit {
   readonly onConnectionError: (error: Error, port: ForwardedPort) => void;
 }
 
-/** Connections to ports of a pod. */
+/**
+ * Connections to ports of a pod.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ *
+ * const client = await connect();
+ * await using forward = await client.portForward({ name: 'web', namespace: 'default' }, { ports: [':80'] });
+ * const [{ local } = { local: 0 }] = forward.ports;
+ * console.log(await (await fetch(`http://127.0.0.1:${local}/`)).text());
+ * ```
+ */
 export class PortForward {
   readonly #init: PortForwardInit;
   readonly #controller: AbortController = new AbortController();

@@ -46,6 +46,17 @@ interface RemoteCommandInit {
  * A running command. Output that nobody reads blocks the command once a few buffers are full, as in a pipe: read both streams, or ask for
  * only one. Streams that were not asked for have ended from the start. A broken connection destroys the streams with the error that
  * `exited` rejects with; without a listener that is harmless.
+ *
+ * @example
+ * ```ts
+ * import { text } from 'node:stream/consumers';
+ * import { connect } from '@kapstan/client';
+ *
+ * const client = await connect();
+ * const command = await client.exec({ name: 'web', namespace: 'default' }, { command: ['cat', '/etc/hostname'], stderr: false });
+ * const [output, exitCode] = await Promise.all([text(command.stdout), command.exited]);
+ * console.log(exitCode, output);
+ * ```
  */
 export class RemoteCommand {
   /** Backpressure reaches the container. With v5 `end()` is the container's end of file; with v4 it fails with code ENOTSUP. */

@@ -26,7 +26,23 @@ export class TransportError extends Error {
   }
 }
 
-/** True for an error of the connection: there was no answer of the server. */
+/**
+ * True for an error of the connection: there was no answer of the server.
+ *
+ * @example
+ * ```ts
+ * import { connect, isTransportError } from '@kapstan/client';
+ * import { Node } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * try {
+ *   await client.list(Node);
+ * } catch (error) {
+ *   if (!isTransportError(error)) throw error;
+ *   console.error(`no answer to ${error.request}: ${error.code}`); // ECONNREFUSED, ETIMEDOUT, …
+ * }
+ * ```
+ */
 export function isTransportError(error: unknown): error is TransportError {
   return typeof error === 'object' && error !== null && brand in error;
 }

@@ -70,7 +70,22 @@ const dropLineMs = 60_000;
 const maxAttempts = 12;
 const retryDelayMs = 10_000;
 
-/** Keeps the order of recording. At most 1000 events wait; more are dropped and counted. */
+/**
+ * Keeps the order of recording. At most 1000 events wait; more are dropped and counted.
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@kapstan/client';
+ * import { EventRecorder } from '@kapstan/controller';
+ * import { ConfigMap } from '@kapstan/kinds/core/v1';
+ *
+ * const client = await connect();
+ * const recorder = new EventRecorder({ client, component: 'reports' });
+ * const object = await client.get(ConfigMap, { name: 'settings', namespace: 'default' });
+ * recorder.record(object, { type: 'Normal', reason: 'Read', message: 'the settings were read' });
+ * await recorder.close();
+ * ```
+ */
 export class EventRecorder {
   readonly #options: Required<Omit<EventRecorderOptions, 'correlator'>>;
   readonly #correlator: EventCorrelator;

@@ -44,6 +44,18 @@ interface Term {
  * A candidate, then a leader, then done: it is used once. A leader counts from the start of its last successful renewal
  * and stops leading `renewDeadlineMs` after it, whatever else this process was doing or however long it was paused.
  * Others wait `leaseDurationMs` from when they saw that renewal, which was later. So there are never two leaders.
+ *
+ * @example
+ * ```ts
+ * import { delay, systemClock } from '@kapstan/api';
+ * import { connect } from '@kapstan/client';
+ * import { LeaderElector } from '@kapstan/controller';
+ *
+ * const elector = new LeaderElector({ client: await connect(), name: 'report', namespace: 'default' });
+ * const stop = new AbortController();
+ * // The function ends its work when its signal aborts: the Lease is lost, or the program stops.
+ * await elector.run(async (signal) => await delay(systemClock, 60_000, signal), stop.signal);
+ * ```
  */
 export class LeaderElector {
   readonly #options: ResolvedLeaderElectorOptions;

@@ -16,7 +16,24 @@ export type RightsOptions = Pick<ManagerOptions, 'namespaces' | 'leaderElection'
 const read = ['get', 'list', 'watch'];
 const apply = ['create', 'patch'];
 
-/** Returns the least rights with which these controllers can do what they declare, in a fixed order. */
+/**
+ * Returns the least rights with which these controllers can do what they declare, in a fixed order.
+ *
+ * @example
+ * ```ts
+ * import { controller, rightsOf, rolesOf } from '@kapstan/controller';
+ * import { Deployment } from '@kapstan/kinds/apps/v1';
+ * import { ConfigMap } from '@kapstan/kinds/core/v1';
+ *
+ * const settings = controller(Deployment)
+ *   .owns(ConfigMap)
+ *   .reconcile(async ({ metadata }, { apply }) => {
+ *     await apply(ConfigMap, { metadata: { name: `${metadata.name}-settings` } });
+ *   });
+ * // What `kapstan generate rbac` writes.
+ * console.log(rolesOf(rightsOf([settings]), { name: 'settings' }));
+ * ```
+ */
 export function rightsOf(controllers: readonly Controller[], options: RightsOptions = {}): readonly Right[] {
   const { namespaces = [], leaderElection = false, installCrds = false, webhooks = false } = options;
   const placed = controllers

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -157,5 +157,24 @@ describe('the image of a project', () => {
     expect(Number(user)).toBeGreaterThan(0);
     const { scripts } = await manifest();
     expect(scripts['generate:manager']).toContain(`--run-as-user ${user}`);
+  });
+
+  it('copies only what is there, what .dockerignore lets through, and what the first stage makes', async () => {
+    const packages = await packedIn('packed', archives);
+    const { directory } = await createProject(parent, { name: 'a', packages });
+    await writeFile(join(directory, 'package-lock.json'), '{}');
+    const copies = [...(await read('a/Dockerfile')).matchAll(/^COPY (--from=build )?(.+) \S+$/gm)];
+    const isPresent = (path: string) => stat(join(directory, path)).then(Boolean, () => false);
+    const sources = copies.flatMap(([, from, paths = '']) => (from === undefined ? paths.split(' ') : []));
+    const made = copies.flatMap(([, from, paths = '']) => (from === undefined ? [] : paths.split(' ')));
+    expect(sources).toContain('vendor');
+    expect(await Promise.all(sources.map(isPresent))).toEqual(sources.map(() => true));
+    const allowed = (await read('a/.dockerignore')).match(/(?<=^!).+$/gm);
+    expect(allowed).toEqual(expect.arrayContaining(sources));
+    // The compiler writes src/main.ts to dist/main.js, which the image runs.
+    const { compilerOptions } = JSON.parse(await read('a/tsconfig.build.json'));
+    expect(compilerOptions).toMatchObject({ rootDir: 'src', outDir: 'dist' });
+    expect(await isPresent('src/main.ts')).toBe(true);
+    expect(made).toEqual(['/app/package.json', '/app/node_modules', '/app/dist']);
   });
 });

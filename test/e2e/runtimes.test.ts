@@ -1,4 +1,4 @@
-// Runs a controller from the packed packages on Bun and Deno, which npm installs into the test's own project, and on this Node.
+// Runs a controller, the client's wires and test clusters from the packed packages on Bun and Deno, which npm installs into the test's own project, and on this Node.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
@@ -6,14 +6,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { type TestCluster, testCluster } from '@kapstan/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { installsTools } from '../kapstan/find-tool.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const command = 'KAPSTAN_TEST_INSTALL=1 npx vitest run --project e2e test/e2e/runtimes.test.ts';
 
-describe('a controller', () => {
+const runtimes = [
+  { runtime: 'Node', file: process.execPath, args: [] },
+  { runtime: 'Bun', file: 'node_modules/.bin/bun', args: ['run'] },
+  { runtime: 'Deno', file: 'node_modules/.bin/deno', args: ['run', '--allow-all'] },
+] as const;
+
+describe('the packages', () => {
   let folder: string;
   let cluster: TestCluster;
   beforeAll(async () => {
@@ -38,7 +45,14 @@ describe('a controller', () => {
     for (const name of await readdir(join(root, 'node_modules')))
       if (name !== '@kapstan' && !name.startsWith('.') && !installed.has(name))
         await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-    await copyFile(join(root, 'test/e2e/runtime-program.mjs'), join(folder, 'program.mjs'));
+    for (const program of ['runtime-program.mjs', 'runtime-wires.mjs'])
+      await copyFile(join(root, 'test/e2e', program), join(folder, program));
+    await cluster.client.create(Namespace, { metadata: { name: 'wires' } });
+    // Together more than 128 KiB, from where the server compresses.
+    for (let index = 0; index < 300; index++) {
+      const metadata = { name: `map-${index}`, namespace: 'wires' };
+      await cluster.client.create(ConfigMap, { metadata, data: { text: 'x'.repeat(2000) } });
+    }
     await writeFile(join(folder, 'kubeconfig'), cluster.kubeconfig);
   }, 300_000);
   afterAll(async () => {
@@ -46,29 +60,45 @@ describe('a controller', () => {
     await rm(folder, { recursive: true });
   });
 
-  it.for([
-    { runtime: 'Node', file: process.execPath, args: [] },
-    { runtime: 'Bun', file: 'node_modules/.bin/bun', args: ['run'] },
-    { runtime: 'Deno', file: 'node_modules/.bin/deno', args: ['run', '--allow-all'] },
-  ])(
-    'runs on $runtime: informer, own writes, events, election, metrics',
+  /** Returns what the program printed. */
+  async function run(
+    { runtime, file, args }: (typeof runtimes)[number],
+    program: readonly string[],
+    ctx: TestContext,
+  ): Promise<unknown> {
+    if (runtime !== 'Node' && !installsTools)
+      ctx.skip(`${runtime} is installed only where tests may install programs: ${command}`);
+    const path = runtime === 'Node' ? file : join(folder, file);
+    const child = spawn(path, [...args, ...program], { cwd: folder });
+    const [output, problems, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    expect(code, problems).toBe(0);
+    return JSON.parse(output);
+  }
+
+  it.for(runtimes)(
+    'run a controller on $runtime: informer, own writes, events, election, metrics',
     { timeout: 60_000 },
-    async ({ runtime, file, args }, ctx) => {
-      if (runtime !== 'Node' && !installsTools)
-        ctx.skip(`${runtime} is installed only where tests may install programs: ${command}`);
-      const name = `on-${runtime.toLowerCase()}`;
-      const child = spawn(
-        runtime === 'Node' ? file : join(folder, file),
-        [...args, 'program.mjs', 'kubeconfig', name],
-        { cwd: folder },
-      );
-      const [output, problems, [code]] = await Promise.all([
-        text(child.stdout),
-        text(child.stderr),
-        once(child, 'exit'),
-      ]);
-      expect(code, problems).toBe(0);
-      expect(JSON.parse(output)).toEqual({ copied: 'two', listed: 'two', counted: true, conflict: 'Conflict' });
+    async (one, ctx) => {
+      const program = ['runtime-program.mjs', 'kubeconfig', `on-${one.runtime.toLowerCase()}`];
+      expect(await run(one, program, ctx)).toEqual({
+        copied: 'two',
+        listed: 'two',
+        counted: true,
+        conflict: 'Conflict',
+      });
+    },
+  );
+
+  it.for(runtimes)(
+    'speak HTTP/1.1 and HTTP/2 on $runtime, with and without gzip, and have a test cluster in memory and on LMDB',
+    { timeout: 60_000 },
+    async (one, ctx) => {
+      const wires = ['plain', 'gzip', 'http2', 'http2 and gzip'].map((wire) => [wire, '300 ADDED']);
+      expect(await run(one, ['runtime-wires.mjs', 'kubeconfig', 'wires'], ctx)).toEqual({
+        ...Object.fromEntries(wires),
+        memory: 1,
+        lmdb: 1,
+      });
     },
   );
 });

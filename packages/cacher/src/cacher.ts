@@ -383,9 +383,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     if (options.predicate.allowWatchBookmarks) this.#bookmarks.add(watcher, options.deadlineMs);
   }
 
-  #hint(key: string): { readonly cachedExisting?: Stored<T> } {
-    const stored = this.#cache.store.get(key)?.stored;
-    return stored === undefined ? {} : { cachedExisting: stored };
+  #hint(key: string): { readonly cachedExisting: Stored<T> | undefined } {
+    return { cachedExisting: this.#cache.store.get(key)?.stored };
   }
 
   #requestProgress(): void {

@@ -15,7 +15,7 @@ export interface ListSupport {
   readonly progressRequests: boolean;
   /** The revision that the cache has reached. */
   readonly revision: Revision;
-  /** False: past states must not be trusted, whatever `knowsState` says. */
+  /** False when past states must not be trusted, whatever `knowsState` says. */
   readonly pastStates: boolean;
   /** Returns true when the cache knows its state at the revision, which is not above its own. */
   knowsState(revision: Revision): boolean;

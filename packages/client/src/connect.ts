@@ -22,13 +22,13 @@ export interface ConnectOptions extends ClientOptions {
   /** Uses this cluster and identity and searches nowhere. Cannot be combined with the other sources. */
   readonly config?: ClientConfig;
   /** Path of a kubeconfig. Default: KUBECONFIG, else ~/.kube/config, else the pod's service account. */
-  readonly kubeconfig?: string;
+  readonly kubeconfig?: string | undefined;
   /** Context of the kubeconfig. Default: its current-context. */
-  readonly context?: string;
+  readonly context?: string | undefined;
   /** Values that replace those of the kubeconfig or of the pod's service account, such as a program's flags. */
   readonly overrides?: KubeconfigOverrides;
   /** True: only the pod's service account. False: never. Default: when there is no kubeconfig. */
-  readonly inCluster?: boolean;
+  readonly inCluster?: boolean | undefined;
   /** Ends the search and the wait for credentials; `connect` then rejects with its reason. It does not affect the client afterwards. */
   readonly signal?: AbortSignal;
   /** Where KUBECONFIG, HOME and the service's address are looked up. Default: the process's. */
@@ -86,7 +86,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
 
 async function findConfig(options: ConnectOptions): Promise<ClientConfig> {
   const { kubeconfig, context, overrides = {}, inCluster, env = process.env, logger } = options;
-  const ports = { env, ...(logger === undefined ? {} : { logger }) };
+  const ports = { env, logger };
   const ofPod = async (): Promise<ClientConfig> => overrideInCluster(await inClusterConfig(ports), overrides);
   if (inCluster === true) return await ofPod();
   const loaded = await loadKubeconfig({ ...ports, path: kubeconfig });

@@ -26,7 +26,7 @@ export function objectPath(
   const path = resourcePath(resource, {
     name,
     ...(namespace ? { namespace } : {}),
-    ...(subresource === undefined ? {} : { subresource }),
+    subresource,
   });
   return `${path}${formatQuery(query)}`;
 }

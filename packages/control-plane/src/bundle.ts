@@ -107,7 +107,7 @@ function compiled(file: string): Script {
   return new Script(source, {
     filename: nameInStacks(file),
     // V8 compares its version, its flags and the source length, and compiles the source when one differs.
-    ...(cachedData === undefined ? {} : { cachedData }),
+    cachedData,
   });
 }
 

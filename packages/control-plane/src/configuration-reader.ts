@@ -20,7 +20,7 @@ const maxStartMs = 30_000;
 /** Heap of the thread, in MiB. */
 const maxHeap = 512;
 
-/** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
+/** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('../src/configuration-thread.ts', import.meta.url)
   : new URL('../dist/configuration-thread.js', import.meta.url);

@@ -102,7 +102,7 @@ export interface ControlPlaneOptions {
    * asked. Default RBAC alone.
    */
   readonly authorization?: AuthorizationOption | undefined;
-  /** Who vouches for users that this server does not know: issuers of JSON Web Tokens, a webhook. Default: nobody. */
+  /** Issuers of JSON Web Tokens, or a webhook, whose users this server accepts. Default: none. */
   readonly outsideIdentity?: OutsideIdentityOptions | undefined;
   /** Whether requests without credentials are served, unless the configuration file of `outsideIdentity` says it. Default true. */
   readonly isAnonymousAllowed?: boolean | undefined;
@@ -193,7 +193,7 @@ export interface ControlPlaneOptions {
   readonly registersApiServices?: boolean | undefined;
   /** How requests are passed on to other API servers. Used with `registersApiServices`. */
   readonly aggregation?: AggregationSettings | undefined;
-  /** Whom this server believes when headers say who asks, and how its own proxy proves itself. Default: certificates made by itself. */
+  /** Proxies whose headers may name the user, and the certificate of this server's own proxy. Default: certificates made by itself. */
   readonly frontProxy?: FrontProxyOptions | undefined;
   /**
    * Whether clients that create or change objects which nothing in this server acts on (horizontal pod autoscalers, network policies) get a

@@ -2,7 +2,7 @@
 import { systemClock } from '@kapstan/api';
 import { LargeObjectValidation, validationWorker } from '@kapstan/apiserver';
 
-/** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
+/** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('../src/validation-thread.ts', import.meta.url)
   : new URL('../dist/validation-thread.js', import.meta.url);

@@ -132,7 +132,7 @@ function inspectedStores(open: ReadonlySet<ResourceStack>, polls: StorePolls): I
   return [...open].map((stack) => {
     const { group, resource } = stack.served.definition;
     const stats = polls.statsOf(stack);
-    return { group, resource, inspection: stack.inspectStore(), ...(stats !== undefined && { stats }) };
+    return { group, resource, inspection: stack.inspectStore(), stats };
   });
 }
 

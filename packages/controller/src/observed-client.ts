@@ -93,8 +93,7 @@ export class ObservedClient implements ResourceClient {
   list<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): ObjectList<T> {
     const own = this.#options.signal;
     const signals = [own, options?.signal].filter((signal) => signal !== undefined);
-    const list = (signal?: AbortSignal): ObjectList<T> =>
-      this.#client.list(resource, { ...options, ...(signal === undefined ? {} : { signal }) });
+    const list = (signal?: AbortSignal): ObjectList<T> => this.#client.list(resource, { ...options, signal });
     return signals.length < 2 || own === options?.signal ? list(own) : new BoundList(list, signals);
   }
 

@@ -42,7 +42,7 @@ export interface UnseenWrite {
   readonly kind: Resource;
   readonly key: ObjectKey;
   readonly resourceVersion: string;
-  /** By the monotonic clock. */
+  /** Time on the monotonic clock. */
   readonly writtenAtMs: number;
 }
 

@@ -74,7 +74,7 @@ export function isTerminalError(error: unknown): boolean {
 
 /** The result of one run. */
 export type ReconcileOutcome =
-  | { readonly type: 'succeeded'; readonly request: ReconcileRequest; readonly requeueAfterMs?: number }
+  | { readonly type: 'succeeded'; readonly request: ReconcileRequest; readonly requeueAfterMs?: number | undefined }
   | {
       readonly type: 'failed';
       readonly request: ReconcileRequest;
@@ -256,7 +256,7 @@ export class ReconcileLoop {
     try {
       const result = await this.#reconcile(request, { signal, attempt: this.#requeues.numRequeues(key) });
       requireResult(result);
-      return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
+      return { type: 'succeeded', request, requeueAfterMs: result?.requeueAfterMs };
     } catch (error) {
       // A queue that is shut down takes nothing back.
       return { type: 'failed', request, error, willRetry: !isTerminalError(error) && !stop.aborted };

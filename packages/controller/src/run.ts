@@ -46,12 +46,8 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
   const { clock = systemClock, logger = warningLogger } = rest;
   requireOptions(options, optionTable, 'run()');
   requireControllers(controllers, options.runnables);
-  const cluster = {
-    ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    ...(context === undefined ? {} : { context }),
-    ...(inCluster === undefined ? {} : { inCluster }),
-  };
-  if (given !== undefined && Object.keys(cluster).length > 0)
+  const cluster = { kubeconfig, context, inCluster };
+  if (given !== undefined && Object.values(cluster).some((value) => value !== undefined))
     throw new TypeError('client may not be combined with kubeconfig, context or inCluster');
   const own = given === undefined ? await connectCluster(cluster, { clock, logger }) : undefined;
   const { signal, ignore } =

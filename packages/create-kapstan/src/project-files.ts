@@ -43,7 +43,7 @@ async function templatePaths(): Promise<readonly string[]> {
 const nameOf = (path: string): string => (path === 'gitignore' ? '.gitignore' : path);
 
 interface Choices {
-  /** Of all packages of Kapstan. */
+  /** Version of all packages of Kapstan. */
   readonly version: string;
   readonly options: ResolvedOptions;
   readonly vendored: ReadonlyMap<string, string> | undefined;

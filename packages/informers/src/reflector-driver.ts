@@ -249,7 +249,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
       ...this.#selection(),
       ...(effect.resourceVersion === '' ? {} : { resourceVersion: effect.resourceVersion }),
       ...(effect.limit === 0 ? {} : { limit: effect.limit }),
-      ...(effect.continue === undefined ? {} : { continue: effect.continue }),
+      continue: effect.continue,
       signal: this.#abort.signal,
     };
     // A list that throws instead of rejecting counts as failed too.
@@ -345,10 +345,7 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
 
   #selection(): Pick<ListOptions, 'labelSelector' | 'fieldSelector'> {
     const { labelSelector, fieldSelector } = this.#options;
-    return {
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    };
+    return { labelSelector, fieldSelector };
   }
 
   // ---- Resync, end ----

@@ -277,7 +277,7 @@ export class SharedInformerFactory {
     } = boundCallbacks(this.#options, [...informerCallbacks, 'tweakListOptions']);
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
-      ...(transform === undefined ? {} : { transform: transform as unknown as Transform<T> }),
+      transform: transform as unknown as Transform<T> | undefined,
       ...immediate(tweakListOptions?.(resource), 'what tweakListOptions gives'),
       resource,
       ...boundCallbacks(options, requestCallbacks),

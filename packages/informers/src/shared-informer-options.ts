@@ -23,7 +23,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   /** Default resync period of handlers, and the interval at which the informer checks for due ones, in milliseconds. 0 (default) = none. */
   readonly resyncMs?: number;
   /** Turns a received object into the cached one; usually drops fields. */
-  readonly transform?: Transform<T>;
+  readonly transform?: Transform<T> | undefined;
   /** `delta` (default): collected by object, bounded. `inOrder`: every change, as in client-go since 1.36. */
   readonly fifo?: 'delta' | 'inOrder';
   /**

@@ -177,7 +177,7 @@ export interface CacheSection {
   readonly lastError?: string | undefined;
 }
 
-/** Who watches a server. */
+/** Watches of a server. */
 export interface WatcherSection {
   readonly users: Some<WatchingUser>;
   /** The watches that are furthest behind. */

@@ -119,7 +119,7 @@ export class WatchFeed implements DurableSink {
     const isRead = this.#replayRows(watcher);
     if (isClosed(watcher)) return true;
     if (!isRead) return false;
-    // Still in the turn that delivered the last row, so whatever becomes durable next arrives live.
+    // This runs in the turn that delivered the last row, so whatever becomes durable next arrives live.
     watcher.position = this.#revision;
     watcher.state = 'live';
     if (watcher.wantsProgress) this.#sendProgress(watcher);

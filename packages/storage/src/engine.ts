@@ -67,8 +67,8 @@ export interface Commit {
 
 /** The outcome of a commit. A failed compare writes nothing and returns the key's present state. */
 export type CommitResult =
-  | { readonly succeeded: true; readonly revision: Revision; readonly previous?: KeyValue }
-  | { readonly succeeded: false; readonly revision: Revision; readonly current?: KeyValue };
+  | { readonly succeeded: true; readonly revision: Revision; readonly previous?: KeyValue | undefined }
+  | { readonly succeeded: false; readonly revision: Revision; readonly current?: KeyValue | undefined };
 
 /** One change, as a watch reports it. */
 export interface EngineEvent {
@@ -78,7 +78,7 @@ export interface EngineEvent {
   /** The new value; absent for a delete. */
   readonly kv?: KeyValue;
   /** The state before. Absent when this change created the key, or when the history is compacted. */
-  readonly previous?: KeyValue;
+  readonly previous?: KeyValue | undefined;
 }
 
 /** The receiver of a watch. Calls are synchronous and never nested; `onError` is the last. */

@@ -78,13 +78,13 @@ export class MemoryEngine implements Engine {
     const present = this.#current.get(key);
     const revision = asRevision(this.#revision);
     if ((present?.modRevision ?? 0) !== expectedRevision) {
-      return { succeeded: false, revision, ...(present === undefined ? {} : { current: present }) };
+      return { succeeded: false, revision, current: present };
     }
     const written =
       change.type === 'put'
         ? this.#apply(key, { value: change.value.slice(), lease: change.lease ?? 0 })
         : this.#apply(key);
-    return { succeeded: true, revision: written, ...(present === undefined ? {} : { previous: present }) };
+    return { succeeded: true, revision: written, previous: present };
   }
 
   watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
@@ -162,14 +162,13 @@ export class MemoryEngine implements Engine {
   #apply(key: string, put?: { readonly value: Uint8Array; readonly lease: number }): Revision {
     const revision = asRevision(++this.#revision);
     const before = this.#current.get(key);
-    const previous = before === undefined ? {} : { previous: before };
     if (put === undefined) {
       this.#current.delete(key);
-      this.#events.push({ type: 'delete', key, revision, ...previous });
+      this.#events.push({ type: 'delete', key, revision, previous: before });
     } else {
       const kv = { key, ...put, createRevision: before?.createRevision ?? revision, modRevision: revision };
       this.#current.set(key, kv);
-      this.#events.push({ type: 'put', key, revision, kv, ...previous });
+      this.#events.push({ type: 'put', key, revision, kv, previous: before });
     }
     queueMicrotask(() => this.#deliver());
     return revision;

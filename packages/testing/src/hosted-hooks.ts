@@ -8,7 +8,7 @@ interface HostedHooksOptions {
   readonly conversions: ConversionFunctions;
 }
 
-/** Of two managers in one test, such as two replicas, the later one is called, as one of them is behind a Service. */
+/** Holds the hooks of a test's managers. Of two replicas the later one is called, as a Service also sends a call to only one. */
 export class HostedHooks {
   readonly #options: HostedHooksOptions;
   readonly #admission = new Map<string, { readonly hooks: AdmissionHook[]; remove: () => void }>();

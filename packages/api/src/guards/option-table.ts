@@ -27,7 +27,7 @@ export function optional(check: OptionCheck): OptionCheck {
   };
 }
 
-/** The check of an object with these functions. */
+/** Returns a check that the value is an object with these functions. */
 export function objectWith(...functions: readonly string[]): OptionCheck {
   return (value, name) => requireFunctions(value, name, functions);
 }

@@ -75,7 +75,7 @@ export function groupVersionResourceOf(resource: Resource): GroupVersionResource
  */
 export function resourcePath(
   resource: Resource,
-  target: { readonly namespace?: string; readonly name?: string; readonly subresource?: string } = {},
+  target: { readonly namespace?: string; readonly name?: string; readonly subresource?: string | undefined } = {},
 ): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const scope =

@@ -118,7 +118,7 @@ const unlooked: ReadonlySet<string> = new Set(['x-kubernetes-int-or-string', 'x-
 const valueWords: ReadonlySet<string> = new Set(['default', 'enum', 'example']);
 
 /**
- * Returns a copy of the schema, at every depth without the keywords of {@link unlooked}. Source:
+ * Returns a copy of the schema that lacks the keywords of {@link unlooked} at every depth. Source:
  * Structural.ToKubeOpenAPI.
  */
 function valueSchema(schema: Schema): JsonSchema {

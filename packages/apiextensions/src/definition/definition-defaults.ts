@@ -1,7 +1,7 @@
 // Defaults of a CustomResourceDefinition. Source: apiextensions v1 SetDefaults_*.
 import type { CustomResourceDefinition, CustomResourceDefinitionSpec } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
-/** Sets defaults in place. Nothing is checked before them, so any member may be missing. */
+/** Sets defaults in place. The definition is not validated yet, so any member may be missing. */
 export function setDefinitionDefaults(definition: CustomResourceDefinition): void {
   const spec: Partial<CustomResourceDefinitionSpec> = definition.spec;
   const { names } = spec;

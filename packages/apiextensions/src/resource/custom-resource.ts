@@ -69,7 +69,7 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
     isCustom: true,
     published: publishedResource(definition, version),
     origin: { maker: 'custom', parts: { definition, version, names } },
-    ...(warning === undefined ? {} : { deprecationWarning: warning }),
+    deprecationWarning: warning,
     applyDefaults: (object) => applySchemaDefaults(kind.schema, object),
     applyDefaultsInSlices: function* (object) {
       yield* schemaDefaultsInSlices(kind.schema, object);

@@ -192,7 +192,7 @@ class RuleEvaluation {
   }
 
   /** Returns the text of a message; none when there is nothing to show, and `end` when no further rule may run. */
-  #messageOf(outcome: Evaluation, expression: string): { readonly text?: string; readonly end?: string } {
+  #messageOf(outcome: Evaluation, expression: string): { readonly text?: string | undefined; readonly end?: string } {
     if (outcome.cost > this.#budget) {
       return {
         end: 'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
@@ -205,8 +205,7 @@ class RuleEvaluation {
       };
     }
     this.#pay(outcome.cost);
-    const text = evaluateMessage(outcome);
-    return text === undefined ? {} : { text };
+    return { text: evaluateMessage(outcome) };
   }
 
   *#run({ program }: RuleProgram, variables: VariableSource): SlicedWork<Evaluation> {

@@ -11,7 +11,7 @@ import { toValueOf } from './unstructured-value.ts';
 /** The rules of one place, as programs. */
 export interface CompiledRules {
   readonly rules: readonly RuleCompilation[];
-  /** True when one of them compares a value with its old value. */
+  /** True when one of the rules compares a value with its old value. */
   readonly usesOldSelf: boolean;
   /** The reason why none of them compiles. */
   readonly error?: string;

@@ -125,7 +125,7 @@ function evaluated(
   ];
   const context = testContext();
   const { strategy } = definition;
-  const { errors } = findingsOf({ definition, strategy, context, object: next, ...(old !== undefined && { old }) });
+  const { errors } = findingsOf({ definition, strategy, context, object: next, old });
   const { warnings } = context;
   const rules = RuleValidator.of(schema, true);
   const left =

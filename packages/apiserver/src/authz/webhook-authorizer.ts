@@ -163,7 +163,7 @@ function resultOf(error: unknown): WebhookResult {
   return isTimeout ? 'timeout' : 'error';
 }
 
-/** Length of everything that a sender chooses. Who the sender is does not count. */
+/** Returns the length of everything that the sender chooses; the user's name and groups do not count. */
 function lengthOf(attributes: AuthorizationAttributes): number {
   const { verb } = attributes;
   if (attributes.type === 'path') return Buffer.byteLength(verb) + Buffer.byteLength(attributes.path);

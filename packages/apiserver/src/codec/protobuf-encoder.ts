@@ -177,7 +177,7 @@ function writeBytes(buffer: MessageBuffer, tag: number, bytes: Uint8Array): void
 
 function integerOf(value: unknown): number | bigint {
   if (Number.isSafeInteger(value)) return value as number;
-  // The digits count that are printed, since they were read, and not the double behind them.
+  // We take the digits that the number prints, which are those that were read; the double may hold another integer.
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(String(value));
   if (value instanceof ExactNumber) return BigInt(value.text);
   if (value === undefined || value === null) return 0;

@@ -82,7 +82,7 @@ export class FlowControl {
     return this.#counts.values();
   }
 
-  /** The fraction of what it could use that each level got in the last adjustment. */
+  /** Share of its demand that each level was granted in the last adjustment. */
   get fairFraction(): number {
     return this.#fairFraction;
   }

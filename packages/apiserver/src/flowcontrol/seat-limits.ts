@@ -108,7 +108,7 @@ function allocated({ levels, all, lows, targets, keepingUnlimited }: Division): 
   return [currents, division.fairFraction];
 }
 
-/** The least limit that a level may get now: what it used at most, between its minimum and its nominal limit. */
+/** Returns the lowest limit that a level may get now: its peak use, but at least its minimum and at most its nominal limit. */
 function lowestLimit({ limits, isUnlimited, highWatermark }: LevelDemand): number {
   return isUnlimited
     ? Math.max(limits.min, highWatermark)

@@ -15,7 +15,7 @@ type Schema = Record<string, unknown>;
 const kindsWord = 'x-kubernetes-group-version-kind';
 
 export interface ComponentSchemasOptions {
-  /** The types that have the definitions. */
+  /** Types from which the definitions are made. */
   readonly types: ApiTypes;
   /** Group version of the document. A kind of many group versions then lists only this one and the core's. Default: all. */
   readonly groupVersion?: GroupVersion | undefined;

@@ -7,8 +7,8 @@ import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 const maxNamesShown = 100;
 
 /**
- * For the option `checkServerIdentity` of TLS. Node takes the common name of a certificate without alternative names; Go does not,
- * and a webhook that relies on it would not work with a kube-apiserver.
+ * Refuses a certificate that relies on its common name, which Node accepts and Go does not: such a webhook would not
+ * work with a kube-apiserver. Meant for the TLS option `checkServerIdentity`.
  */
 export function checkCertificateNames(host: string, certificate: PeerCertificate): Error | undefined {
   const error = checkServerIdentity(host, certificate);

@@ -22,7 +22,7 @@ const maxWeight = 32 * 1024 * 1024;
 
 export class KeptAnswers<T> {
   readonly #options: KeptAnswersOptions<T>;
-  /** Those that were used last are at the end. */
+  /** Answers by key, the most recently used last. */
   readonly #kept = new Map<string, Kept<T>>();
   #weight = 0;
 

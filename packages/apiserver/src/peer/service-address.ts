@@ -1,5 +1,5 @@
-// ServiceReference names a port of a Service in the cluster; ResolveService finds an address behind it. Webhooks and
-// aggregated API servers are reached so. Source: apiserver util/proxy (ResolveEndpoint, ResolveCluster).
+// ServiceReference names a port of a Service in the cluster; ResolveService finds an address behind it. The server calls
+// webhooks and aggregated API servers this way. Source: apiserver util/proxy (ResolveEndpoint, ResolveCluster).
 
 /** A port of a Service, reached through the port {@link ResolveService}. */
 export interface ServiceReference {

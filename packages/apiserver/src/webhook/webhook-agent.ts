@@ -8,7 +8,7 @@ import { createSecureContext } from 'node:tls';
 import { checkCertificateNames } from '../peer/certificate-names.ts';
 import type { WebhookKeyPair } from './webhook-target.ts';
 
-/** Whom the server trusts, and the certificate that it shows. */
+/** Authorities that the server trusts for a webhook, and the certificate that it presents. */
 export interface WebhookTrust {
   /** PEM certificates of the authorities to trust. Blank = the system's authorities. */
   readonly caBundle: string;
@@ -36,7 +36,7 @@ interface Opening {
 }
 
 export class WebhookAgent extends Agent {
-  /** By address, so that a webhook whose handshakes hang holds up no other. Absent = none. */
+  /** Connections being opened, by address, so that a webhook whose handshakes hang holds up no other. Absent = none. */
   readonly #opening = new Map<string, Opening>();
   #isDestroyed = false;
 

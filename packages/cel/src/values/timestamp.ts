@@ -60,7 +60,7 @@ function pad(value: number, digits = 2): string {
 
 export interface CivilFields {
   readonly year: number;
-  /** From 1 to 12. */
+  /** Month, 1 to 12. */
   readonly month: number;
   readonly day: number;
   readonly hour: number;

@@ -20,7 +20,7 @@ export interface InClusterOptions {
   /**
    * Gets an error when the CA cannot be read or is not a certificate; the public authorities are trusted then. Default: process warnings.
    */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
 }
 
 const mount = '/var/run/secrets/kubernetes.io/serviceaccount';

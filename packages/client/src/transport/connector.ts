@@ -47,8 +47,8 @@ export function connectorOf(options: ConnectorOptions): Connect {
   const way = { proxyUrl, server, timeoutMs: connectTimeoutMs };
   const tunnel = isSocks(proxyUrl) ? socksTunnel : proxyTunnel;
   // A TLS proxy is verified like the server, as in Go's net/http, or by the public authorities.
-  const ca = texts.ca === undefined ? {} : { ca: [...rootCertificates, texts.ca] };
-  const tls = /^https:/i.test(proxyUrl) ? { secureContext: createSecureContext({ ...identity, ...ca }) } : {};
+  const ca = texts.ca === undefined ? undefined : [...rootCertificates, texts.ca];
+  const tls = /^https:/i.test(proxyUrl) ? { secureContext: createSecureContext({ ...identity, ca }) } : {};
   return (target, signal, callback) => {
     const connected = (httpSocket: Socket): void => {
       httpSocket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);

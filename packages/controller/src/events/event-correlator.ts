@@ -22,7 +22,7 @@ export interface EventDraft {
   readonly message: string;
   readonly component: string;
   readonly host: string;
-  readonly annotations?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Wall clock, milliseconds since 1970. */
   readonly recordedAtMs: number;
   readonly involvedObject: InvolvedObject;

@@ -132,7 +132,7 @@ export class EventRecorder {
       type: event.type,
       reason: event.reason,
       message: event.message,
-      ...(event.annotations === undefined ? {} : { annotations: { ...event.annotations } }),
+      annotations: event.annotations && { ...event.annotations },
       component,
       host,
       recordedAtMs: this.#options.clock.now(),

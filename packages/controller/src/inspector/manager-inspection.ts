@@ -38,7 +38,7 @@ const keysOfPage = 50;
 const noCauses = { items: [], more: 0 } as const;
 
 export interface ManagerInspectionOptions {
-  /** Those that there are now. */
+  /** Returns the controllers that exist now. */
   readonly controllers: () => readonly InspectedController[];
   readonly cache: InformerCache;
   readonly ownWrites: OwnWrites;

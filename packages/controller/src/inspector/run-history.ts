@@ -149,7 +149,7 @@ export class RunHistory {
   }
 }
 
-/** Of a run that another one follows, only a failed one keeps what woke it and the first writes; of others the number is left. */
+/** Shortens a run that another one follows: a failed run keeps its causes and first writes, any other only their numbers. */
 function thinOut(run: Run): void {
   const hasFailed = run.result === 'failed' || run.result === 'gave up';
   if (!hasFailed) run.causes = { items: [], more: run.causes.items.length + run.causes.more };

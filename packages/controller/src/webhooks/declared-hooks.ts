@@ -70,7 +70,7 @@ export function withDefaults(
   return withHook(hooks, { type: 'mutating', name, operations, options, functions: { defaults: defaults as never } });
 }
 
-/** Returns the hooks with one that validates. Throws TypeError for wrong arguments. */
+/** Returns the hooks and one more, which validates. Throws TypeError for wrong arguments. */
 export function withValidation(
   hooks: DeclaredHooks,
   resource: Resource,

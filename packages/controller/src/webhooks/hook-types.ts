@@ -135,6 +135,6 @@ export interface DeclaredHook {
 /** All that a controller declares for webhooks, as data. */
 export interface DeclaredHooks {
   readonly admission: readonly DeclaredHook[];
-  /** By version. */
+  /** Converters by version. */
   readonly conversions: ReadonlyMap<string, VersionConversion<KubernetesObject, KubernetesObject>>;
 }

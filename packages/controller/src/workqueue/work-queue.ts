@@ -39,7 +39,7 @@ export interface WorkQueueOptions<K = unknown> {
   readonly observer?: WorkQueueObserver<K>;
 }
 
-/** Subclasses add theirs. */
+/** Checks of the queue's options; subclasses add their own. */
 export const queueTable: OptionTable<WorkQueueOptions> = {
   name: optional(requireString),
   priority: optional(requirePriorityOptions),
@@ -107,7 +107,7 @@ export class WorkQueue<K> {
   constructor(options: WorkQueueOptions<K> = {}) {
     requireQueueOptions(options, queueTable, new.target === WorkQueue ? 'a WorkQueue' : undefined);
     this.name = options.name ?? '';
-    this.observer = options.observer === undefined ? {} : guardedObserver(options.observer);
+    this.observer = options.observer ? guardedObserver(options.observer) : {};
     this.#hasPriorities = options.priority !== undefined;
     this.#order =
       options.priority === undefined

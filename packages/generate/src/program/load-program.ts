@@ -38,7 +38,7 @@ export function programOf(source: string, exports: Readonly<Record<string, unkno
 
 interface Found {
   readonly source: string;
-  /** With the exports in which they are, for errors. */
+  /** Controllers with the names of the exports that hold them, for error texts. */
   readonly controllers: Map<Controller, string>;
   readonly resources: NamedResource[];
 }

@@ -18,7 +18,7 @@ export interface WebhookParts {
 
 export interface WebhookPlace {
   readonly namespace: string;
-  /** Of the pods. */
+  /** Labels of the pods. */
   readonly labels: Readonly<Record<string, string>>;
 }
 

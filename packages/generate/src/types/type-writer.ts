@@ -142,7 +142,7 @@ export class TypeWriter {
   }
 }
 
-/** An interface has its demands in its own comment; what else stands at a member is about the member. */
+/** Returns the comment of a member. The demands of a named interface are left out, because its own comment has them. */
 function memberComment(member: JsonObject, type: string): string {
   const isInterface = /^[A-Z_$][\w$]*$/.test(type) && !type.includes(' ');
   const demands = isInterface ? demandsOf({ default: member.default }) : demandsOf(member);

@@ -46,7 +46,7 @@ export interface ResourceFacts {
   readonly verbs?: readonly string[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  /** storageVersionHash. */
+  /** Hash that discovery shows as storageVersionHash. */
   readonly hash?: string;
   readonly sub?: Readonly<Record<string, SubresourceFacts>>;
   /** Only served when asked for with --runtime-config. */

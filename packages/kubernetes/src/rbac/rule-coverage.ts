@@ -30,7 +30,7 @@ export function quotedList(values: readonly string[]): string {
   return `[${values.map((value) => goQuote(value)).join(' ')}]`;
 }
 
-/** Splits a rule into rules with one of everything, each of which is covered by one rule or by none. */
+/** Splits a rule into rules of one verb, group and resource each; another rule covers such a part wholly or not at all. */
 function atomsOf(rule: Rule): Rule[] {
   const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
   // Verbs are null when none were sent; that error comes later.

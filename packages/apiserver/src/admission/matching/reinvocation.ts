@@ -9,7 +9,7 @@ import type { AdmissionAttributes, Reinvocation } from '../../registry/store/adm
 
 export class PluginReinvocation {
   readonly #attributes: AdmissionAttributes;
-  /** Those that were called since the object last changed, and want to be called again if it does. */
+  /** Plug-ins called since the object last changed that want to be called again if it changes. */
   readonly #called = new Set<string>();
   readonly #due = new Set<string>();
   #last: KubernetesObject | undefined;

@@ -9,7 +9,7 @@ export type PolicyLabels = {
   readonly policy: string;
   readonly policy_binding: string;
   readonly error_type: string;
-  /** Of validating policies alone. */
+  /** Absent for mutating policies. */
   readonly enforcement_action?: string;
 };
 

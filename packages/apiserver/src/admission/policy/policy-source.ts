@@ -37,7 +37,7 @@ export interface PolicyBinding {
   /** Undefined = all that the policy is for. */
   readonly criteria: RequestCriteria | undefined;
   readonly paramRef: ParamRef | undefined;
-  /** Of validating policies: "Deny", "Warn", "Audit". */
+  /** Actions of a validating policy: "Deny", "Warn", "Audit". */
   readonly actions: readonly string[];
 }
 

@@ -109,7 +109,7 @@ function* decodeReview(body: Uint8Array, expected: ExpectedReview): SlicedWork<R
   }
 }
 
-/** What does not begin like an object of JSON is read as YAML, where a text is a string. */
+/** Words the error as Kubernetes does, which reads a body that does not begin with "{" as YAML: any plain text is a string there. */
 function syntaxFault(body: Uint8Array, { message }: JsonSyntaxError): string {
   const isObject = decodeText(body).trimStart().startsWith('{');
   const why = isObject ? message : `json: cannot unmarshal string into Go value of type ${typeMeta}`;

@@ -15,7 +15,7 @@ export type DistributedClaimsOptions = Omit<VerifierOptions, 'issuer' | 'discove
 
 export class DistributedClaims {
   readonly #options: DistributedClaimsOptions;
-  /** By issuer; those that were used last are at the end. */
+  /** Entries by issuer, the most recently used last. */
   readonly #verifiers = new Map<string, IssuerVerifier>();
 
   constructor(options: DistributedClaimsOptions) {

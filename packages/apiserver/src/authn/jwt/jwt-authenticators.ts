@@ -45,7 +45,7 @@ export class JwtAuthenticators implements TokenAuthenticator {
   readonly #metrics: JwtMetrics;
   #issuers: Issuers = new Map();
   readonly #retired = new Map<Issuers, CancelTimer>();
-  /** Those that are asked for their keys, to replace the others. */
+  /** Sets of issuers whose keys are still being fetched; each then replaces the present set. */
   readonly #replacing = new Set<Issuers>();
   #isClosed = false;
 

@@ -23,7 +23,7 @@ const fetchPauseMs = 1_000;
 interface PublicKey {
   readonly kid: string;
   readonly jwk: JWK;
-  /** By algorithm. */
+  /** Imported forms of the key, by algorithm. */
   readonly imported: Map<string, CryptoKey>;
 }
 

@@ -36,7 +36,7 @@ export interface RequestSteps {
 
 export interface ExchangePorts {
   readonly clock: Clock;
-  readonly upgrade?: UpgradeOffer;
+  readonly upgrade?: UpgradeOffer | undefined;
 }
 
 export interface ReportedResource {

@@ -38,7 +38,7 @@ export class PriorityAndFairness implements RequestLimit {
 
   enter(asked: LimitedRequest): RequestPlace | undefined | Promise<RequestPlace | undefined> {
     const { exchange, info, user, nowMs } = asked;
-    // Of long-running requests only watches are limited, until they have begun.
+    // Watches are the only long-running requests that are limited, and only until they have begun.
     if (info.verb !== 'watch' && isLongRunning(info)) return freePlace;
     const request = this.#control.admit({ user, target: info, query: exchange.query }, nowMs);
     const { schema, level } = request.active;

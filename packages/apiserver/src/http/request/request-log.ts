@@ -28,7 +28,7 @@ export interface LoggedRequest {
   readonly namespace: string;
   readonly name: string;
   readonly user: string;
-  /** By the monotonic clock. */
+  /** Start on the monotonic clock. */
   readonly startMs: number;
   /** Undefined while it is under way. */
   readonly durationMs: number | undefined;

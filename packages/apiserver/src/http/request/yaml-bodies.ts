@@ -22,7 +22,7 @@ const maxReadMs = 10_000;
 /** Heap of the thread, in MiB. The densest text takes 160 MB. */
 const maxHeap = 512;
 
-/** From sources, Node must be able to run TypeScript: 22.18 or newer, or an older one with test/source-threads.mjs. */
+/** Run from sources, the thread needs a Node that reads TypeScript: 22.18, or an older one with test/source-threads.mjs. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('../../schema/yaml-thread.ts', import.meta.url)
   : new URL('../schema/yaml-thread.js', import.meta.url);

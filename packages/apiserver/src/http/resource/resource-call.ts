@@ -101,10 +101,8 @@ export function contextOf(
     ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),
     intent: options.intent,
-    ...(exchange.audit !== undefined && {
-      annotate: (key, value) => exchange.audit?.annotate(key, value),
-      auditsRequest: exchange.audit.keepsRequest,
-    }),
+    annotate: exchange.audit && ((key, value) => exchange.audit?.annotate(key, value)),
+    auditsRequest: exchange.audit?.keepsRequest,
   };
 }
 

@@ -272,7 +272,7 @@ class Connections {
     if ('stream' in response && this.#sendsAway()) response.stream.session?.close();
     const refusal = refusalOf(request);
     if (refusal !== undefined) return sendRefusal(response, refusal);
-    const ports = { clock: this.#clock, ...(upgrade !== undefined && { upgrade }) };
+    const ports = { clock: this.#clock, upgrade };
     const onError = (error: unknown): void => {
       this.#logger.error('handler failed', { error: messageOf(error) });
       abortResponse(response);

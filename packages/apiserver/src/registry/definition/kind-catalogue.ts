@@ -119,7 +119,7 @@ export class KindCatalogue {
         selectableFields: this.#selectableFieldsOf(id),
         unsupportedFieldMessage: (key) => this.#unsupportedFieldMessage(id, key),
         table: this.#data.table(id),
-        origin: { maker: 'builtin', parts: { id, ...(policy !== undefined && { policy }) } },
+        origin: { maker: 'builtin', parts: { id, policy } },
       },
       subresources: Object.entries(entry.sub ?? {}).map(([name, sub]) => subresourceFacts(identity, name, sub)),
     };

@@ -57,9 +57,9 @@ export interface RequestContext {
    * Adds an annotation to the audit events of the request; the first value of a key counts. Absent = nothing is
    * recorded.
    */
-  annotate?(key: string, value: string): void;
+  readonly annotate?: ((key: string, value: string) => void) | undefined;
   /** True when the audit event holds the request's object, so that annotations may tell of its content. Default false. */
-  readonly auditsRequest?: boolean;
+  readonly auditsRequest?: boolean | undefined;
   /** Adds a Warning header to the answer. Equal texts are sent once. */
   warn(text: string): void;
 }

@@ -1,5 +1,5 @@
-// Decides which addresses and ports a service needs; its type decides most. Source: pkg/registry/core/service/storage
-// needsClusterIP and its like.
+// Decides which addresses and ports a service needs, mostly by its type. Source: needsClusterIP and similar functions in
+// pkg/registry/core/service/storage.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceSpec } from '@kapstan/kinds/core/v1';
 

@@ -6,9 +6,8 @@
 // metadata alone gets it. Each watch gets EVENTS MODIFIED events as fast as it takes them. CHANGES says how two events
 // of a pod differ: "status", in what a kubelet's status update changes (version, times); "version", in the version
 // alone; "all", also in labels, owner, node and address.
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterPopulation } from './cluster-population.mjs';
 import { controlledPod } from './controlled-pod.mjs';
 import { pod } from './pod.mjs';
@@ -97,16 +96,19 @@ async function sendEvents(response, changed) {
   }
 }
 
+const synced = new EventEmitter();
+
 const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
   response.setHeader('content-type', 'application/json');
+  if (pathname === '/synced') synced.emit('synced');
   if (pathname !== '/api/v1/pods') return void response.writeHead(404).end('{}');
   const set = request.headers.accept?.includes('as=PartialObjectMetadata') ? metadataOnly : pods;
   if (['1', 'true'].includes(searchParams.get('watch') ?? '')) {
     response.flushHeaders();
     if (searchParams.get('sendInitialEvents') === 'true') response.write(set.initial);
-    // The client finishes its sync before the first event.
-    if (events > 0) await sleep(isControlled ? 12_000 : 1000);
+    // Events that come before the client has finished its sync would be merged in its queue, which costs less.
+    if (events > 0) await Promise.race([once(synced, 'synced'), once(response, 'close')]);
     return void (await sendEvents(response, set.changed));
   }
   const limit = Number(searchParams.get('limit') ?? 0);

@@ -49,7 +49,7 @@ it.each([
   expect(bytesOf(chunks.map(({ code }) => code))).toBeLessThan(maxBytes);
   const file = join(dir, 'main.mjs');
   // What is loaded before the program connects.
-  if (!isOne) expect(bytesOf(loadedAtStart(chunks).map(({ code }) => code))).toBeLessThan(450_000);
+  if (!isOne) expect(bytesOf(loadedAtStart(chunks).map(({ code }) => code))).toBeLessThan(300_000);
 
   await using cluster = await testCluster({ clock: 'real' });
   const kubeconfig = join(folder, 'kubeconfig');

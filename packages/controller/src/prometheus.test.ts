@@ -4,5 +4,10 @@ import { expect, it } from 'vitest';
 import * as parts from './prometheus.ts';
 
 it('the parts of prom-client are the classes of its front door', () => {
-  expect({ ...parts }, 'prom-client moved its files: mend prometheus.ts').toEqual({ Counter, Gauge, Histogram, Registry });
+  expect({ ...parts }, 'prom-client moved its files: mend prometheus.ts').toEqual({
+    Counter,
+    Gauge,
+    Histogram,
+    Registry,
+  });
 });

@@ -10,7 +10,7 @@ const most = 40;
 /** Folders that have more, each with its ceiling. Lower it, or remove the line, when sources move into rooms of their own. */
 const larger: Readonly<Record<string, number>> = {
   'packages/apiserver/src/schema': 42,
-  'packages/controller/src': 43,
+  'packages/controller/src': 45,
   'packages/informers/src': 47,
 };
 

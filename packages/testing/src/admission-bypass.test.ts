@@ -226,7 +226,7 @@ async function stored(): Promise<readonly string[]> {
 /** Each puts itself in force against everything, and returns how it is taken away again. */
 const judges: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
   webhook: async () => {
-    const everything = { apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*/*'] };
+    const everything = { apiGroups: ['*'], apiVersions: ['*'], operations: ['*' as const], resources: ['*/*'] };
     hook.answer = (asked, response) => reviewed(asked, response, { allowed: false, status: { message: 'no entry' } });
     await cluster.client.create(ValidatingWebhookConfiguration, hook.validating('all', { rules: [everything] }));
     await cluster.settle();

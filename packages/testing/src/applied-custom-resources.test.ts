@@ -27,7 +27,7 @@ it('an apply whose fields pruning removes raises the generation each time, as in
     const { metadata } = await client.apply(Box, { metadata: { name, namespace: 'default' }, spec } as never, {
       fieldManager: 'm',
     });
-    return metadata.generation;
+    return metadata?.generation;
   };
   const pruned = { free: { known: { a: '1', unknown: { b: 1 } } } };
   expect([await apply('a', pruned), await apply('a', pruned), await apply('a', pruned)]).toEqual([1, 2, 3]);

@@ -66,7 +66,7 @@ describe('test/mutants', () => {
   it('holds thirty mutants or more of the list/watch machine, informers and controllers, some of each part', () => {
     const parts = [
       'api/src/watch/list-watch-machine.ts',
-      'informers/src/reflector-driver.ts',
+      'informers/src/reflector/reflector-driver.ts',
       'informers/src/delta-fifo.ts',
       'informers/src/in-order-fifo.ts',
       'informers/src/indexer.ts',

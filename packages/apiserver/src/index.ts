@@ -157,7 +157,7 @@ export { GenericStore, type GenericStoreOptions, type StoreHooks } from './regis
 export type { FieldsCall, ManagedFieldsTracker } from './registry/store/managed-fields-tracker.ts';
 export { ResourceStack, type ResourceStackOptions } from './registry/store/resource-stack.ts';
 export { type VirtualRules, VirtualStore, type VirtualStoreOptions } from './registry/store/virtual-store.ts';
-export { formatGoDuration } from './schema/go-duration.ts';
+export { formatGoDuration } from './schema/go/go-duration.ts';
 export { JobThread, type JobThreadOptions } from './schema/job-thread.ts';
 export { limitedWorker } from './schema/limited-worker.ts';
 export { Age, timeSince } from './table/age.ts';

@@ -17,7 +17,7 @@ import {
   refuseSharedAuthority,
   withCertificates,
 } from './server-identity/front-proxy.ts';
-import { ServerInspector } from './server-inspector.ts';
+import { ServerInspector } from './server-inspector/server-inspector.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { unlessAborted } from './unless-aborted.ts';
 

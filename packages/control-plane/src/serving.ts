@@ -25,7 +25,7 @@ import { inKubernetesOrder, type PostStartHooks } from './post-start-hooks.ts';
 import { processMetrics } from './process-metrics.ts';
 import type { Resources } from './resources.ts';
 import { frontProxies, refuseSharedAuthority } from './server-identity/front-proxy.ts';
-import type { ServerInspector } from './server-inspector.ts';
+import type { ServerInspector } from './server-inspector/server-inspector.ts';
 import { StartError } from './start-error.ts';
 import type { StoreEngines } from './store/store-engines.ts';
 import { storePages } from './store/store-pages.ts';

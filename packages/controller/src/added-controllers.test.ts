@@ -14,8 +14,8 @@ import {
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager } from './manager.ts';
-import type { ManagerOptions } from './manager-options.ts';
+import { Manager } from './manager/manager.ts';
+import type { ManagerOptions } from './manager/manager-options.ts';
 
 let clock: VirtualClock;
 let maps: FakeListerWatcher<TestConfigMap>;

@@ -19,7 +19,7 @@ import {
 import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { generationChanged } from './predicate.ts';
 import { TerminalError } from './reconcile-loop.ts';
 

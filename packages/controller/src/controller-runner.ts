@@ -12,7 +12,6 @@ import type {
 } from '@kapstan/api';
 import { type ErrorText, guardedCall } from '@kapstan/api/internal';
 import type { Controller, Reconciled } from './controller-builder.ts';
-import type { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerSources } from './controller-sources.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
@@ -20,6 +19,7 @@ import type { InformerCache } from './informer-cache.ts';
 import { bothObservers, recordedClient, recordedHandler } from './inspector/recorded-run.ts';
 import { RunHistory } from './inspector/run-history.ts';
 import { WakeCauses } from './inspector/wake-causes.ts';
+import type { ControllerMetrics } from './metrics/controller-metrics.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
 import { WantedObjects } from './prune-children.ts';

@@ -11,8 +11,8 @@ import {
 import { Observable, Subject } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager } from './manager.ts';
-import type { ManagerOptions } from './manager-options.ts';
+import { Manager } from './manager/manager.ts';
+import type { ManagerOptions } from './manager/manager-options.ts';
 import { anyOf, notPredicate } from './predicate.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 

@@ -3,7 +3,7 @@ import { configMap, FakeListerWatcher, type TestConfigMap, testConfigMaps, Virtu
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ControllerBuilder, controller, requeueAfter } from './controller-builder.ts';
 import type { GoneHandler } from './gone.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 
 let clock: VirtualClock;
 let maps: FakeListerWatcher<TestConfigMap>;

@@ -16,8 +16,6 @@ export {
   requeueAfter,
   type SourceOptions,
 } from './controller-builder.ts';
-// Parts
-export { ControllerMetrics } from './controller-metrics.ts';
 export { type CreatedOrUpdated, type CreateOrUpdate, createOrUpdate } from './create-or-update.ts';
 export {
   type CorrelatedEvent,
@@ -30,7 +28,6 @@ export {
 export { type EventMessage, EventRecorder, type EventRecorderOptions } from './events/event-recorder.ts';
 export { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
 export type { GoneContext, GoneHandler } from './gone.ts';
-export type { HealthCheck, HealthChecks } from './health-checks.ts';
 export { type CacheReader, InformerCache, type InformerCacheOptions } from './informer-cache.ts';
 export { type InstallDefinitionsOptions, installDefinitions } from './install-definitions.ts';
 export type {
@@ -39,11 +36,16 @@ export type {
   LeaderElectorOptions,
 } from './leader-election/leader-election-options.ts';
 export { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
+export type { HealthCheck, HealthChecks } from './manager/health-checks.ts';
 // The manager: runs controllers
-export { Manager } from './manager.ts';
-export type { ManagerOptions } from './manager-options.ts';
-export type { InspectOptions } from './manager-servers.ts';
+export { Manager } from './manager/manager.ts';
+export type { ManagerOptions } from './manager/manager-options.ts';
+export type { InspectOptions } from './manager/manager-servers.ts';
+export type { ProbeServerOptions } from './manager/probe-server.ts';
+export type { Runnable, RunnableContext } from './manager/runnables.ts';
 export { metadataOnly } from './metadata-only.ts';
+// Parts
+export { ControllerMetrics } from './metrics/controller-metrics.ts';
 export { ObservedClient, type ObservedClientOptions } from './observed-client.ts';
 export { type OwnersOfOptions, ownersOf } from './owners-of.ts';
 export {
@@ -56,7 +58,6 @@ export {
   type Predicate,
   resourceVersionChanged,
 } from './predicate.ts';
-export type { ProbeServerOptions } from './probe-server.ts';
 export type { PruneOptions } from './prune-children.ts';
 export {
   isTerminalError,
@@ -90,7 +91,6 @@ export {
   type ServiceAccountName,
 } from './rights/roles.ts';
 export { type RunArguments, type RunOptions, run } from './run.ts';
-export type { Runnable, RunnableContext } from './runnables.ts';
 export type { ManagerTracing } from './tracing/run-tracer.ts';
 // Webhooks
 export type { CertificateTimes } from './webhooks/certificate-plan.ts';

@@ -7,7 +7,7 @@ import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.
 import { describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
 import { installDefinitions } from './install-definitions.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 
 const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo', spec: { type: 'object' } });
 

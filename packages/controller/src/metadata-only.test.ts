@@ -16,7 +16,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
 import { InformerCache } from './informer-cache.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { metadataOnly } from './metadata-only.ts';
 import { OwnWrites } from './own-writes.ts';
 

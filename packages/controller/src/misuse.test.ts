@@ -5,7 +5,7 @@ import { controller, requeueAfter } from './controller-builder.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { allOf, anyOf, notPredicate } from './predicate.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import { run } from './run.ts';

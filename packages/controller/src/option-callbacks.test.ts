@@ -12,7 +12,7 @@ import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
 import { LeaderElector } from './leader-election/leader-elector.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 

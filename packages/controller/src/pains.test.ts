@@ -14,7 +14,7 @@ import {
 } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller, requeueAfter } from './controller-builder.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { generationChanged } from './predicate.ts';
 import { RateLimitingQueue, WorkQueue } from './workqueue/index.ts';
 

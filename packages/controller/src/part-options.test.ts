@@ -3,13 +3,13 @@ import { testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
-import { ControllerMetrics } from './controller-metrics.ts';
 import { EventCorrelator } from './events/event-correlator.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { LeaderElector } from './leader-election/leader-elector.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
+import { ControllerMetrics } from './metrics/controller-metrics.ts';
 import { ObservedClient } from './observed-client.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import {

@@ -20,7 +20,7 @@ import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
 import { LeadershipLostError } from './leader-election/leader-elector.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { run } from './run.ts';
 
 /** One kind to watch, and one Lease that can be made unreachable. */

@@ -5,9 +5,9 @@ import { type ResourceClient, systemClock } from '@kapstan/api';
 import { checkedElsewhere, type OptionTable, requireOptions, requireSignal } from '@kapstan/api/internal';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
-import { Manager } from './manager.ts';
-import { managerTable, requireControllers } from './manager-checks.ts';
-import type { ManagerOptions } from './manager-options.ts';
+import { Manager } from './manager/manager.ts';
+import { managerTable, requireControllers } from './manager/manager-checks.ts';
+import type { ManagerOptions } from './manager/manager-options.ts';
 import { warningLogger } from './warning-logger.ts';
 
 /** Options of {@link run}: those of a manager, and which cluster. */

@@ -11,7 +11,7 @@ import {
 } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
-import { Manager } from './manager.ts';
+import { Manager } from './manager/manager.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 
 let clock: VirtualClock;

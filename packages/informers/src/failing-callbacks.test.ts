@@ -4,7 +4,7 @@ import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } 
 import { of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { filteringHandler } from './event-handler.ts';
-import { Reflector } from './reflector.ts';
+import { Reflector } from './reflector/reflector.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
 import { until } from './until.ts';

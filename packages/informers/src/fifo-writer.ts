@@ -3,7 +3,7 @@
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { Fifo } from './fifo.ts';
 import type { DeliveryGate } from './process-loop.ts';
-import type { ReflectorStore } from './reflector-options.ts';
+import type { ReflectorStore } from './reflector/reflector-options.ts';
 
 export class FifoWriter<T extends KubernetesObject> implements Required<ReflectorStore<T>> {
   readonly #fifo: Fifo<T>;

@@ -36,10 +36,10 @@ export type { PartialObjectMetadata } from './metadata-lister-watcher.ts';
 export type { MutationDetection } from './mutation-detector.ts';
 export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';
 // Parts
-export { Reflector } from './reflector.ts';
-export type { ExpectedKind } from './reflector-events.ts';
-export type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
-export type { ReflectorStatus } from './reflector-status.ts';
+export { Reflector } from './reflector/reflector.ts';
+export type { ExpectedKind } from './reflector/reflector-events.ts';
+export type { ReflectorOptions, ReflectorStore } from './reflector/reflector-options.ts';
+export type { ReflectorStatus } from './reflector/reflector-status.ts';
 export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';
 export {

@@ -19,7 +19,7 @@ import {
   requireString,
 } from '@kapstan/api/internal';
 import { requireIndexers } from './informer-checks.ts';
-import type { ReflectorOptions } from './reflector-options.ts';
+import type { ReflectorOptions } from './reflector/reflector-options.ts';
 import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { conflateByKey } from './conflate-by-key.ts';
 import { filteringHandler } from './event-handler.ts';
 import { Indexer } from './indexer.ts';
-import { Reflector } from './reflector.ts';
+import { Reflector } from './reflector/reflector.ts';
 import { retryWatch } from './retry-watch.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';

@@ -3,7 +3,7 @@ import { notFound } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Indexer } from './indexer.ts';
-import { Reflector } from './reflector.ts';
+import { Reflector } from './reflector/reflector.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
 import { untilWithSync } from './until.ts';

@@ -9,7 +9,7 @@ import { requireOptionsOf } from './informer-option-tables.ts';
 import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
 import { type Warn, warningTo } from './process-warning.ts';
-import { sourceName } from './reflector-events.ts';
+import { sourceName } from './reflector/reflector-events.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';

@@ -5,7 +5,7 @@ import type { Indexers } from './indexer.ts';
 import type { InformerName } from './informer-metrics.ts';
 import type { MutationDetection } from './mutation-detector.ts';
 import type { ObjectChange } from './object-change.ts';
-import type { ReflectorOptions } from './reflector-options.ts';
+import type { ReflectorOptions } from './reflector/reflector-options.ts';
 import type { Syncable } from './sync-signal.ts';
 
 /** Options of a {@link SharedInformer}. */

@@ -29,10 +29,10 @@ import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
 import { errorText, type Warn, warningTo } from './process-warning.ts';
-import { Reflector } from './reflector.ts';
-import { expectedOf, sourceName } from './reflector-events.ts';
-import type { ReflectorOptions } from './reflector-options.ts';
-import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
+import { Reflector } from './reflector/reflector.ts';
+import { expectedOf, sourceName } from './reflector/reflector-events.ts';
+import type { ReflectorOptions } from './reflector/reflector-options.ts';
+import { type ReflectorStatus, watchErrorWarning } from './reflector/reflector-status.ts';
 import type {
   EventHandlerOptions,
   EventHandlerRegistration,

@@ -1,6 +1,6 @@
 import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
-import { formatGoDuration } from '../schema/go-duration.ts';
+import { formatGoDuration } from '../schema/go/go-duration.ts';
 import {
   type AuditEvent,
   formatJsonEvent,

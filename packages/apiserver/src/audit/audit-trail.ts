@@ -5,7 +5,7 @@ import type { Clock, KubernetesObject, Status } from '@kapstan/api';
 import type { SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { UserInfo } from '../registry/definition/request-context.ts';
-import { formatGoDuration } from '../schema/go-duration.ts';
+import { formatGoDuration } from '../schema/go/go-duration.ts';
 import type { AuditBackends } from './audit-backends.ts';
 import {
   type AuditEvent,

@@ -2,7 +2,7 @@
 // pkg/apis/apiserver/validation (ValidateAuthorizationConfiguration), pkg/kubeapiserver/authorizer (LoadAndValidateData).
 import { aggregateTexts, dnsSubdomainErrors, formatFieldErrors } from '@kapstan/api/errors';
 import { collectFieldErrors, type Field } from '../registry/meta/field.ts';
-import { formatGoDuration } from '../schema/go-duration.ts';
+import { formatGoDuration } from '../schema/go/go-duration.ts';
 import type { AuthorizerConfiguration, WebhookConfiguration } from './authorization-configuration.ts';
 import { ConditionFault, compileCondition } from './review-conditions.ts';
 

@@ -5,7 +5,7 @@ import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
 import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import { warningTexts, yamlDuplicatesText } from '../schema/field-validation.ts';
-import { jsonKind } from '../schema/go-types.ts';
+import { jsonKind } from '../schema/go/go-types.ts';
 import { decodeText } from '../schema/json-reader.ts';
 import { readYamlBody, type YamlBody, type YamlReading } from '../schema/yaml-body.ts';
 import { YamlSyntaxError } from '../schema/yaml-reader.ts';

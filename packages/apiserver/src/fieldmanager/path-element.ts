@@ -3,7 +3,7 @@
 
 import { parseJson, stringifyJson } from '@kapstan/api';
 import { goQuote, isJsonObject } from '@kapstan/api/internal';
-import { formatGoValue } from '../schema/go-types.ts';
+import { formatGoValue } from '../schema/go/go-types.ts';
 
 /** A step in its only canonical spelling, so that equal steps are equal texts. */
 export type PathElement = string;

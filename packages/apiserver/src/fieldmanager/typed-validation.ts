@@ -4,9 +4,9 @@
 import { type DeepReadonly, ExactNumber, type UnstructuredObject } from '@kapstan/api';
 import { formatApiVersion, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
-import { goInterfaceType } from '../schema/go-types.ts';
+import { goInterfaceType } from '../schema/go/go-types.ts';
+import { cutShort, shortGoSyntax, shortGoValue } from '../schema/go/short-go-text.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { cutShort, shortGoSyntax, shortGoValue } from '../schema/short-go-text.ts';
 import { fieldElement, formatElement, formatPath, indexElement, type PathElement } from './path-element.ts';
 import { declaredForm, itemElementOrNone, itemFault, itemSchema, memberSchema, rootSchema } from './schema-atom.ts';
 

@@ -14,9 +14,9 @@ import {
 } from '@kapstan/api/internal';
 import { decodeDocumentInSlices, interpretKind, kindRegistry, requireKind } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
+import { cutShort, shortGoValue } from '../schema/go/short-go-text.ts';
 import { decodeText, readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
 import { sortedValue } from '../schema/sorted-value.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';

@@ -1,9 +1,9 @@
 // Merges lists in a strategic merge: maps by their merge key, scalars as sets, and the result in order. The order of
 // the patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api/internal';
-import { goInterfaceType } from '../schema/go-types.ts';
+import { goInterfaceType } from '../schema/go/go-types.ts';
+import { shortGoValue } from '../schema/go/short-go-text.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { shortGoValue } from '../schema/short-go-text.ts';
 import { directive, hasDirective, withoutDirectives } from './strategic-directives.ts';
 import {
   badArgument,

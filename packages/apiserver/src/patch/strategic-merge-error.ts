@@ -1,7 +1,7 @@
 // The refusals of a strategic merge, with the texts of apimachinery's util/mergepatch. apply-patch.ts turns them into a
 // Status.
-import { formatGoText, goInterfaceType } from '../schema/go-types.ts';
-import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
+import { formatGoText, goInterfaceType } from '../schema/go/go-types.ts';
+import { cutShort, shortGoValue } from '../schema/go/short-go-text.ts';
 
 /** Most characters of a value in the text of an error. */
 export const maxShown: number = 64 * 1024;

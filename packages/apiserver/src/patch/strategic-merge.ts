@@ -2,7 +2,7 @@
 // with the directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists
 // are in strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
 import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
-import { goTypeName } from '../schema/go-types.ts';
+import { goTypeName } from '../schema/go/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import {
   deletionPrefix,

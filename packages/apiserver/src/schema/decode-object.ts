@@ -21,7 +21,7 @@ import {
   warningTexts,
   yamlDuplicatesText,
 } from './field-validation.ts';
-import { jsonKind } from './go-types.ts';
+import { jsonKind } from './go/go-types.ts';
 import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } from './json-reader.ts';
 import { metaTypes } from './meta-types.ts';
 import { dropNullsInSlices } from './null-pruning.ts';

@@ -8,7 +8,7 @@ import {
   type SlicedWork,
 } from '@kapstan/api/internal';
 import { DefinitionSchemas } from './definition-schemas.ts';
-import { GoForms, normalizeGoForm, normalizeGoFormInSlices, zeroGoForm } from './go-form.ts';
+import { GoForms, normalizeGoForm, normalizeGoFormInSlices, zeroGoForm } from './go/go-form.ts';
 import type { Message } from './message.ts';
 import { ProtobufMessages } from './protobuf-messages.ts';
 import type { ApiTypes, SchemaNode } from './schema-node.ts';

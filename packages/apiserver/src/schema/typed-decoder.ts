@@ -15,9 +15,9 @@ import {
   setOwn,
 } from '@kapstan/api/internal';
 import { StrictErrors } from './field-validation.ts';
-import { canonicalTime, GoTimeError } from './go-time.ts';
-import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
-import { converterText, isNumber, plainNumber, zeroOf } from './go-values.ts';
+import { canonicalTime, GoTimeError } from './go/go-time.ts';
+import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go/go-types.ts';
+import { converterText, isNumber, plainNumber, zeroOf } from './go/go-values.ts';
 import { isJsonSchemaUnion, jsonSchemaType, nothing, unionMember } from './json-schema-unions.ts';
 import { mergeRepeated } from './repeated-member.ts';
 import type { SchemaNode } from './schema-node.ts';

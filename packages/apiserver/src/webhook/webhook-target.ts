@@ -1,7 +1,7 @@
 // WebhookTarget: where a webhook listens, as in a clientConfig. Called through webhook-pool.ts. Source: apiserver
 // util/webhook ClientConfig.
 import { type ServiceReference, serviceServerName } from '../peer/service-address.ts';
-import { formatGoDuration } from '../schema/go-duration.ts';
+import { formatGoDuration } from '../schema/go/go-duration.ts';
 
 /** A Service in the cluster, reached through the port `ResolveService`. */
 export interface WebhookService extends ServiceReference {

@@ -22,10 +22,10 @@ import {
   someOf,
   type UnseenWriteItem,
 } from '@kapstan/inspector';
-import type { ControllerMetrics, QueueAges } from '../controller-metrics.ts';
 import type { InspectedController } from '../controller-runner.ts';
 import type { CachedInformer, InformerCache } from '../informer-cache.ts';
 import type { LeaderElector } from '../leader-election/leader-elector.ts';
+import type { ControllerMetrics, QueueAges } from '../metrics/controller-metrics.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { kindText } from './kind-text.ts';
 import { ObjectSizes } from './object-sizes.ts';

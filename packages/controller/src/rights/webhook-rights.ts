@@ -8,7 +8,7 @@ import {
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { Secret } from '@kapstan/kinds/core/v1';
 import type { Controller } from '../controller-builder.ts';
-import type { ManagerOptions } from '../manager-options.ts';
+import type { ManagerOptions } from '../manager/manager-options.ts';
 import type { SecretName } from '../webhooks/certificate-store.ts';
 import { certificatesSecret, configurationsName } from '../webhooks/webhook-names.ts';
 import type { WebhookOptions } from '../webhooks/webhook-options.ts';

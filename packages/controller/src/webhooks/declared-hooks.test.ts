@@ -1,8 +1,8 @@
 import { defineResource, type ResourceClient } from '@kapstan/api';
 import { expect, it } from 'vitest';
 import { controller } from '../controller-builder.ts';
-import { Manager } from '../manager.ts';
-import type { ManagerOptions } from '../manager-options.ts';
+import { Manager } from '../manager/manager.ts';
+import type { ManagerOptions } from '../manager/manager-options.ts';
 import { defaultTimes } from './certificate-plan.ts';
 import { programHooks } from './program-hooks.ts';
 import { pathOf } from './webhook-paths.ts';

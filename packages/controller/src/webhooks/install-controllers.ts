@@ -5,8 +5,8 @@ import type { HookHost } from '@kapstan/api/internal';
 import type { Controller } from '../controller-builder.ts';
 import { definedResources } from '../defined-resources.ts';
 import { installDefinitions } from '../install-definitions.ts';
-import { requireControllers } from '../manager-checks.ts';
-import { Registry } from '../prometheus.ts';
+import { requireControllers } from '../manager/manager-checks.ts';
+import { Registry } from '../metrics/prometheus.ts';
 import { ManagerHooks } from './manager-hooks.ts';
 
 /** Options of {@link installControllers}. */

@@ -4,7 +4,7 @@ import type { Clock, DefinedResource, Logger, ResourceClient } from '@kapstan/ap
 import { isHookHost, type ProgramHooks } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
 import type { Controller } from '../controller-builder.ts';
-import type { Runnable } from '../runnables.ts';
+import type { Runnable } from '../manager/runnables.ts';
 import { convertedDefinitions } from './converted-definitions.ts';
 import { programHooks } from './program-hooks.ts';
 import { removeLeftovers } from './webhook-leftovers.ts';

@@ -1,6 +1,6 @@
 // WebhookMetrics counts the requests of webhooks under controller-runtime's names. Filled by webhook-server.ts, shown
 // with the manager's other metrics. Source: controller-runtime pkg/webhook/internal/metrics.
-import { Counter, Gauge, Histogram, type Registry } from '../prometheus.ts';
+import { Counter, Gauge, Histogram, type Registry } from '../metrics/prometheus.ts';
 
 /** Source: the same file, in seconds. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -1,6 +1,6 @@
 // Names of the objects that a program with webhooks writes. Used by what writes them and by what computes rights and manifests, so that all
 // have the same.
-import type { ManagerOptions } from '../manager-options.ts';
+import type { ManagerOptions } from '../manager/manager-options.ts';
 import type { SecretName } from './certificate-store.ts';
 import { isFromFiles, type WebhookOptions } from './webhook-options.ts';
 

@@ -3,7 +3,7 @@
 import { badRequest } from '@kapstan/api/errors';
 import { goQuote } from '@kapstan/api/internal';
 import type { QueryOptions, QueryOptionTypes } from '../../registry/definition/resource-definition.ts';
-import { canonicalTime, GoTimeError } from '../../schema/go-time.ts';
+import { canonicalTime, GoTimeError } from '../../schema/go/go-time.ts';
 
 const maxInt64 = 9_223_372_036_854_775_807n;
 const maxUint16 = 65_535n;

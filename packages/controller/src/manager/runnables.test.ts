@@ -11,11 +11,11 @@ import {
 } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { controller } from './controller-builder.ts';
-import { LeadershipLostError } from './leader-election/leader-elector.ts';
+import { controller } from '../controller-builder.ts';
+import { LeadershipLostError } from '../leader-election/leader-elector.ts';
+import { run } from '../run.ts';
 import { Manager } from './manager.ts';
 import type { ManagerOptions } from './manager-options.ts';
-import { run } from './run.ts';
 import type { Runnable, RunnableContext } from './runnables.ts';
 
 let clock: VirtualClock;

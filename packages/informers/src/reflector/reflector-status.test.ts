@@ -3,8 +3,8 @@ import { expired, unauthorized } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SharedInformer } from './shared-informer.ts';
-import type { SharedInformerOptions } from './shared-informer-options.ts';
+import { SharedInformer } from '../shared-informer.ts';
+import type { SharedInformerOptions } from '../shared-informer-options.ts';
 
 const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' });
 

@@ -2,14 +2,14 @@
 
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { Registry } from 'prom-client';
+import type { InformerCacheOptions } from '../informer-cache.ts';
+import type { LeaderElectionOptions } from '../leader-election/leader-election-options.ts';
+import type { ManagerTracing } from '../tracing/run-tracer.ts';
+import type { WebhookOptions } from '../webhooks/webhook-options.ts';
 import type { HealthChecks } from './health-checks.ts';
-import type { InformerCacheOptions } from './informer-cache.ts';
-import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
 import type { InspectOptions } from './manager-servers.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
 import type { Runnable } from './runnables.ts';
-import type { ManagerTracing } from './tracing/run-tracer.ts';
-import type { WebhookOptions } from './webhooks/webhook-options.ts';
 
 /** The options of a manager. `run` takes the same, except that it finds a client by itself. */
 export interface ManagerOptions {

@@ -21,9 +21,9 @@ import {
   type WatchingUser,
 } from '@kapstan/inspector';
 import type { Engine } from '@kapstan/storage';
-import type { InspectedLoops } from './control-loops/control-loops.ts';
+import type { InspectedLoops } from '../control-loops/control-loops.ts';
+import { statsOf } from '../store/store-pages.ts';
 import { electionSection, type InspectionTimes, loopInformers, loopSections } from './loops-inspection.ts';
-import { statsOf } from './store/store-pages.ts';
 
 const limit = 20;
 const maxCaches = 100;

@@ -4,32 +4,32 @@ import { setMaxListeners } from 'node:events';
 import { delay, type Logger, type ResourceClient, systemClock } from '@kapstan/api';
 import { boundCallbacks, requireGivenSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
-import { aborted } from './aborted.ts';
-import { type CacheProblem, problemText } from './cache-problem.ts';
-import { cachesFill } from './caches-fill.ts';
-import type { Controller } from './controller-builder.ts';
-import { ControllerMetrics } from './controller-metrics.ts';
-import { ControllerRunner } from './controller-runner.ts';
-import { definedResources } from './defined-resources.ts';
-import { EventRecorder } from './events/event-recorder.ts';
-import { guardedLogger } from './guarded-logger.ts';
+import { aborted } from '../aborted.ts';
+import { type CacheProblem, problemText } from '../cache-problem.ts';
+import { cachesFill } from '../caches-fill.ts';
+import type { Controller } from '../controller-builder.ts';
+import { ControllerRunner } from '../controller-runner.ts';
+import { definedResources } from '../defined-resources.ts';
+import { EventRecorder } from '../events/event-recorder.ts';
+import { guardedLogger } from '../guarded-logger.ts';
+import { InformerCache } from '../informer-cache.ts';
+import type { ManagerInspection } from '../inspector/manager-inspection.ts';
+import { installDefinitions } from '../install-definitions.ts';
+import { LeaderElector, LeadershipLostError } from '../leader-election/leader-elector.ts';
+import { ControllerMetrics } from '../metrics/controller-metrics.ts';
+import { ObservedClient } from '../observed-client.ts';
+import { OwnWrites } from '../own-writes.ts';
+import { stackOnceLogger } from '../stack-once-logger.ts';
+import { type SharedTracing, sharedTracing } from '../tracing/run-tracer.ts';
+import { warningLogger } from '../warning-logger.ts';
+import { ManagerHooks } from '../webhooks/manager-hooks.ts';
+import { configurationsName } from '../webhooks/webhook-names.ts';
 import { probesOf } from './health-checks.ts';
-import { InformerCache } from './informer-cache.ts';
-import type { ManagerInspection } from './inspector/manager-inspection.ts';
-import { installDefinitions } from './install-definitions.ts';
-import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
 import { isController, requireControllers, requireManagerOptions } from './manager-checks.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { errorTextOf, ManagerServers } from './manager-servers.ts';
 import { type ManagerTime, resolveTimes } from './manager-times.ts';
-import { ObservedClient } from './observed-client.ts';
-import { OwnWrites } from './own-writes.ts';
 import { type Runnable, Runnables } from './runnables.ts';
-import { stackOnceLogger } from './stack-once-logger.ts';
-import { type SharedTracing, sharedTracing } from './tracing/run-tracer.ts';
-import { warningLogger } from './warning-logger.ts';
-import { ManagerHooks } from './webhooks/manager-hooks.ts';
-import { configurationsName } from './webhooks/webhook-names.ts';
 
 const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
@@ -434,7 +434,7 @@ export class Manager {
   }
 
   async #inspection(): Promise<ManagerInspection> {
-    const module = await import('./inspector/manager-inspection.ts');
+    const module = await import('../inspector/manager-inspection.ts');
     const { clock, leaderElection = false, inspect = false } = this.#options;
     return new module.ManagerInspection({
       controllers: () => this.#runners.flatMap(({ inspected }) => inspected ?? []),

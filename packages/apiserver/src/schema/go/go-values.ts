@@ -1,8 +1,8 @@
 // Go's view of JSON values: zero values, plain numbers, and the converter's texts for a wrong type. Part of
 // typed-decoder.ts.
 import { ExactNumber } from '@kapstan/api';
+import type { SchemaNode } from '../schema-node.ts';
 import { goKindName, goTypeName, jsonKind } from './go-types.ts';
-import type { SchemaNode } from './schema-node.ts';
 
 /** Returns the value that null leaves in a list or map in Go. */
 export function zeroOf(node: SchemaNode): unknown {

@@ -6,7 +6,7 @@ import type { Overview, RequestItem } from '@kapstan/inspector';
 import { ConfigMap, Namespace, Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { ClusterRole, ClusterRoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type ControlPlane, startControlPlane } from './index.ts';
+import { type ControlPlane, startControlPlane } from '../index.ts';
 
 const lookerToken = 'looker-token';
 let dataDir: string;

@@ -2,9 +2,9 @@
 // Called by server-inspection.ts; the loops count for themselves in control-loops/loop-activity.ts.
 import { safeErrorText } from '@kapstan/api/internal';
 import type { ElectionSection, InformerSection, LoopQueueSection, LoopSection, Some } from '@kapstan/inspector';
-import type { InspectedElection, InspectedLoops } from './control-loops/control-loops.ts';
-import type { QueueActivity } from './control-loops/loop-activity.ts';
-import type { SupervisedLoop } from './control-loops/supervised-loop.ts';
+import type { InspectedElection, InspectedLoops } from '../control-loops/control-loops.ts';
+import type { QueueActivity } from '../control-loops/loop-activity.ts';
+import type { SupervisedLoop } from '../control-loops/supervised-loop.ts';
 
 const maxInformers = 200;
 

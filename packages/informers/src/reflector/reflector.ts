@@ -3,8 +3,8 @@
 import type { KubernetesObject, ListerWatcher } from '@kapstan/api';
 import { boundCallbacks, requireFunctions } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
-import { reflectorCallbacks, requireListerWatcher } from './informer-checks.ts';
-import { requireOptionsOf } from './informer-option-tables.ts';
+import { reflectorCallbacks, requireListerWatcher } from '../informer-checks.ts';
+import { requireOptionsOf } from '../informer-option-tables.ts';
 import { ReflectorDriver } from './reflector-driver.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 import type { ReflectorStatus } from './reflector-status.ts';

@@ -5,10 +5,10 @@ import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Observable, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
-import { SharedInformer } from './shared-informer.ts';
-import { SharedInformerFactory } from './shared-informer-factory.ts';
-import type { SharedInformerOptions } from './shared-informer-options.ts';
+import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from '../deleted-final-state-unknown.ts';
+import { SharedInformer } from '../shared-informer.ts';
+import { SharedInformerFactory } from '../shared-informer-factory.ts';
+import type { SharedInformerOptions } from '../shared-informer-options.ts';
 
 const kinds = ['delta', 'inOrder'] as const;
 

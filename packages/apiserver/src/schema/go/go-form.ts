@@ -2,8 +2,8 @@
 // empty optional fields are dropped, required ones get their zero value. GoForms makes it from the struct tags in a
 // source's protobuf data.
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
-import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
-import type { ProtobufField, SchemaSource } from './schema-source.ts';
+import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from '../scalar-form.ts';
+import type { ProtobufField, SchemaSource } from '../schema-source.ts';
 
 /** One field of a Go struct, as it appears in JSON. */
 interface FormField {

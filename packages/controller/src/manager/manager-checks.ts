@@ -18,19 +18,19 @@ import {
   requireString,
   tracingTable,
 } from '@kapstan/api/internal';
-import type { Controller } from './controller-builder.ts';
-import { requireHealthChecks } from './health-checks.ts';
+import type { Controller } from '../controller-builder.ts';
 import {
   type LeaderElectionOptions,
   type LeaderElectorOptions,
   leaderElectionTable,
-} from './leader-election/leader-election-options.ts';
+} from '../leader-election/leader-election-options.ts';
+import type { ManagerTracing } from '../tracing/run-tracer.ts';
+import { requireWebhooks } from '../webhooks/webhook-options.ts';
+import { requireHealthChecks } from './health-checks.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import type { InspectOptions } from './manager-servers.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
 import { type Runnable, requireRunnable } from './runnables.ts';
-import type { ManagerTracing } from './tracing/run-tracer.ts';
-import { requireWebhooks } from './webhooks/webhook-options.ts';
 
 const maxPort = 65_535;
 const electionTable: OptionTable<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {

@@ -11,11 +11,11 @@ import {
   requireClock,
 } from '@kapstan/api/internal';
 import { InformerMetrics } from '@kapstan/informers';
-import { requirePartOptions } from './part-options.ts';
+import { requirePartOptions } from '../part-options.ts';
+import { isTerminalError, type ReconcileOutcome } from '../reconcile-loop.ts';
+import type { WorkQueueObserver } from '../workqueue/index.ts';
 import { Counter, Gauge, Histogram, Registry } from './prometheus.ts';
-import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
 import { registerFamilies } from './registered-families.ts';
-import type { WorkQueueObserver } from './workqueue/index.ts';
 
 // Source: controller-runtime pkg/metrics/workqueue.go and pkg/internal/controller/metrics.
 const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];

@@ -1,5 +1,5 @@
 import { defaultClientConditions, defaultServerConditions } from 'vite';
-import { defineConfig } from 'vitest/config';
+import { defaultExclude, defineConfig } from 'vitest/config';
 
 // Tests run from sources: the condition makes @kapstan/* resolve to src/*.ts, so no build is needed first.
 const source = '@kapstan/source';
@@ -11,7 +11,8 @@ const resolution = {
 };
 
 interface ProjectOptions {
-  readonly include: string;
+  readonly include: string | readonly string[];
+  readonly exclude?: readonly string[];
   readonly timeoutMs: number;
   readonly isSerial?: boolean;
   /** Files of one worker share their modules, which are then loaded once and not once for each file. */
@@ -22,7 +23,8 @@ const project = (name: string, options: ProjectOptions) => ({
   ...resolution,
   test: {
     name,
-    include: [options.include],
+    include: [options.include].flat(),
+    exclude: [...defaultExclude, ...(options.exclude ?? [])],
     environment: 'node' as const,
     pool: 'forks' as const,
     execArgv: ['--import', new URL('test/source-threads.mjs', import.meta.url).href],
@@ -35,6 +37,9 @@ const project = (name: string, options: ProjectOptions) => ({
 
 const whole = (name: string) =>
   project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
+
+/** Unit tests that need modules, or flags of V8, which no other file has touched. */
+const apart = ['packages/client/src/wires/*.test.ts', 'packages/control-plane/src/bundle.test.ts'];
 
 /** What the compiler knows of the public API: checked by tsc, run by nobody. */
 const types = {
@@ -55,7 +60,11 @@ export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      project('unit', { include: 'packages/*/src/**/*.test.ts', timeoutMs: 10_000, sharesModules: true }),
+      project('unit', {
+        ...{ include: 'packages/*/src/**/*.test.ts', exclude: apart },
+        ...{ timeoutMs: 10_000, sharesModules: true },
+      }),
+      project('apart', { include: apart, timeoutMs: 10_000 }),
       types,
       project('lint', { include: 'test/lint/**/*.test.ts', timeoutMs: 60_000 }),
       whole('wire'),

@@ -11,7 +11,7 @@ const supported = ['20', '22', '24', '26'];
 const given = process.argv.slice(2);
 const split = given.indexOf('--');
 const majors = split === -1 ? given : given.slice(0, split);
-const filters = split === -1 ? ['--project', 'unit', '--project', 'e2e'] : given.slice(split + 1);
+const filters = split === -1 ? ['--project', 'unit', '--project', 'apart', '--project', 'e2e'] : given.slice(split + 1);
 const folder = join(root, 'reports/nodes');
 
 /** Returns the folder with `node` of that major version, and installs it if needed. */

@@ -345,7 +345,11 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
 
   #selection(): Pick<ListOptions, 'labelSelector' | 'fieldSelector'> {
     const { labelSelector, fieldSelector } = this.#options;
-    return { labelSelector, fieldSelector };
+    // A lister-watcher of the program may ask whether there is a selector.
+    return {
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
   }
 
   // ---- Resync, end ----

@@ -61,7 +61,7 @@ export {
   type ProgramHooks,
   type VersionChange,
 } from './hooks/hook-host.ts';
-export { copyInSlices, getOwn, isJsonObject, setOwn, stringifyInSlices } from './json/json.ts';
+export { copyInSlices, getOwn, isJsonObject, setOwn } from './json/json.ts';
 export {
   endOfJsonString,
   JsonSyntaxError,
@@ -73,6 +73,7 @@ export {
   readJsonSlowly,
 } from './json/json-syntax.ts';
 export { parseText } from './json/json-text.ts';
+export { encodeJsonInSlices, stringifyInSlices } from './json/sliced-encoding.ts';
 export { copyAtPace, SlicePace, sortInSlices } from './json/sliced-walks.ts';
 export { DurationHistogram, Histogram, type HistogramCounts } from './metrics/histogram.ts';
 export { LabelSeries } from './metrics/label-series.ts';

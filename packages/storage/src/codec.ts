@@ -2,7 +2,7 @@
 // protobuf.
 import { isDeepStrictEqual } from 'node:util';
 import { type KubernetesObject, parseJson, type Revision, stringifyJson } from '@kapstan/api';
-import { parseJsonInSlices, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
+import { encodeJsonInSlices, parseJsonInSlices, type SlicedWork } from '@kapstan/api/internal';
 import { spliceResourceVersion } from './json-splice.ts';
 import { isSameJson } from './same-content.ts';
 
@@ -47,9 +47,7 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
   return {
     mediaType: 'application/json',
     encode: (object) => encoder.encode(`${stringifyJson(object)}\n`),
-    encodeInSlices: function* (object) {
-      return encoder.encode(`${yield* stringifyInSlices(object)}\n`);
-    },
+    encodeInSlices: (object) => encodeJsonInSlices(object, '\n'),
     decode: (bytes, revision) => versioned<T>(parseJson(decoder.decode(bytes)), revision),
     decodeInSlices: function* (bytes, revision) {
       return versioned<T>(yield* parseJsonInSlices(decoder.decode(bytes)), revision);

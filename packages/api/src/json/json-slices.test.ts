@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { runWhole, type SlicedWork } from '../time/sliced-work.ts';
-import { copyInSlices, deepCopy, ExactNumber, parseJson, stringifyInSlices, stringifyJson } from './json.ts';
+import { copyInSlices, deepCopy, ExactNumber, parseJson, stringifyJson } from './json.ts';
 import { JsonSyntaxError, parseJsonInSlices } from './json-syntax.ts';
+import { encodeJsonInSlices, stringifyInSlices } from './sliced-encoding.ts';
 
 const members = (count: number, of: (index: number) => unknown) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, of(index)]));
@@ -33,11 +34,13 @@ describe('JSON in slices', () => {
   it.each(Object.entries(large))('copies, writes and reads %s as the plain forms do', (_, value) => {
     const text = stringifyJson(value);
     expect(runWhole(stringifyInSlices(value))).toBe(text);
+    expect(new TextDecoder().decode(runWhole(encodeJsonInSlices(value, '\n')))).toBe(`${text}\n`);
     expect(runWhole(copyInSlices(value))).toEqual(deepCopy(value));
     expect(stringifyJson(runWhole(copyInSlices(value)))).toBe(text);
     expect(runWhole(parseJsonInSlices(text))).toEqual(parseJson(text));
-    for (const work of [stringifyInSlices(value), copyInSlices(value), parseJsonInSlices(text)])
+    for (const work of [stringifyInSlices, encodeJsonInSlices, copyInSlices].map((form) => form(value)))
       expect(stepsOf(work as SlicedWork<unknown>)).toBeGreaterThan(0);
+    expect(stepsOf(parseJsonInSlices(text))).toBeGreaterThan(0);
   });
 
   it('drops members that are undefined', () => {

@@ -167,54 +167,11 @@ function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string
 }
 
 /** Items of a list between two yields. An item may be an object with some members. */
-const itemsPerSlice = 64;
+export const itemsPerSlice = 64;
 
-function isLeaf(value: unknown): boolean {
+/** True for what is neither a list nor an object. */
+export function isLeaf(value: unknown): boolean {
   return typeof value !== 'object' || value === null;
-}
-
-/** Does what {@link stringifyJson} does, for a value of any size. */
-export function* stringifyInSlices(value: unknown): SlicedWork<string> {
-  if (fitsOneSlice(value)) return stringifyJson(value);
-  if (Array.isArray(value)) return `[${yield* joinLarge(itemTexts(value))}]`;
-  if (!isJsonObject(value)) return stringifyJson(value);
-  return `{${yield* joinLarge(memberTexts(value))}}`;
-}
-
-function* joinLarge(texts: SlicedWork<string[]>): SlicedWork<string> {
-  return (yield* texts).join(',');
-}
-
-function* itemTexts(list: readonly unknown[]): SlicedWork<string[]> {
-  const texts: string[] = [];
-  let run: unknown[] = [];
-  for (const item of list) {
-    if (isLeaf(item) || fitsOneSlice(item)) run.push(item);
-    else {
-      if (run.length > 0) texts.push(stringifyJson(run).slice(1, -1));
-      run = [];
-      texts.push(yield* stringifyInSlices(item));
-    }
-    if (run.length < itemsPerSlice) continue;
-    texts.push(stringifyJson(run).slice(1, -1));
-    run = [];
-    yield;
-  }
-  if (run.length > 0) texts.push(stringifyJson(run).slice(1, -1));
-  return texts;
-}
-
-function* memberTexts(object: Record<string, unknown>): SlicedWork<string[]> {
-  const texts: string[] = [];
-  for (const [index, key] of (yield* namesInSlices(object)).entries()) {
-    const member = object[key];
-    if (member !== undefined)
-      texts.push(
-        `${JSON.stringify(key)}:${isLeaf(member) ? JSON.stringify(member) : yield* stringifyInSlices(member)}`,
-      );
-    if (index % membersPerSlice === membersPerSlice - 1) yield;
-  }
-  return texts;
 }
 
 /** Sets an own property of any name: `copy['__proto__'] = x` would set the prototype instead. */

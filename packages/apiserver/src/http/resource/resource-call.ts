@@ -3,7 +3,7 @@
 
 import { type Clock, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { badRequest } from '@kapstan/api/errors';
-import { copyInSlices, nextTurn, type SlicedWork, stringifyInSlices, type TurnShare } from '@kapstan/api/internal';
+import { copyInSlices, encodeJsonInSlices, nextTurn, type SlicedWork, type TurnShare } from '@kapstan/api/internal';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../../authz/authorizer.ts';
 import { readEnvelope } from '../../codec/protobuf-envelope.ts';
@@ -200,7 +200,7 @@ function* readProtobuf(target: WriteTarget, body: Uint8Array): SlicedWork<Uint8A
   try {
     const object = readEnvelope(body, { types, expected: kind });
     if (body.length >= largeObjectBytes) yield;
-    return Buffer.from(yield* stringifyInSlices(object));
+    return yield* encodeJsonInSlices(object);
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;

@@ -19,12 +19,13 @@ export function appArmorOf(annotation: string): AppArmorProfile | undefined {
 
 /** Sets the fields in place and returns the annotations without a matching field, which deserve a warning. */
 export function syncAppArmor({ metadata, spec }: Pod): string[] {
-  if (spec === undefined || spec.os?.name === 'windows') return [];
+  const annotations = metadata?.annotations;
+  if (annotations === undefined || spec === undefined || spec.os?.name === 'windows') return [];
   const ofPod = spec.securityContext?.appArmorProfile;
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])];
   return containers.flatMap((container) => {
     const key = `${appArmorPrefix}${container.name}`;
-    const annotation = annotationOf(metadata?.annotations, key);
+    const annotation = annotationOf(annotations, key);
     if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return [];
     const profile = validProfile(annotation);
     if (profile !== undefined && jsonEqual(profile, ofPod)) return [];

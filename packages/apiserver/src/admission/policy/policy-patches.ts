@@ -1,7 +1,14 @@
 // Applies what the expressions of mutating policies evaluate to: an apply configuration or operations of a JSON patch. Used by
 // mutating-policies.ts. Source: plugin/policy/mutating/patch.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
-import { copyInSlices, formatApiVersion, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import {
+  copyInSlices,
+  formatApiVersion,
+  getOwn,
+  namesInSlices,
+  type SlicedWork,
+  SlicePace,
+} from '@kapstan/api/internal';
 import { type AnyList, listItems } from '@kapstan/cel';
 import { fieldElement, formatPath, indexElement, type PathElement } from '../../fieldmanager/path-element.ts';
 import { isNamedField, itemSchema, memberSchema, ownershipOf, rootSchema } from '../../fieldmanager/schema-atom.ts';
@@ -55,28 +62,33 @@ interface AtomicSearch {
 /** Finds lists and maps that are owned as a whole, which cannot be merged. Only fields with names are looked into. */
 function* findAtomics(value: unknown, node: SchemaNode, search: AtomicSearch): SlicedWork<void> {
   const { path, atomics, pace } = search;
-  if (typeof value !== 'object' || value === null) return;
-  if (pace.isDue()) yield;
+  if (!isContainer(value)) return;
   if (ownershipOf(node, value) === 'leaf') {
     // A text for each of many would be longer than the object.
     if (atomics.length < maxNamed) atomics.push(formatPath(path));
   }
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
+      if (pace.isDue()) yield;
+      if (!isContainer(item)) continue;
       path.push(indexElement(index));
       yield* findAtomics(item, itemSchema(node), search);
       path.pop();
     }
     return;
   }
-  for (const [name, member] of Object.entries(value)) {
-    const schema = isNamedField(node, name) ? memberSchema(node, name) : undefined;
+  for (const name of yield* namesInSlices(value)) {
+    if (pace.isDue()) yield;
+    const member = getOwn(value, name);
+    const schema = isContainer(member) && isNamedField(node, name) ? memberSchema(node, name) : undefined;
     if (schema === undefined) continue;
     path.push(fieldElement(name));
     yield* findAtomics(member, schema, search);
     path.pop();
   }
 }
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 const maxNamed = 100;
 

@@ -5,32 +5,39 @@ import type { Container, EphemeralContainer, PodSpec, Volume } from '@kapstan/ki
 
 type Spec = DeepReadonly<PodSpec>;
 type AnyContainer = DeepReadonly<Container | EphemeralContainer>;
-type Names = readonly (string | undefined)[];
+/** A pod may have ten thousands of volumes and variables, so each name is added to one list and no list is made for each of them. */
+class NameList {
+  readonly names: string[] = [];
+
+  add(name: string | undefined): void {
+    if (name !== undefined && name !== '') this.names.push(name);
+  }
+}
 
 /** Returns the names of all secrets, some of them several times. */
 export function secretsOf(spec: Spec): readonly string[] {
-  return present([
-    ...(spec.imagePullSecrets ?? []).map(({ name }) => name),
-    ...containersOf(spec).flatMap(({ env = [], envFrom = [] }) => [
-      ...envFrom.map(({ secretRef }) => secretRef?.name),
-      ...env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),
-    ]),
-    ...(spec.volumes ?? []).flatMap(secretsOfVolume),
-  ]);
+  const list = new NameList();
+  for (const { name } of spec.imagePullSecrets ?? []) list.add(name);
+  for (const { env = [], envFrom = [] } of containersOf(spec)) {
+    for (const { secretRef } of envFrom) list.add(secretRef?.name);
+    for (const { valueFrom } of env) list.add(valueFrom?.secretKeyRef?.name);
+  }
+  for (const volume of spec.volumes ?? []) addSecretsOfVolume(list, volume);
+  return list.names;
 }
 
 /** Returns the names of all config maps, some of them several times. */
 export function configMapsOf(spec: Spec): readonly string[] {
-  return present([
-    ...containersOf(spec).flatMap(({ env = [], envFrom = [] }) => [
-      ...envFrom.map(({ configMapRef }) => configMapRef?.name),
-      ...env.map(({ valueFrom }) => valueFrom?.configMapKeyRef?.name),
-    ]),
-    ...(spec.volumes ?? []).flatMap(({ configMap, projected }) => [
-      configMap?.name,
-      ...(projected?.sources ?? []).map((source) => source.configMap?.name),
-    ]),
-  ]);
+  const list = new NameList();
+  for (const { env = [], envFrom = [] } of containersOf(spec)) {
+    for (const { configMapRef } of envFrom) list.add(configMapRef?.name);
+    for (const { valueFrom } of env) list.add(valueFrom?.configMapKeyRef?.name);
+  }
+  for (const { configMap, projected } of spec.volumes ?? []) {
+    list.add(configMap?.name);
+    for (const source of projected?.sources ?? []) list.add(source.configMap?.name);
+  }
+  return list.names;
 }
 
 function containersOf({
@@ -41,18 +48,16 @@ function containersOf({
   return [...initContainers, ...containers, ...ephemeralContainers];
 }
 
-function secretsOfVolume(volume: DeepReadonly<Volume>): Names {
-  const { azureFile, cephfs, cinder, flexVolume, projected, rbd, secret, scaleIO, iscsi, storageos, csi } = volume;
-  const references = [cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos].map((source) => source?.secretRef);
-  return [
-    azureFile?.secretName,
-    secret?.secretName,
-    csi?.nodePublishSecretRef?.name,
-    ...references.map((reference) => reference?.name),
-    ...(projected?.sources ?? []).map((source) => source.secret?.name),
-  ];
-}
-
-function present(names: Names): readonly string[] {
-  return names.filter((name) => name !== undefined && name !== '') as string[];
+function addSecretsOfVolume(list: NameList, volume: DeepReadonly<Volume>): void {
+  list.add(volume.azureFile?.secretName);
+  list.add(volume.secret?.secretName);
+  list.add(volume.csi?.nodePublishSecretRef?.name);
+  list.add(volume.cephfs?.secretRef?.name);
+  list.add(volume.cinder?.secretRef?.name);
+  list.add(volume.flexVolume?.secretRef?.name);
+  list.add(volume.rbd?.secretRef?.name);
+  list.add(volume.scaleIO?.secretRef?.name);
+  list.add(volume.iscsi?.secretRef?.name);
+  list.add(volume.storageos?.secretRef?.name);
+  for (const source of volume.projected?.sources ?? []) list.add(source.secret?.name);
 }

@@ -38,8 +38,8 @@ const project = (name: string, options: ProjectOptions) => ({
 const whole = (name: string) =>
   project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
 
-/** Unit tests that need modules, or flags of V8, which no other file has touched. */
-const apart = ['packages/client/src/wires/*.test.ts', 'packages/control-plane/src/bundle.test.ts'];
+/** Unit tests that run suites of other files once more, which a module registers only when it is loaded. */
+const apart = ['packages/client/src/wires/*.test.ts'];
 
 /** What the compiler knows of the public API: checked by tsc, run by nobody. */
 const types = {

@@ -60,31 +60,33 @@ interface AtomicSearch {
 }
 
 /** Finds lists and maps that are owned as a whole, which cannot be merged. Only fields with names are looked into. */
-function* findAtomics(value: unknown, node: SchemaNode, search: AtomicSearch): SlicedWork<void> {
-  const { path, atomics, pace } = search;
-  if (!isContainer(value)) return;
-  if (ownershipOf(node, value) === 'leaf') {
-    // A text for each of many would be longer than the object.
-    if (atomics.length < maxNamed) atomics.push(formatPath(path));
+function* findAtomics(value: object, node: SchemaNode, search: AtomicSearch): SlicedWork<void> {
+  const { path, atomics } = search;
+  // A text for each of many would be longer than the object.
+  if (ownershipOf(node, value) === 'leaf' && atomics.length < maxNamed) atomics.push(formatPath(path));
+  yield* Array.isArray(value) ? atomicsInItems(value, node, search) : atomicsInFields(value, node, search);
+}
+
+function* atomicsInItems(list: readonly unknown[], node: SchemaNode, search: AtomicSearch): SlicedWork<void> {
+  for (const [index, item] of list.entries()) {
+    if (search.pace.isDue()) yield;
+    if (!isContainer(item)) continue;
+    search.path.push(indexElement(index));
+    yield* findAtomics(item, itemSchema(node), search);
+    search.path.pop();
   }
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      if (pace.isDue()) yield;
-      if (!isContainer(item)) continue;
-      path.push(indexElement(index));
-      yield* findAtomics(item, itemSchema(node), search);
-      path.pop();
-    }
-    return;
-  }
-  for (const name of yield* namesInSlices(value)) {
-    if (pace.isDue()) yield;
-    const member = getOwn(value, name);
-    const schema = isContainer(member) && isNamedField(node, name) ? memberSchema(node, name) : undefined;
+}
+
+function* atomicsInFields(map: object, node: SchemaNode, search: AtomicSearch): SlicedWork<void> {
+  for (const name of yield* namesInSlices(map)) {
+    if (search.pace.isDue()) yield;
+    const member = getOwn(map, name);
+    if (!isContainer(member) || !isNamedField(node, name)) continue;
+    const schema = memberSchema(node, name);
     if (schema === undefined) continue;
-    path.push(fieldElement(name));
+    search.path.push(fieldElement(name));
     yield* findAtomics(member, schema, search);
-    path.pop();
+    search.path.pop();
   }
 }
 

@@ -21,7 +21,7 @@ const most: Readonly<Record<string, number>> = {
   client: 8,
   'control-plane': 13,
   controller: 4,
-  informers: 3,
+  informers: 4,
   kubernetes: 25,
   storage: 6,
   testing: 1,

@@ -12,5 +12,6 @@ it(`no folder has more than ${most} sources beside each other`, () => {
   const counts = new Map<string, number>();
   for (const file of files.split('\n').filter((name) => name !== '' && !/\.test\.ts$|\/generated\//.test(name)))
     counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  expect(counts.size).toBeGreaterThan(50);
   expect([...counts].filter(([, count]) => count > most)).toEqual([]);
 });

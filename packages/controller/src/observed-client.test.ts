@@ -145,6 +145,13 @@ describe('ObservedClient', () => {
     for (const { signal } of [run, own]) expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
+  it("hands the caller's signal of a list on where it has none of its own", async () => {
+    const { client, calls } = fake();
+    const { signal } = new AbortController();
+    await new ObservedClient({ client }).list(testConfigMaps, { signal });
+    expect(calls.map(({ options }) => options?.signal)).toEqual([signal]);
+  });
+
   it('leaves nothing on the signals that outlive a call, and makes no new one of its own', async () => {
     const { client, calls } = fake();
     const [run, longLived] = [new AbortController(), new AbortController()];

@@ -94,7 +94,7 @@ export class ObservedClient implements ResourceClient {
     const own = this.#options.signal;
     const signals = [own, options?.signal].filter((signal) => signal !== undefined);
     const list = (signal?: AbortSignal): ObjectList<T> => this.#client.list(resource, { ...options, signal });
-    return signals.length < 2 || own === options?.signal ? list(own) : new BoundList(list, signals);
+    return signals.length < 2 || own === options?.signal ? list(signals[0]) : new BoundList(list, signals);
   }
 
   async listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {

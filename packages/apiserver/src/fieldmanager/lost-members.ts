@@ -1,6 +1,6 @@
 // Remembers which applied custom resources lost members when they were brought into form. A kube-apiserver prunes such an object
 // only when it encodes it, so its generation rises although the stored content is the same. Read by strategies of custom resources.
-import { isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api/internal';
+import { getOwn, isJsonObject, namesInSlices, type SlicedWork, SlicePace } from '@kapstan/api/internal';
 
 const lossy = new WeakSet<object>();
 
@@ -17,14 +17,31 @@ export function* watchingMembers<T>(object: Readonly<Record<string, unknown>>, f
   return result;
 }
 
-function* countMembers({ metadata: _, ...content }: Readonly<Record<string, unknown>>): SlicedWork<number> {
-  return yield* countIn(content, new SlicePace());
+/** Counts members and items at every depth, without metadata. */
+function* countMembers(object: Readonly<Record<string, unknown>>): SlicedWork<number> {
+  const pace = new SlicePace();
+  let count = 0;
+  for (const name of yield* namesInSlices(object))
+    if (name !== 'metadata') count += 1 + (yield* countIn(object[name], pace));
+  return count;
 }
 
 function* countIn(value: unknown, pace: SlicePace): SlicedWork<number> {
-  if (pace.isDue()) yield;
-  const parts: readonly unknown[] = Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : [];
-  let count = parts.length;
-  for (const part of parts) if (typeof part === 'object' && part !== null) count += yield* countIn(part, pace);
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      if (pace.isDue()) yield;
+      count += 1 + (isLeaf(item) ? 0 : yield* countIn(item, pace));
+    }
+  } else if (isJsonObject(value)) {
+    for (const name of yield* namesInSlices(value)) {
+      if (pace.isDue()) yield;
+      const member = getOwn(value, name);
+      count += 1 + (isLeaf(member) ? 0 : yield* countIn(member, pace));
+    }
+  }
   return count;
 }
+
+const isLeaf = (value: unknown): boolean => typeof value !== 'object' || value === null;

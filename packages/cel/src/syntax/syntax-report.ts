@@ -100,7 +100,7 @@ class RepairingReader {
   #readsName = false;
   #at = 0;
   #state: State = grammarParts.network.starts.start;
-  /** Where the fields of the innermost struct begin. */
+  /** Offset of the first field of the innermost struct. */
   #fieldsAt = 0;
   #isRepairing = false;
   #lastFaultAt = -1;

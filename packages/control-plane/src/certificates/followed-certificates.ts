@@ -13,9 +13,9 @@ export interface GivenCertificates {
   readonly serving: KeyPair | undefined;
   readonly clientCa: string | undefined;
   readonly frontProxyCa: string | undefined;
-  /** What this server's proxy shows to other API servers. */
+  /** The certificate that this server's proxy presents to other API servers. */
   readonly proxyClient: KeyPair | undefined;
-  /** What this server shows to kubelets. */
+  /** The certificate presented to kubelets. */
   readonly kubeletClient: KeyPair | undefined;
   readonly kubeletCa: string | undefined;
 }

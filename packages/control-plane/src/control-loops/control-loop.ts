@@ -26,7 +26,7 @@ export interface ControlLoopContext {
   /** How long content may still arrive in a namespace after its deletion, in milliseconds. */
   readonly namespaceGraceMs: number;
   readonly clock: Clock;
-  /** Counts what the loop does, for the inspector; undefined where nobody asks. */
+  /** Counts what the loop does, for the inspector. Absent in tests of single loops. */
   readonly activity?: LoopActivity | undefined;
   /** Marks each line with the name of this loop. */
   readonly logger: Logger;

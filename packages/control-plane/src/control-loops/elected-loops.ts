@@ -57,7 +57,7 @@ export class ElectedLoops implements RunningLoops {
     return { metrics: async () => `${await this.#loops.metrics.metrics()}${this.#formatStatus()}` };
   }
 
-  /** Without the loops and informers of a term that is over. */
+  /** Leaves out the loops and informers of a term that is over. */
   get inspected(): InspectedLoops {
     const election = { lease: `${leaseNamespace}/${leaseName}`, elector: this.#elector };
     return this.#isWorking ? { ...this.#loops.inspected, election } : { loops: [], informers: [], election };

@@ -9,7 +9,7 @@ export class QueueActivity {
   readonly name: string;
   readonly queue: RateLimitingQueue<string>;
   readonly #clock: Clock;
-  /** By key, in the order of their starts. */
+  /** Start times of the runs under way, by key, the oldest first. */
   readonly #startedAtMs = new Map<string, number>();
   #runs = 0;
   #failures = 0;

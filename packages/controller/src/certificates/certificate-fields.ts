@@ -74,7 +74,7 @@ export function time(ms: number): AsnType {
 export const tagged = (tagNumber: number, value: AsnType): Constructed =>
   new Constructed({ idBlock: { tagClass: 3, tagNumber }, value: [value] });
 
-/** What a certificate authority may do, and its key. */
+/** Returns the extensions of an authority: that it may sign certificates, and the identifier of its key. */
 export function authorityExtensions(keyId: Uint8Array): readonly Sequence[] {
   return [
     extension(ids.basicConstraints, sequence(new Bool({ value: true })), true),
@@ -90,6 +90,7 @@ export interface LeafFields {
   readonly authorityKeyId: Uint8Array;
 }
 
+/** Returns the extensions of a certificate that an authority issues: its usage, its hosts, and the identifiers of both keys. */
 export function leafExtensions({ usage, hosts, keyId, authorityKeyId }: LeafFields): readonly Sequence[] {
   const names = hosts.map((host) =>
     isAddress(host) ? implicit(7, addressBytes(host)) : implicit(2, Buffer.from(host)),

@@ -1,7 +1,7 @@
 // npm run dev: an API server with an embedded store, the compiler, and the controller, which restarts after each change of a source. The server
 // goes on meanwhile, and its objects outlive this command in .kapstan/dev; delete that directory to begin anew.
 import { spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -43,7 +43,8 @@ async function stop(reason, status) {
   }
   isStopping = true;
   console.log(`dev: ${reason}`);
-  for (const program of children) await end(program);
+  // A restart that is under way takes its program out of the list meanwhile.
+  for (const program of [...children]) await end(program);
   process.exitCode = status;
 }
 
@@ -89,10 +90,10 @@ async function startCompiler(onCompiled) {
 /** Returns the text of each compiled file by the name of its source. The map counts, because stack traces follow it. */
 function compiledTexts() {
   const texts = new Map();
-  const files = readdirSync(`${root}/dist`, { recursive: true }).filter((file) => file.endsWith('.js'));
-  const read = (file) => readFileSync(`${root}/dist/${file}`, 'utf8');
+  const files = readdirSync(`${root}/dist`, { recursive: true }).filter((file) => /\.js(on)?$/.test(file));
+  const read = (file) => (existsSync(`${root}/dist/${file}`) ? readFileSync(`${root}/dist/${file}`, 'utf8') : '');
   for (const file of files)
-    texts.set(`src/${file.replaceAll('\\', '/').replace(/js$/, 'ts')}`, read(file) + read(`${file}.map`));
+    texts.set(`src/${file.replaceAll('\\', '/').replace(/\.js$/, '.ts')}`, read(file) + read(`${file}.map`));
   return texts;
 }
 
@@ -127,8 +128,8 @@ async function restartIfChanged() {
   const force = setTimeout(() => former.child.kill('SIGKILL'), 10_000);
   await end(former);
   clearTimeout(force);
-  children.splice(children.indexOf(former), 1);
   if (isStopping) return;
+  children.splice(children.indexOf(former), 1);
   startController();
   console.log(`dev: ${changed.join(', ')} changed; the controller was restarted`);
 }
@@ -139,7 +140,7 @@ if (!isStopping) {
     `dev: the API server is ready, its log is ${log}; for kubectl:\n\n  export KUBECONFIG='${root}${kubeconfig}'\n`,
   );
   await startCompiler(() => {
-    restarting = restarting.then(restartIfChanged);
+    restarting = restarting.then(restartIfChanged).catch((error) => stop(String(error), 1));
   });
 }
 if (!isStopping) startController();

@@ -245,11 +245,12 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
       this.#staged.beginList();
       this.#cancelResync?.();
     }
+    // A lister-watcher of the program may ask which members are there.
     const options: ListOptions = {
       ...this.#selection(),
       ...(effect.resourceVersion === '' ? {} : { resourceVersion: effect.resourceVersion }),
       ...(effect.limit === 0 ? {} : { limit: effect.limit }),
-      continue: effect.continue,
+      ...(effect.continue === undefined ? {} : { continue: effect.continue }),
       signal: this.#abort.signal,
     };
     // A list that throws instead of rejecting counts as failed too.
@@ -345,7 +346,6 @@ export class ReflectorDriver<T extends KubernetesObject> implements SourceWatchS
 
   #selection(): Pick<ListOptions, 'labelSelector' | 'fieldSelector'> {
     const { labelSelector, fieldSelector } = this.#options;
-    // A lister-watcher of the program may ask whether there is a selector.
     return {
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),

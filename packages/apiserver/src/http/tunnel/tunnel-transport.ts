@@ -18,7 +18,7 @@ export interface KubeletOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What this server shows to kubelets, and whom it believes. */
+/** The certificate that this server presents to kubelets, and the authorities that verify theirs. */
 export type KubeletCertificates = Pick<KubeletOptions, 'clientCert' | 'clientKey' | 'ca'>;
 
 export interface TunnelTransportOptions extends KubeletOptions {

@@ -5,7 +5,7 @@ import type { Container, EphemeralContainer, PodSpec, Volume } from '@kapstan/ki
 
 type Spec = DeepReadonly<PodSpec>;
 type AnyContainer = DeepReadonly<Container | EphemeralContainer>;
-/** A pod may have ten thousands of volumes and variables, so each name is added to one list and no list is made for each of them. */
+/** A list of names without the empty ones. All names of a pod go into one, since a list for each of ten thousands of volumes takes long. */
 class NameList {
   readonly names: string[] = [];
 

@@ -1,7 +1,9 @@
 // Runs a controller, the client's wires and test clusters from the packed packages on Bun and Deno, which npm installs into the test's own project, and on this Node.
 import { execFileSync, spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -19,6 +21,23 @@ const runtimes = [
   { runtime: 'Bun', file: 'node_modules/.bin/bun', args: ['run'] },
   { runtime: 'Deno', file: 'node_modules/.bin/deno', args: ['run', '--allow-all'] },
 ] as const;
+
+/** Notes which wires list ConfigMaps over HTTP/1.1, and whether they accept gzip, until `end` returns it. */
+function listsOverHttp1(): { end(): Readonly<Record<string, boolean>> } {
+  const seen: Record<string, boolean> = {};
+  const note = (message: unknown): void => {
+    const { request } = message as { readonly request: IncomingMessage };
+    const [, wire] = /[?&]labelSelector=wire(?:!|%21)(?:=|%3D)([\w-]+)/.exec(request.url ?? '') ?? [];
+    if (wire !== undefined) seen[wire] = /gzip/.test(request.headers['accept-encoding']?.toString() ?? '');
+  };
+  subscribe('http.server.request.start', note);
+  return {
+    end: () => {
+      unsubscribe('http.server.request.start', note);
+      return seen;
+    },
+  };
+}
 
 describe('the packages', () => {
   let folder: string;
@@ -93,12 +112,15 @@ describe('the packages', () => {
     'speak HTTP/1.1 and HTTP/2 on $runtime, with and without gzip, and have a test cluster in memory and on LMDB',
     { timeout: 60_000 },
     async (one, ctx) => {
+      const asked = listsOverHttp1();
       const wires = ['plain', 'gzip', 'http2', 'http2 and gzip'].map((wire) => [wire, '300 ADDED']);
       expect(await run(one, ['runtime-wires.mjs', 'kubeconfig', 'wires'], ctx)).toEqual({
         ...Object.fromEntries(wires),
         memory: 1,
         lmdb: 1,
       });
+      // The other two did not fall back to HTTP/1.1.
+      expect(asked.end()).toEqual({ plain: false, gzip: true });
     },
   );
 });

@@ -271,6 +271,21 @@ describe('WebhookPool', () => {
     );
   });
 
+  it('gives up in time while it waits behind others for a connection', async () => {
+    poolWith({ maxConnections: 1 });
+    let isAsked = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (isAsked = resolve));
+    answer = () => isAsked();
+    const target = { url: url(), caBundle: ca };
+    const held = failure(pool.post(target, call));
+    await asked;
+    const waiting = failure(pool.post(target, { ...call, timeoutSeconds: 0.1 }));
+    const first = await Promise.race([waiting, held.then(() => 'the call that holds the connection')]);
+    expect(first).toMatch(/^timeout: Post .*context deadline exceeded/);
+    pool.close();
+    await held;
+  });
+
   it('ends with the request that it is for', async () => {
     const abort = new AbortController();
     answer = () => abort.abort(new Error('the client went away'));

@@ -317,6 +317,10 @@ function sendOnce({ options, body, stop }: Sending): Promise<Outcome> {
       resolve({ error, isStale: isCut && sent.reusedSocket });
     });
     sent.end(body);
-    stop.onStop(() => void sent.destroy());
+    stop.onStop(() => {
+      sent.destroy();
+      // A request that still waits for a connection says nothing of its end until it has one.
+      resolve({ error: new Error('the call was stopped'), isStale: false });
+    });
   });
 }

@@ -5,6 +5,7 @@ import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { MemoryEngine } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openResources } from '../resources.ts';
+import { electionSection } from '../server-inspector/loops-inspection.ts';
 import { singleEngine } from '../testing/single-engine.ts';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
 import { ElectedLoops, type ElectedLoopsOptions } from './elected-loops.ts';
@@ -135,6 +136,29 @@ describe('control loops of several servers on one store', () => {
     expect(leading).toMatch(/kapstan_control_loop_restarts_total\{name="namespace-controller"\} [0-9]/);
     expect(waiting).toContain('leader_election_master_status{name="kapstan-control-loops"} 0\n');
     expect(waiting).toContain('running_managed_controllers{name="namespace-controller",manager="kapstan"} 0\n');
+  });
+
+  it('show the election everywhere, and the loops in the server that leads alone', async () => {
+    const [one, two] = [await server(), await server()];
+    one.loops.start();
+    await settled(one.loops.whenReady());
+    two.loops.start();
+    await settled(two.loops.whenReady());
+    const holder = await holderOf(two.client);
+    const shown = ({ loops }: typeof one) => {
+      const { inspected } = loops;
+      const election = inspected.election as NonNullable<typeof inspected.election>;
+      const section = electionSection(election, { nowMs: clock.monotonicNow(), wall: (ms) => ms });
+      return { loops: inspected.loops.length, ...section };
+    };
+    await clock.advance(60_000);
+    const lease = 'kube-system/kapstan-control-loops';
+    expect(shown(one)).toMatchObject({ loops: 1, lease, identity: holder, leader: holder, isLeader: true });
+    expect(shown(two)).toMatchObject({ loops: 0, lease, leader: holder, isLeader: false });
+    const { renewedAt = 0 } = shown(one);
+    expect(clock.monotonicNow() - renewedAt).toBeLessThan(15_000);
+    await settled(one.loops.close());
+    expect(shown(one)).toMatchObject({ loops: 0, isLeader: false });
   });
 
   it('count as running in the server that runs them alone', async () => {

@@ -75,7 +75,9 @@ function examplesOf(name: string): readonly (readonly [string, string])[] {
 
 /** Returns the exports of a package whose own doc comment has an example. */
 function exportsWithExample(name: string): ReadonlySet<string> {
-  const exported = /^ \* ```\n \*\/\nexport (?:async )?(?:function|class|const) (\w+)/gm;
+  // The same examples as those of examplesOf, so that each counted one is compiled.
+  const exported =
+    /^ \* @example\n \* ```ts\n(?: \*(?!\/).*\n)*? \* ```\n \*\/\nexport (?:async )?(?:function|class|const) (\w+)/gm;
   return new Set(sourcesOf(name).flatMap((text) => [...text.matchAll(exported)].map(([, symbol = '']) => symbol)));
 }
 

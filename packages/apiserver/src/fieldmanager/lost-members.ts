@@ -27,19 +27,18 @@ function* countMembers(object: Readonly<Record<string, unknown>>): SlicedWork<nu
 }
 
 function* countIn(value: unknown, pace: SlicePace): SlicedWork<number> {
-  if (typeof value !== 'object' || value === null) return 0;
-  let count = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) {
-      if (pace.isDue()) yield;
-      count += 1 + (isLeaf(item) ? 0 : yield* countIn(item, pace));
-    }
-  } else if (isJsonObject(value)) {
-    for (const name of yield* namesInSlices(value)) {
-      if (pace.isDue()) yield;
-      const member = getOwn(value, name);
-      count += 1 + (isLeaf(member) ? 0 : yield* countIn(member, pace));
-    }
+  if (isLeaf(value)) return 0;
+  if (Array.isArray(value)) return yield* countAll(value, pace);
+  return isJsonObject(value) ? yield* countAll(yield* namesInSlices(value), pace, value) : 0;
+}
+
+/** Counts items and what is in them, or the members of these names. */
+function* countAll(items: readonly unknown[], pace: SlicePace, map?: object): SlicedWork<number> {
+  let count = items.length;
+  for (const item of items) {
+    if (pace.isDue()) yield;
+    const part = map === undefined ? item : getOwn(map, item as string);
+    if (!isLeaf(part)) count += yield* countIn(part, pace);
   }
   return count;
 }

@@ -223,7 +223,7 @@ async function stored(): Promise<readonly string[]> {
   );
 }
 
-/** Each puts itself in force against everything, and returns how it is taken away again. */
+/** Judges that refuse everything. Calling one puts it in force; what it returns takes it away again. */
 const judges: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
   webhook: async () => {
     const everything = { apiGroups: ['*'], apiVersions: ['*'], operations: ['*' as const], resources: ['*/*'] };

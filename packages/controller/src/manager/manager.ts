@@ -1,10 +1,9 @@
 // Manager runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in order. It uses
 // controller-runner.ts; run.ts finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
-import { delay, type Logger, type ResourceClient, systemClock } from '@kapstan/api';
+import { type Logger, type ResourceClient, systemClock } from '@kapstan/api';
 import { boundCallbacks, requireGivenSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
-import { aborted } from '../aborted.ts';
 import { type CacheProblem, problemText } from '../cache-problem.ts';
 import { cachesFill } from '../caches-fill.ts';
 import type { Controller } from '../controller-builder.ts';
@@ -27,19 +26,13 @@ import { configurationsName } from '../webhooks/webhook-names.ts';
 import { probesOf } from './health-checks.ts';
 import { isController, requireControllers, requireManagerOptions } from './manager-checks.ts';
 import type { ManagerOptions } from './manager-options.ts';
+import { ManagerRecorders } from './manager-recorders.ts';
 import { errorTextOf, ManagerServers } from './manager-servers.ts';
 import { type ManagerTime, resolveTimes } from './manager-times.ts';
 import { type Runnable, Runnables } from './runnables.ts';
+import { endsInTime, lastWordsMs, type WorkSignals } from './work-end.ts';
 
 const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
-/** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
-const lastWordsMs = 2000;
-
-interface WorkSignals {
-  readonly stop: AbortSignal;
-  readonly lost: AbortSignal;
-}
-
 /**
  * Runs controllers in one process with one set of caches, one lease, and one server of probes and metrics. `run` makes
  * one; use it directly with a client of your own and in tests.
@@ -50,8 +43,7 @@ export class Manager {
   readonly #cache: InformerCache;
   readonly #metrics: ControllerMetrics;
   readonly #client: ResourceClient;
-  /** The one of the election is first. */
-  readonly #recorders: EventRecorder[];
+  readonly #recorders: ManagerRecorders;
   readonly #ownWrites: OwnWrites;
   readonly #runners: ControllerRunner[] = [];
   readonly #tracing: SharedTracing | undefined;
@@ -104,9 +96,9 @@ export class Manager {
       logger: told,
     });
     this.#elector = this.#createElector(ofElection);
-    this.#recorders = [ofElection];
+    this.#recorders = new ManagerRecorders(ofElection, clock);
     this.#ownWrites = new OwnWrites({ cache: this.#cache, clock, timeoutMs: this.#options.ownWritesTimeoutMs });
-    this.#tracing = this.#sharedTracing();
+    this.#tracing = sharedTracing(options.tracing, { client: options.client, logger });
     for (const controller of controllers) this.#runners.push(this.#createRunner(controller));
     this.#runnables = new Runnables({
       clock,
@@ -238,7 +230,7 @@ export class Manager {
     try {
       await this.#run(this.#stop.signal).finally(() => this.#runnables.close());
       await this.#endRunnables();
-      await this.#lastWords();
+      await this.#recorders.drain(this.#lastWordsUntilMs());
       if (this.#failure !== undefined) throw this.#failure.error;
       this.#failReady(new Error('the manager was stopped'));
     } catch (error) {
@@ -250,7 +242,7 @@ export class Manager {
         stoppedAtMs: this.#stoppedAtMs ?? Number.NEGATIVE_INFINITY,
         gracePeriodMs: this.#options.gracePeriodMs,
       });
-      await this.#silence();
+      await this.#recorders.close();
       await this.#cache.close();
       await this.#servers.close();
       signal.removeEventListener('abort', onStop);
@@ -299,66 +291,26 @@ export class Manager {
     problemText(problem, this.#options.installCrds === true ? 'wasInstalled' : 'notInstalled');
 
   async #work(signals: WorkSignals): Promise<void> {
-    const { logger } = this.#options;
+    const { clock, gracePeriodMs, logger } = this.#options;
     this.#signals = signals;
     // Drops events that are still waiting, because they would be written under another leader.
-    signals.lost.addEventListener('abort', () => void this.#silence(), { once: true });
+    signals.lost.addEventListener('abort', () => void this.#recorders.close(), { once: true });
     // Each controller adds listeners, and Node takes more than ten for a leak.
     setMaxListeners(0, signals.stop, signals.lost);
     const starting = this.#runners.slice(0, this.#startedWith);
     logger.info('Starting workers', { controllers: starting.length });
     const work = Promise.all([...starting.map((runner) => runner.run(signals)), this.#runnables.lead(signals)]);
-    if (await this.#inTime(work, signals)) logger.info('All workers finished');
-    // Only while this process may write.
-    if (!signals.lost.aborted) await this.#lastWords();
-    // The remaining events had their time; only the election still records something from here on.
-    await Promise.all(this.#recorders.slice(1).map((recorder) => recorder.close()));
-  }
-
-  /** Rejects when the work has not ended in time; resolves to false after a lost leadership. */
-  async #inTime(work: Promise<unknown>, { stop, lost }: WorkSignals): Promise<boolean> {
-    const { clock, gracePeriodMs, logger } = this.#options;
-    const over = new AbortController();
     const left = (): string => [...this.#runners, this.#runnables].flatMap(({ underWay }) => underWay).join(', ');
-    const late = async (): Promise<void> => {
-      await aborted(AbortSignal.any([stop, lost, over.signal]));
-      const lostOrOver = AbortSignal.any([lost, over.signal]);
-      await delay(clock, gracePeriodMs + lastWordsMs, lostOrOver).catch(() => undefined);
-      if (!lostOrOver.aborted)
-        throw new Error(
-          `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for what was aborted then; still under way: ${left()}`,
-        );
-      // Their signals are aborted and they can no longer write. Others lead now, so this process must end.
-      await delay(clock, lastWordsMs, over.signal).catch(() => undefined);
-      if (!over.signal.aborted)
-        logger.warn('leadership was lost; runs that did not end are abandoned', { underWay: left() });
-    };
-    try {
-      return await Promise.race([work.then(() => true), late().then(() => false)]);
-    } finally {
-      over.abort();
-    }
+    if (await endsInTime(work, { ...signals, clock, gracePeriodMs, logger, left })) logger.info('All workers finished');
+    // Only while this process may write.
+    if (!signals.lost.aborted) await this.#recorders.drain(this.#lastWordsUntilMs());
+    // The remaining events had their time; only the election still records something from here on.
+    await this.#recorders.closeOthers();
   }
 
-  /** Writes the waiting events: within the grace period while that makes progress, else within a short time. */
-  async #lastWords(): Promise<void> {
+  #lastWordsUntilMs(): number {
     const { clock, gracePeriodMs } = this.#options;
-    const untilMs = (this.#stoppedAtMs ?? clock.monotonicNow()) + gracePeriodMs;
-    const waiting = (): number => this.#recorders.reduce((sum, recorder) => sum + recorder.waiting, 0);
-    const written = Promise.all(this.#recorders.map((recorder) => recorder.drain()));
-    for (let before = waiting(); before > 0; ) {
-      const over = new AbortController();
-      await Promise.race([written, delay(clock, lastWordsMs, over.signal).catch(() => undefined)]);
-      over.abort();
-      const left = waiting();
-      if (left >= before || clock.monotonicNow() >= untilMs) return;
-      before = left;
-    }
-  }
-
-  /** Stops writing events. Never rejects. */
-  async #silence(): Promise<void> {
-    await Promise.all(this.#recorders.map((recorder) => recorder.close()));
+    return (this.#stoppedAtMs ?? clock.monotonicNow()) + gracePeriodMs;
   }
 
   #admit(): void {
@@ -383,19 +335,12 @@ export class Manager {
     });
   }
 
-  #sharedTracing(): SharedTracing | undefined {
-    const tracing = sharedTracing(this.#options.tracing, this.#options.client);
-    if (this.#options.tracing !== undefined && tracing === undefined)
-      this.#options.logger.info('Tracing nothing: no tracer provider is registered');
-    return tracing;
-  }
-
   #createRunner(controller: Controller): ControllerRunner {
     const { clock, logger, gracePeriodMs, inspect = false } = this.#options;
     const client = this.#client;
     const told = stackOnceLogger(logger, clock);
     const recorder = new EventRecorder({ client, component: controller.name, clock, logger: told });
-    this.#recorders.push(recorder);
+    this.#recorders.add(recorder);
     const errorText = inspect === false ? undefined : errorTextOf(inspect);
     const parts = { cache: this.#cache, ownWrites: this.#ownWrites, metrics: this.#metrics, tracing: this.#tracing };
     return new ControllerRunner(controller, { ...parts, client, clock, logger, recorder, gracePeriodMs, errorText });

@@ -1,6 +1,6 @@
 // RunTracer makes a span of each run of one controller: what woke it, how long it waited, what it wrote, how it ended. controller-runner.ts
 // puts it around the runs and under their clients; exists only where a tracer provider is registered.
-import type { Resource, ResourceClient, WriteObserver } from '@kapstan/api';
+import type { Logger, Resource, ResourceClient, WriteObserver } from '@kapstan/api';
 import {
   failSpan,
   findOpenTelemetry,
@@ -43,9 +43,16 @@ export interface SharedTracing {
 }
 
 /** Returns undefined where nothing is traced: runs then cost nothing more. */
-export function sharedTracing(tracing: ManagerTracing | undefined, client: ResourceClient): SharedTracing | undefined {
-  const telemetry = tracing && findOpenTelemetry(tracing, '@kapstan/controller');
-  if (tracing === undefined || telemetry === undefined) return undefined;
+export function sharedTracing(
+  tracing: ManagerTracing | undefined,
+  { client, logger }: { readonly client: ResourceClient; readonly logger: Logger },
+): SharedTracing | undefined {
+  if (tracing === undefined) return undefined;
+  const telemetry = findOpenTelemetry(tracing, '@kapstan/controller');
+  if (telemetry === undefined) {
+    logger.info('Tracing nothing: no tracer provider is registered');
+    return undefined;
+  }
   const { tracesCalls = false } = client as { readonly tracesCalls?: boolean };
   const { annotatesCreated = false } = tracing;
   return { telemetry, written: new WrittenSpans(), annotatesCreated, tracesCalls };

@@ -64,6 +64,8 @@ export {
 export { copyInSlices, getOwn, isJsonObject, setOwn } from './json/json.ts';
 export {
   endOfJsonString,
+  JsonLimitError,
+  type JsonLimits,
   JsonSyntaxError,
   jsonSyntaxFault,
   type MemberList,

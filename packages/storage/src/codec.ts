@@ -47,7 +47,7 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
   return {
     mediaType: 'application/json',
     encode: (object) => encoder.encode(`${stringifyJson(object)}\n`),
-    encodeInSlices: (object) => encodeJsonInSlices(object, '\n'),
+    encodeInSlices: (object) => encodeJsonInSlices(object, { after: '\n' }),
     decode: (bytes, revision) => versioned<T>(parseJson(decoder.decode(bytes)), revision),
     decodeInSlices: function* (bytes, revision) {
       return versioned<T>(yield* parseJsonInSlices(decoder.decode(bytes)), revision);

@@ -49,6 +49,9 @@ const namespacePath = '/api/v1/namespaces/default';
 export const configMaps: string = `${namespacePath}/configmaps`;
 export const pods: string = `${namespacePath}/pods`;
 
+/** A little less than a body may hold in one object: the case may have members of its own beside them. */
+export const mostMembers = 99_000;
+
 /** Returns `count` values: `times(3, (i) => i)` is [0, 1, 2]. */
 export function times<T>(count: number, of: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => of(index));

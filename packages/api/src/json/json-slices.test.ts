@@ -34,7 +34,7 @@ describe('JSON in slices', () => {
   it.each(Object.entries(large))('copies, writes and reads %s as the plain forms do', (_, value) => {
     const text = stringifyJson(value);
     expect(runWhole(stringifyInSlices(value))).toBe(text);
-    expect(new TextDecoder().decode(runWhole(encodeJsonInSlices(value, '\n')))).toBe(`${text}\n`);
+    expect(new TextDecoder().decode(runWhole(encodeJsonInSlices(value, { after: '\n' })))).toBe(`${text}\n`);
     expect(runWhole(copyInSlices(value))).toEqual(deepCopy(value));
     expect(stringifyJson(runWhole(copyInSlices(value)))).toBe(text);
     expect(runWhole(parseJsonInSlices(text))).toEqual(parseJson(text));

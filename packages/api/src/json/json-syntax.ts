@@ -15,6 +15,24 @@ export class JsonSyntaxError extends Error {
   }
 }
 
+/** The text may be JSON, but has more values than the reader takes. */
+export class JsonLimitError extends JsonSyntaxError {
+  constructor(message: string) {
+    super(message);
+    this.name = 'JsonLimitError';
+  }
+}
+
+/** How much one text may hold. */
+export interface JsonLimits {
+  /** Most values: members of all objects and items of all lists. */
+  readonly maxValues: number;
+  /** Most members of one object. */
+  readonly maxMembers: number;
+}
+
+const noLimits: JsonLimits = { maxValues: Number.POSITIVE_INFINITY, maxMembers: Number.POSITIVE_INFINITY };
+
 /** All members of an object in the order of the text, including repetitions. */
 export type MemberList = readonly (readonly [name: string, value: unknown])[];
 
@@ -26,24 +44,28 @@ export interface SlowRead {
 
 /** Reads a whole text. Numbers that would print differently become {@link ExactNumber}. Throws JsonSyntaxError. */
 export function readJsonSlowly(text: string): SlowRead {
-  return runWhole(readJsonInSlices(text));
+  return runWhole(readJsonInSlices(text, noLimits));
 }
 
-/** Does what {@link readJsonSlowly} does in slices: a body of 3 MiB takes a tenth of a second. */
-export function readJsonInSlices(text: string): SlicedWork<SlowRead> {
-  return new Scanner(text).document();
+/**
+ * Does what {@link readJsonSlowly} does in slices: a body of 3 MiB takes a tenth of a second. Throws {@link JsonLimitError} for a text
+ * beyond the limits.
+ */
+export function readJsonInSlices(text: string, limits: JsonLimits): SlicedWork<SlowRead> {
+  return new Scanner(text, { limits }).document();
 }
 
-/** Does what parseJson does in slices, for a text of any length. Throws JsonSyntaxError. */
-export function* parseJsonInSlices(text: string): SlicedWork<unknown> {
-  const { value } = yield* new Scanner(text, 'characters', 'nearest').document();
+/** Does what parseJson does in slices, for a text of any length. Throws JsonSyntaxError. Default: no limits. */
+export function* parseJsonInSlices(text: string, limits?: JsonLimits): SlicedWork<unknown> {
+  const { value } = yield* new Scanner(text, { numbers: 'nearest', limits }).document();
   return value;
 }
 
 /** Returns Go's error for bytes that are no JSON, or undefined. It goes byte by byte, whatever the encoding. */
 export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   try {
-    runWhole(new Scanner(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''), 'bytes').document());
+    const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+    runWhole(new Scanner(text, { units: 'bytes' }).document());
     return undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return error.message;
@@ -75,24 +97,29 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
+interface ScannerOptions {
+  /** What the characters of the text stand for. Default: characters. */
+  readonly units?: 'characters' | 'bytes';
+  /** 'nearest': a number that a double holds with all digits becomes one, however it is written. Default: 'as written'. */
+  readonly numbers?: 'as written' | 'nearest';
+  readonly limits?: JsonLimits | undefined;
+}
+
 class Scanner {
   readonly #text: string;
   readonly #units: 'characters' | 'bytes';
-  /** 'nearest': a number that a double holds with all digits becomes one, however it is written. */
   readonly #numbers: 'as written' | 'nearest';
+  readonly #limits: JsonLimits;
   readonly #repeats = new Map<object, MemberList>();
   #at = 0;
   #depth = 0;
   #values = 0;
 
-  constructor(
-    text: string,
-    units: 'characters' | 'bytes' = 'characters',
-    numbers: 'as written' | 'nearest' = 'as written',
-  ) {
+  constructor(text: string, { units = 'characters', numbers = 'as written', limits = noLimits }: ScannerOptions = {}) {
     this.#text = text;
     this.#units = units;
     this.#numbers = numbers;
+    this.#limits = limits;
   }
 
   *document(): SlicedWork<SlowRead> {
@@ -117,9 +144,10 @@ class Scanner {
     return char === '{' || char === '[';
   }
 
-  /** True after as many values as fit in a slice. */
+  /** Counts a value. True after as many values as fit in a slice. */
   #isLong(): boolean {
-    return ++this.#values % valuesPerSlice === 0;
+    if (++this.#values > this.#limits.maxValues) throw new JsonLimitError(`more than ${this.#limits.maxValues} values`);
+    return this.#values % valuesPerSlice === 0;
   }
 
   #scalar(char: string | undefined, where: string): unknown {
@@ -161,6 +189,7 @@ class Scanner {
       if (this.#isLong()) yield;
       repeated ||= Object.hasOwn(object, name);
       members.push([name, value]);
+      this.#limitMembers(members.length);
       setOwn(object, name, value);
       this.#skipWhitespace();
       if (this.#take('}')) break;
@@ -169,6 +198,11 @@ class Scanner {
     if (repeated) this.#repeats.set(object, members);
     rememberSize(object, members.length);
     return object;
+  }
+
+  #limitMembers(count: number): void {
+    const { maxMembers } = this.#limits;
+    if (count > maxMembers) throw new JsonLimitError(`an object with more than ${maxMembers} members`);
   }
 
   *#array(): SlicedWork<unknown[]> {

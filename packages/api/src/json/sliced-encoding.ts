@@ -2,6 +2,7 @@
 
 import { fitsOneSlice, membersPerSlice, namesInSlices, type SlicedWork } from '../time/sliced-work.ts';
 import { isJsonObject, isLeaf, itemsPerSlice, stringifyJson } from './json.ts';
+import { JsonLimitError } from './json-syntax.ts';
 
 /** Takes the next part of the JSON. Parts never divide a character. */
 type Write = (part: string) => void;
@@ -16,13 +17,21 @@ export function* stringifyInSlices(value: unknown): SlicedWork<string> {
 
 const encoder = new TextEncoder();
 
+export interface EncodeOptions {
+  /** Text behind the JSON. Default: none. */
+  readonly after?: string;
+  /** Most bytes of a value that does not fit one slice. Default: no limit. */
+  readonly maxBytes?: number;
+}
+
 /**
- * Returns what {@link stringifyInSlices} returns, as UTF-8, with `after` behind it. The text is encoded part by part: a
- * text of megabytes takes 25 ms to encode in one call.
+ * Returns what {@link stringifyInSlices} returns, as UTF-8. The text is encoded part by part: a text of megabytes takes 25 ms to encode in
+ * one call. Throws {@link JsonLimitError} for more bytes than allowed.
  */
-export function* encodeJsonInSlices(value: unknown, after = ''): SlicedWork<Uint8Array<ArrayBuffer>> {
+export function* encodeJsonInSlices(value: unknown, options: EncodeOptions = {}): SlicedWork<Uint8Array<ArrayBuffer>> {
+  const { after = '', maxBytes = Number.POSITIVE_INFINITY } = options;
   if (fitsOneSlice(value)) return encoder.encode(`${stringifyJson(value)}${after}`);
-  const bytes = new Utf8Parts();
+  const bytes = new Utf8Parts(maxBytes);
   yield* writeLarge(value, (part) => bytes.add(part));
   bytes.add(after);
   return bytes.joined();
@@ -86,8 +95,13 @@ const charactersAtOnce = 65_536;
 
 class Utf8Parts {
   readonly #parts: Uint8Array[] = [];
+  readonly #maxBytes: number;
   #length = 0;
   #waiting = '';
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
 
   add(text: string): void {
     this.#waiting += text;
@@ -110,5 +124,6 @@ class Utf8Parts {
     this.#waiting = '';
     this.#parts.push(part);
     this.#length += part.length;
+    if (this.#length > this.#maxBytes) throw new JsonLimitError(`more than ${this.#maxBytes} bytes`);
   }
 }

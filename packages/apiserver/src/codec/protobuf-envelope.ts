@@ -1,7 +1,9 @@
 // The envelope of Kubernetes objects in protobuf: four magic bytes, then runtime.Unknown with the kind and the message.
-import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '@kapstan/api/internal';
+import { formatApiVersion, type GroupVersionKind, parseApiVersion, type SlicedWork } from '@kapstan/api/internal';
+import { bodyError, bodyLimits } from '../schema/body-limits.ts';
+import type { Message } from '../schema/message.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
-import { decodeInto } from './protobuf-decoder.ts';
+import { decodeInto, decodeIntoInSlices } from './protobuf-decoder.ts';
 import { encodeFramed, type MessageFrame } from './protobuf-encoder.ts';
 import { ProtobufWriter, varintSize } from './protobuf-wire.ts';
 import { WireCursor } from './wire-cursor.ts';
@@ -71,7 +73,35 @@ export interface EnvelopeContent {
 }
 
 /** Returns the object in an envelope in its JSON form. Throws Error with Go's texts for malformed bytes. */
-export function readEnvelope(bytes: Uint8Array, { types, expected }: EnvelopeContent): Record<string, unknown> {
+export function readEnvelope(bytes: Uint8Array, content: EnvelopeContent): Record<string, unknown> {
+  const { object, message, raw } = openEnvelope(bytes, content);
+  // Whoever looks at the kind next refuses one without a message.
+  if (message !== undefined) decodeInto(object, message, raw);
+  return object;
+}
+
+/** Does what {@link readEnvelope} does, for a body of a client. Throws StatusError 413 for one beyond {@link bodyLimits}. */
+export function* readEnvelopeInSlices(
+  bytes: Uint8Array,
+  content: EnvelopeContent,
+): SlicedWork<Record<string, unknown>> {
+  const { object, message, raw } = openEnvelope(bytes, content);
+  try {
+    if (message !== undefined) yield* decodeIntoInSlices(object, message, { bytes: raw, limits: bodyLimits });
+  } catch (error) {
+    throw bodyError(error);
+  }
+  return object;
+}
+
+interface OpenedEnvelope {
+  /** Has only the kind and apiVersion. */
+  readonly object: Record<string, unknown>;
+  readonly message: Message | undefined;
+  readonly raw: Uint8Array;
+}
+
+function openEnvelope(bytes: Uint8Array, { types, expected }: EnvelopeContent): OpenedEnvelope {
   if (bytes.length === 0) throw new Error('empty data');
   if (!hasEnvelope(bytes)) {
     throw new Error('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]');
@@ -80,11 +110,8 @@ export function readEnvelope(bytes: Uint8Array, { types, expected }: EnvelopeCon
   const version =
     apiVersion === '' ? { group: expected.group, version: expected.version } : parseApiVersion(apiVersion);
   const actual = { ...version, kind: kind === '' ? expected.kind : kind };
-  const object: Record<string, unknown> = { kind: actual.kind, apiVersion: formatApiVersion(actual) };
-  const message = types.messageOfKind(actual);
-  // Whoever looks at the kind next refuses one without a message.
-  if (message !== undefined) decodeInto(object, message, raw);
-  return object;
+  const object = { kind: actual.kind, apiVersion: formatApiVersion(actual) };
+  return { object, message: types.messageOfKind(actual), raw };
 }
 
 function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw: Uint8Array } {

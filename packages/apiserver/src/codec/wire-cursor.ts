@@ -6,6 +6,8 @@ const maxVarintBytes = 10;
 export class WireCursor {
   readonly bytes: Buffer;
   at = 0;
+  /** Number of fields read so far. */
+  fields = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -12,6 +12,7 @@ import {
   type SlicedWork,
   setOwn,
 } from '@kapstan/api/internal';
+import { bodyError } from '../schema/body-limits.ts';
 import { decodeDocumentInSlices, interpretKind, kindRegistry, requireKind } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { cutShort, shortGoValue } from '../schema/go/short-go-text.ts';
@@ -94,7 +95,8 @@ function* readPatch(type: PatchType, text: string): SlicedWork<ReadPatch> {
     const patch = yield* decodeTypedInSlices(value, { schema: anyObject, strict, repeats, words: 'json' });
     if (patch === null && type === 'merge') throw badRequest('Invalid JSON Patch');
     return { type, value: patch ?? {}, complaints: strict.texts() };
-  } catch (error) {
+  } catch (cause) {
+    const error = bodyError(cause);
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
     throw badRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
   }

@@ -15,6 +15,7 @@ import {
   sortInSlices,
 } from '@kapstan/api/internal';
 import { findDifferences } from '../registry/meta/json-equality.ts';
+import { bodyError } from '../schema/body-limits.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -70,7 +71,8 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
     const { value, repeats } = yield* readJsonText(body);
     return ((yield* decodeTypedInSlices(value, { schema: patchSchema, strict, repeats, words: 'json' })) ??
       []) as JsonPatchOperation[];
-  } catch (error) {
+  } catch (cause) {
+    const error = bodyError(cause);
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
     throw badRequest(`error decoding patch: ${error.message}`);
   }

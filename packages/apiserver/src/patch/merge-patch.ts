@@ -3,6 +3,7 @@
 import {
   getOwn,
   isJsonObject,
+  knownSize,
   namesInSlices,
   rememberSize,
   type SlicedWork,
@@ -10,6 +11,7 @@ import {
   setOwn,
   sortInSlices,
 } from '@kapstan/api/internal';
+import { limitMembers } from '../schema/body-limits.ts';
 
 /**
  * Merges the patch into `document`, which it changes, and returns the result, which may share parts of `patch`. Objects
@@ -22,11 +24,16 @@ export function applyMergePatch(document: unknown, patch: unknown): SlicedWork<u
 function* merge(document: unknown, patch: unknown, pace: SlicePace): SlicedWork<unknown> {
   if (!isJsonObject(document)) return yield* withoutNulls(patch, pace);
   if (!isJsonObject(patch)) return patch;
+  let members = knownSize(document);
   for (const name of yield* namesInSlices(patch)) {
     if (pace.isDue()) yield;
     const value = getOwn(patch, name);
     if (value === null) delete document[name];
-    else setOwn(document, name, yield* mergedMember(getOwn(document, name), value, pace));
+    else {
+      const present = getOwn(document, name);
+      if (present === undefined) limitMembers(members++);
+      setOwn(document, name, yield* mergedMember(present, value, pace));
+    }
   }
   const sorted: Record<string, unknown> = {};
   const names = yield* sortInSlices(yield* namesInSlices(document));

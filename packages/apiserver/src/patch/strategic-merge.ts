@@ -1,7 +1,15 @@
 // Applies application/strategic-merge-patch+json: a merge patch that knows from the schema which lists merge by key,
 // with the directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists
 // are in strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
-import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api/internal';
+import {
+  getOwn,
+  isJsonObject,
+  namesInSlices,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+  sortInSlices,
+} from '@kapstan/api/internal';
 import { goTypeName } from '../schema/go/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import {
@@ -40,7 +48,7 @@ function* mergeMaps({ present, change, node }: MapMerge, merging: Merging): Slic
   if (Object.hasOwn(change, directive)) return applyDirective(change);
   applyRetainKeys(present, change);
   yield* applyElementOrders({ present, change, node }, merging);
-  for (const name of yield* sortInSlices(Object.keys(change))) {
+  for (const name of yield* sortInSlices(yield* namesInSlices(change))) {
     if (merging.pace.isDue()) yield;
     yield* mergeMember(present, { name, value: change[name], node }, merging);
   }
@@ -73,7 +81,7 @@ function applyRetainKeys(original: Fields, patch: Fields): void {
 
 /** Merges and orders the lists that have a $setElementOrder, and takes them out of the patch. */
 function* applyElementOrders({ present: original, change: patch, node }: MapMerge, merging: Merging): SlicedWork<void> {
-  for (const key of Object.keys(patch)) {
+  for (const key of yield* namesInSlices(patch)) {
     if (merging.pace.isDue()) yield;
     if (!key.startsWith(orderPrefix)) continue;
     const name = nameAfter(orderPrefix, key);

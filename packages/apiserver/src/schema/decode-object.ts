@@ -11,9 +11,11 @@ import {
   type GroupVersionKind,
   getOwn,
   isJsonObject,
+  JsonLimitError,
   parseApiVersion,
   type SlicedWork,
 } from '@kapstan/api/internal';
+import { bodyError } from './body-limits.ts';
 import {
   type FieldValidation,
   StrictErrors,
@@ -151,7 +153,8 @@ function readYamlDocument(
   return document;
 }
 
-function noJson(error: unknown): DecodeError {
+function noJson(error: unknown): unknown {
+  if (error instanceof JsonLimitError) return bodyError(error);
   return new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
 }
 

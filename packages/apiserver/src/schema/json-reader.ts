@@ -10,6 +10,7 @@ import {
   readJsonSlowly,
   type SlicedWork,
 } from '@kapstan/api/internal';
+import { bodyLimits } from './body-limits.ts';
 
 const noRepeats: ReadonlyMap<object, MemberList> = new Map();
 
@@ -46,11 +47,11 @@ export function isShortText(text: string): boolean {
   return text.length < sliceChars;
 }
 
-/** Does what {@link readJson} does, for texts of any length. */
+/** Does what {@link readJson} does, for texts of any length. Throws JsonLimitError for one beyond {@link bodyLimits}. */
 export function* readJsonText(sent: string): SlicedWork<JsonDocument> {
   if (isShortText(sent)) return readJson(sent);
   const text = mayHoldSurrogates(sent) ? yield* withoutSurrogatesInSlices(sent) : sent;
-  return yield* readJsonInSlices(text);
+  return yield* readJsonInSlices(text, bodyLimits);
 }
 
 // A surrogate pair, half of one, or any other escape.

@@ -1,6 +1,7 @@
 // YamlBody: a body that a client sent as YAML, which may be JSON. It is read in the turn that asks for it; long ones
 // are read by http/request/yaml-bodies.ts. Used by decode-object.ts and by apply patches.
-import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
+import { JsonLimitError, JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api/internal';
+import { bodyError } from './body-limits.ts';
 import { type JsonDocument, readJsonText } from './json-reader.ts';
 import { readYaml } from './yaml-reader.ts';
 
@@ -36,7 +37,7 @@ export function* readJsonInYamlInSlices(text: string): SlicedWork<JsonDocument |
     const document = yield* readJsonText(text);
     return document.repeats.size === 0 ? document : undefined;
   } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
+    if (error instanceof JsonSyntaxError && !(error instanceof JsonLimitError)) return undefined;
+    throw bodyError(error);
   }
 }

@@ -4,7 +4,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
-import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
+import { type CallSignal, encodeJsonInSlices, JsonLimitError, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { DefinitionOrigin } from '../registry/definition/definition-origin.ts';
 import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/store/large-validation.ts';
@@ -20,13 +20,16 @@ const maxStartMs = 60_000;
 /** Largest heap of the thread, in MiB. Its code takes 50 MiB, the largest object some 300 MiB. */
 const maxHeap = 768;
 
-/** A message to the thread. It has texts, because objects would be copied value by value. */
+/** Longest JSON of an object with its defaults. The largest one that a store takes has some 5 MiB. */
+const maxObjectBytes = 32 * 1024 * 1024;
+
+/** A message to the thread. It has JSON, because objects would be copied value by value. */
 export interface ValidationJob {
   readonly origin: { readonly maker: string; readonly parts: string };
   readonly subresource: string;
   readonly namespace: string;
-  readonly object: string;
-  readonly old: string | undefined;
+  readonly object: Uint8Array;
+  readonly old: Uint8Array | undefined;
 }
 
 /** Validates large objects in a thread, so that the loop stays free. */
@@ -52,13 +55,13 @@ export class LargeObjectValidation implements LargeValidation {
 
   async validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings> {
     const { origin, subresource, namespace, old } = call;
-    const object = await runInTurns(stringifyInSlices(call.object), signal);
+    const object = await encode(call.object, signal);
     const job: ValidationJob = {
       origin: { maker: origin.maker, parts: await this.#textOf(origin) },
       subresource,
       namespace,
       object,
-      old: old === undefined ? undefined : await runInTurns(stringifyInSlices(old), signal),
+      old: old === undefined ? undefined : await encode(old, signal),
     };
     return this.#thread.ask(job, signal);
   }
@@ -74,6 +77,15 @@ export class LargeObjectValidation implements LargeValidation {
     const text = await runInTurns(stringifyInSlices(origin.parts));
     this.#texts.set(origin, text);
     return text;
+  }
+}
+
+async function encode(object: object, signal: CallSignal | undefined): Promise<Uint8Array> {
+  try {
+    return await runInTurns(encodeJsonInSlices(object, { maxBytes: maxObjectBytes }), signal);
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    throw requestEntityTooLarge(`the object with its defaults has ${error.message}`);
   }
 }
 

@@ -30,6 +30,8 @@ function strategyOf(
   return found.strategy;
 }
 
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+
 function answer(
   makers: DefinitionMakers,
   { origin, subresource, namespace, object, old }: ValidationJob,
@@ -42,8 +44,8 @@ function answer(
     definition,
     strategy: strategyOf(definition, subresource),
     context: { ...serverContext(namespace), warn: (text) => void told.push(text) },
-    object: parseJson(object) as KubernetesObject as UnstructuredObject,
-    old: old === undefined ? undefined : (parseJson(old) as UnstructuredObject),
+    object: parseJson(textOf(object)) as KubernetesObject as UnstructuredObject,
+    old: old === undefined ? undefined : (parseJson(textOf(old)) as UnstructuredObject),
   });
   return {
     errors: errors.length === 0 ? undefined : tellFieldErrors(errors),

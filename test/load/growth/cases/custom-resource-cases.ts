@@ -1,6 +1,6 @@
 // Cases of a custom resource with every schema keyword: each list, map and text grows, valid and invalid.
 import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
-import { members, times } from '../growth-case.ts';
+import { members, mostMembers, times } from '../growth-case.ts';
 
 const group = 'growth.example.com';
 const definitionPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -120,13 +120,13 @@ export const customResourceCases: readonly GrowthCase[] = [
   custom('anyOf', 200_000, (n) => ({ anyOf: words(n) })),
   custom('oneOf', 200_000, (n) => ({ oneOf: words(n) })),
   custom('allOf', 200_000, (n) => ({ allOf: words(n) })),
-  custom('map of values', 150_000, (n) => ({ values: members(n, (i) => i) })),
-  custom('map of wrong values', 150_000, (n) => ({ values: members(n, () => 'x') })),
-  custom('fields of no schema', 150_000, (n) => ({ free: members(n, () => 'x') })),
-  custom('unknown fields', 150_000, (n) => members(n, () => 'x', 'u')),
+  custom('map of values', mostMembers, (n) => ({ values: members(n, (i) => i) })),
+  custom('map of wrong values', mostMembers, (n) => ({ values: members(n, () => 'x') })),
+  custom('fields of no schema', mostMembers, (n) => ({ free: members(n, () => 'x') })),
+  custom('unknown fields', mostMembers, (n) => members(n, () => 'x', 'u')),
   custom('int or string', 300_000, (n) => ({ either: times(n, (i) => (i % 2 === 0 ? i : 'x')) })),
   custom('nulls', 300_000, (n) => ({ nullable: times(n, () => null) })),
-  custom('embedded resource', 150_000, (n) => ({
+  custom('embedded resource', mostMembers, (n) => ({
     embedded: { apiVersion: 'v1', kind: 'X', data: members(n, () => 1) },
   })),
   custom('long text with a pattern', 2_000_000, (n) => ({ text: 'ab'.repeat(n / 2) })),
@@ -134,7 +134,7 @@ export const customResourceCases: readonly GrowthCase[] = [
   custom('broken rule on each item', 200_000, (n) => ({ ruledItems: times(n, () => -1) })),
   custom('rule over a long list', 200_000, (n) => ({ ruledList: times(n, (i) => i) })),
   custom('rule over all pairs of a list', 790, (n) => ({ ruledPairs: times(n, (i) => i) })),
-  custom('rule on each value of a map', 150_000, (n) => ({ ruledMap: members(n, (i) => i) })),
+  custom('rule on each value of a map', mostMembers, (n) => ({ ruledMap: members(n, (i) => i) })),
   custom('rule over a long text', 2_000_000, (n) => ({ ruledText: 'ab'.repeat(n / 2) })),
   custom('deep nesting', 900, (n) => ({ free: JSON.parse(`${'{"a":'.repeat(n)}1${'}'.repeat(n)}`) as object })),
 ];

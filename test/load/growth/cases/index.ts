@@ -6,6 +6,7 @@ import { auditCases } from './audit-cases.ts';
 import { authorizationCases } from './authorization-cases.ts';
 import { conversionCases } from './conversion-cases.ts';
 import { customResourceCases } from './custom-resource-cases.ts';
+import { denseCases } from './dense-cases.ts';
 import { flowControlCases } from './flow-control-cases.ts';
 import { identityCases } from './identity-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
@@ -24,6 +25,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...selectorCases,
   ...validationCases,
   ...stageCases,
+  ...denseCases,
   ...admissionCases,
   ...aggregationCases,
   ...authorizationCases,

@@ -1,5 +1,5 @@
 // Cases of labels, annotations, finalizers, owners, managed fields, and the plain size of an object.
-import { configMap, configMaps, creates, type GrowthCase, members, times } from '../growth-case.ts';
+import { configMap, configMaps, creates, type GrowthCase, members, mostMembers, times } from '../growth-case.ts';
 
 const ofConfigMap = { path: configMaps, codes: [201, 413, 422] } as const;
 
@@ -21,17 +21,17 @@ export const metadataCases: readonly GrowthCase[] = [
   }),
   creates('create with many labels', {
     ...ofConfigMap,
-    full: 140_000,
+    full: mostMembers,
     body: (n) => configMap({}, { labels: members(n, () => 'x') }),
   }),
   creates('create with many bad labels', {
     ...ofConfigMap,
-    full: 120_000,
+    full: mostMembers,
     body: (n) => configMap({}, { labels: members(n, () => '-', 'a/b/') }),
   }),
   creates('create with many annotations', {
     ...ofConfigMap,
-    full: 140_000,
+    full: mostMembers,
     body: (n) => configMap({}, { annotations: members(n, () => 'x') }),
   }),
   creates('create with many finalizers', {
@@ -55,7 +55,7 @@ export const metadataCases: readonly GrowthCase[] = [
   }),
   creates('create with many unknown fields', {
     ...ofConfigMap,
-    full: 200_000,
+    full: mostMembers,
     body: (n) => configMap(members(n, () => 1, 'u')),
   }),
 ];

@@ -11,6 +11,7 @@ import {
   times,
 } from '../growth-case.ts';
 import { customObject, customResources } from './custom-resource-cases.ts';
+import { field, inProtobuf } from './dense-cases.ts';
 
 const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';
 const protobuf = 'application/vnd.kubernetes.protobuf';
@@ -61,24 +62,11 @@ function withContainer(body: object, more: object): object {
   return { ...body, spec: { ...spec, containers: [{ ...spec.containers[0], ...more }] } };
 }
 
-/** Returns a field of a protobuf message: a text or a message. */
-function field(number: number, content: string | Buffer): Buffer {
-  const bytes = Buffer.from(content);
-  const length: number[] = [];
-  let rest = bytes.length;
-  for (; rest > 127; rest = Math.floor(rest / 128)) length.push((rest % 128) + 128);
-  return Buffer.concat([Buffer.from([number * 8 + 2, ...length, rest]), bytes]);
-}
-
-const message = (...fields: readonly Buffer[]): Buffer => Buffer.concat(fields);
-
 /** Returns {@link podOfEnv} as protobuf, with Kubernetes' field numbers. */
 function podInProtobuf(n: number): Buffer {
-  const variables = environment(n).map(({ name, value }) => field(7, message(field(1, name), field(2, value))));
-  const container = message(field(1, 'c'), field(2, 'i'), ...variables);
-  const object = message(field(1, field(1, 'growth')), field(2, field(2, container)));
-  const type = message(field(1, 'v1'), field(2, 'Pod'));
-  return Buffer.concat([Buffer.from('k8s\0'), field(1, type), field(2, object)]);
+  const variables = environment(n).map(({ name, value }) => field(7, Buffer.concat([field(1, name), field(2, value)])));
+  const container = Buffer.concat([field(1, 'c'), field(2, 'i'), ...variables]);
+  return inProtobuf('Pod', field(1, field(1, 'growth')), field(2, field(2, container)));
 }
 
 const as = (accept: string) => (path: string) => ({ method: 'GET', path, accept }) as const;

@@ -2,13 +2,13 @@
 // apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
 
 import { badRequest, type FieldError, invalid, invalidField } from '@kapstan/api/errors';
-import { formatApiVersion, type PropagationPolicy } from '@kapstan/api/internal';
+import { formatApiVersion, type PropagationPolicy, type SlicedWork } from '@kapstan/api/internal';
 import type { DeleteRequest } from '../../registry/definition/resource-store.ts';
 import { validateDryRun } from '../../registry/definition/write-options.ts';
 import { interpretKind } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
-import { DecodeError, decodeTyped } from '../../schema/typed-decoder.ts';
+import { DecodeError, decodeTypedInSlices } from '../../schema/typed-decoder.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
 
 export interface ParsedDeleteOptions {
@@ -43,8 +43,8 @@ export function deleteOptionsFromQuery(query: URLSearchParams, gates: DeleteGate
  * Reads the options from a decoded body. Throws 400 with Go's texts when it is no object, is of another kind or has
  * members of a wrong type, and 422 when the options are invalid.
  */
-export function deleteOptionsFromBody(body: unknown, gates: DeleteGates): ParsedDeleteOptions {
-  const decoded = decodeBody(body);
+export function* deleteOptionsFromBody(body: unknown, gates: DeleteGates): SlicedWork<ParsedDeleteOptions> {
+  const decoded = yield* decodeBody(body);
   return check({
     // Rounding an int64 that a double cannot hold does no harm: any such time is in the far future.
     gracePeriodSeconds: decoded.gracePeriodSeconds === undefined ? undefined : Number(decoded.gracePeriodSeconds),
@@ -56,7 +56,7 @@ export function deleteOptionsFromBody(body: unknown, gates: DeleteGates): Parsed
   });
 }
 
-function decodeBody(body: unknown): DeleteOptionsBody {
+function* decodeBody(body: unknown): SlicedWork<DeleteOptionsBody> {
   try {
     const { kind, group, version } = interpretKind(body, deleteOptionsKind);
     if (kind !== deleteOptionsKind.kind) {
@@ -64,7 +64,8 @@ function decodeBody(body: unknown): DeleteOptionsBody {
       throw new DecodeError(`no kind "${kind}" is registered for version "${apiVersion}" in scheme "${scheme}"`);
     }
     const schema = metaTypes.schema('meta/v1.DeleteOptions');
-    return decodeTyped(body ?? {}, { schema, strict: new StrictErrors(), words: 'json' }) as DeleteOptionsBody;
+    const decoding = { schema, strict: new StrictErrors(), words: 'json' } as const;
+    return (yield* decodeTypedInSlices(body ?? {}, decoding)) as DeleteOptionsBody;
   } catch (error) {
     throw error instanceof DecodeError ? badRequest(error.message) : error;
   }

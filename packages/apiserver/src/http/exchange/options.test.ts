@@ -1,4 +1,5 @@
 import { isStatusError } from '@kapstan/api';
+import { runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { deleteOptionsFromBody, deleteOptionsFromQuery } from './delete-options.ts';
 import { parseListOptions } from './list-options.ts';
@@ -169,12 +170,14 @@ describe('options of a delete', () => {
       propagationPolicy: 'Orphan',
       dryRun: ['All'],
     };
-    expect(deleteOptionsFromBody(body, gates)).toEqual(expected);
-    expect(deleteOptionsFromBody(null, gates)).toEqual({ request: {}, dryRun: false });
+    expect(runWhole(deleteOptionsFromBody(body, gates))).toEqual(expected);
+    expect(runWhole(deleteOptionsFromBody(null, gates))).toEqual({ request: {}, dryRun: false });
     expect(deleteOptionsFromQuery(query('uid=u&resourceVersion=3'), gates).request).toEqual({
       preconditions: { uid: 'u', resourceVersion: '3' },
     });
-    expect(deleteOptionsFromBody({ preconditions: { uid: 'u', resourceVersion: '3' } }, gates).request).toEqual({
+    expect(
+      runWhole(deleteOptionsFromBody({ preconditions: { uid: 'u', resourceVersion: '3' } }, gates)).request,
+    ).toEqual({
       preconditions: { uid: 'u', resourceVersion: '3' },
     });
   });
@@ -211,7 +214,7 @@ describe('options of a delete', () => {
       `${invalid}ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .gracePeriodSeconds`,
     ],
   ])('%j is refused', (body, code, message) => {
-    expect(refusal(() => deleteOptionsFromBody(body, gates))).toEqual({ code, message });
+    expect(refusal(() => runWhole(deleteOptionsFromBody(body, gates)))).toEqual({ code, message });
   });
 });
 
@@ -219,7 +222,7 @@ describe('the option to delete what cannot be read', () => {
   const closed = { allowsUnsafeDeletion: false };
   it('is not looked at while its gate is closed', () => {
     const body = { ignoreStoreReadErrorWithClusterBreakingPotential: true, gracePeriodSeconds: 0 };
-    expect(deleteOptionsFromBody(body, closed).request).toEqual({ gracePeriodSeconds: 0 });
+    expect(runWhole(deleteOptionsFromBody(body, closed)).request).toEqual({ gracePeriodSeconds: 0 });
     const text = 'ignoreStoreReadErrorWithClusterBreakingPotential=true';
     expect(deleteOptionsFromQuery(query(text), closed).request).toEqual({});
   });

@@ -5,6 +5,7 @@ import type { Clock } from '@kapstan/api';
 import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
 import { type CallSignal, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
+import { bodyError } from '../../schema/body-limits.ts';
 import { JobThread } from '../../schema/job-thread.ts';
 import { decodeText, readJsonText } from '../../schema/json-reader.ts';
 import { limitedWorker } from '../../schema/limited-worker.ts';
@@ -88,7 +89,11 @@ function bodyOf(answer: YamlAnswer): YamlBody {
 }
 
 function* documentOf({ json, duplicates }: YamlAnswer & { readonly type: 'document' }): SlicedWork<YamlBody> {
-  return { document: yield* readJsonText(json), duplicates };
+  try {
+    return { document: yield* readJsonText(json), duplicates };
+  } catch (error) {
+    throw bodyError(error);
+  }
 }
 
 function failureOf(error: Error & { readonly code?: string }): Error {

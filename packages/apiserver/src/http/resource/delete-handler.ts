@@ -2,10 +2,11 @@
 
 import { isStatusError } from '@kapstan/api';
 import { badRequest, methodNotSupported, type StatusDetails } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
-import { readEnvelope } from '../../codec/protobuf-envelope.ts';
+import { readEnvelopeInSlices } from '../../codec/protobuf-envelope.ts';
 import type { RequestContext } from '../../registry/definition/request-context.ts';
-import { documentForm, readDocument } from '../../schema/decode-object.ts';
+import { documentForm, readDocumentInSlices } from '../../schema/decode-object.ts';
 import { StrictErrors } from '../../schema/field-validation.ts';
 import { decodeText } from '../../schema/json-reader.ts';
 import { metaTypes } from '../../schema/meta-types.ts';
@@ -67,12 +68,13 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
   const format = negotiateInput(call.exchange.header('content-type'));
   const readYaml = await yamlReadingOf(call, format, body);
   try {
-    const value =
-      format.name === 'protobuf'
-        ? readEnvelope(body, { types: metaTypes, expected: deleteOptionsKind })
-        : readText(body, readYaml);
-    const options = deleteOptionsFromBody(value, call.ports);
     const { audit, signal } = call.exchange;
+    const reading =
+      format.name === 'protobuf'
+        ? readEnvelopeInSlices(body, { types: metaTypes, expected: deleteOptionsKind })
+        : readText(body, readYaml);
+    const value = await runInTurns(reading, signal);
+    const options = await runInTurns(deleteOptionsFromBody(value, call.ports), signal);
     if (audit !== undefined) await runInTurns(audit.requestBody({ ...(value as object), ...internalOptions }), signal);
     return options;
   } catch (error) {
@@ -84,8 +86,8 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
 /** kube-apiserver records the options in its internal version. */
 const internalOptions = { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' };
 
-function readText(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
-  return readDocument(decodeText(body), documentForm(readYaml), new StrictErrors()).value;
+function* readText(body: Uint8Array, readYaml: YamlReading | undefined): SlicedWork<unknown> {
+  return (yield* readDocumentInSlices(decodeText(body), documentForm(readYaml), new StrictErrors())).value;
 }
 
 function deletedDetails(call: ResourceCall, stored: StoredObject | undefined): StatusDetails {

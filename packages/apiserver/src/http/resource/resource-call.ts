@@ -6,7 +6,7 @@ import { badRequest } from '@kapstan/api/errors';
 import { copyInSlices, encodeJsonInSlices, nextTurn, type SlicedWork, type TurnShare } from '@kapstan/api/internal';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../../authz/authorizer.ts';
-import { readEnvelope } from '../../codec/protobuf-envelope.ts';
+import { readEnvelopeInSlices } from '../../codec/protobuf-envelope.ts';
 import { jsonFormat, type WireFormat, yamlFormat } from '../../codec/wire-format.ts';
 import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../../registry/client/object-writes.ts';
 import type { ServedResource } from '../../registry/definition/catalog.ts';
@@ -198,8 +198,7 @@ function* readProtobuf(target: WriteTarget, body: Uint8Array): SlicedWork<Uint8A
   const { types = metaTypes } = target.served.definition.schema;
   if (types.messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
   try {
-    const object = readEnvelope(body, { types, expected: kind });
-    if (body.length >= largeObjectBytes) yield;
+    const object = yield* readEnvelopeInSlices(body, { types, expected: kind });
     return yield* encodeJsonInSlices(object);
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;

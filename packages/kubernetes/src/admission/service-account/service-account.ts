@@ -2,10 +2,11 @@
 // account with the annotation for it does not list. Source: plugin/pkg/admission/serviceaccount.
 
 import { type Clock, type DeepReadonly, delay, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
-import type { GroupVersionResource } from '@kapstan/api/internal';
+import { eachInSlices, type GroupVersionResource, type SlicedWork } from '@kapstan/api/internal';
 import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
 import { generateName, isAbout, refuse } from '@kapstan/apiserver/internal';
 import type { ServiceAccount as AccountObject, PodSpec as FullPodSpec, Pod } from '@kapstan/kinds/core/v1';
+import { runInTurns } from '@kapstan/storage';
 import { type Container, type PodSpec, podSpecOf } from '../pod-fields.ts';
 import { containerFault, hasSecrets, hasTokenVolume, secretFault } from './secret-references.ts';
 
@@ -52,7 +53,8 @@ export class ServiceAccount implements AdmissionPlugin {
     spec.serviceAccountName = name;
     spec.serviceAccount = name;
     const account = await this.#find(attributes, name);
-    if (spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true) this.#mountToken(spec);
+    if (spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true)
+      await runInTurns(this.#mountToken(spec), attributes.context.signal);
     if ((spec.imagePullSecrets ?? []).length === 0 && (account.imagePullSecrets ?? []).length > 0) {
       spec.imagePullSecrets = (account.imagePullSecrets ?? []).map(({ name: secret = '' }) => ({ name: secret }));
     }
@@ -93,14 +95,18 @@ export class ServiceAccount implements AdmissionPlugin {
   }
 
   /** Mounts the token in each container that mounts nothing there yet. */
-  #mountToken(spec: PodSpec): void {
-    const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].filter(
-      (container) => !(container.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath),
-    );
-    if (containers.length === 0) return;
-    const name = existingVolume(spec) ?? generateName(volumePrefix, this.#ports.random);
-    for (const container of containers) mount(container, name);
-    if (existingVolume(spec) === undefined) spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)];
+  *#mountToken(spec: PodSpec): SlicedWork<void> {
+    const existing = existingVolume(spec);
+    const name = existing ?? generateName(volumePrefix, this.#ports.random);
+    let isMounted = false;
+    const mountIn = (container: Container): void => {
+      if ((container.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath)) return;
+      mount(container, name);
+      isMounted = true;
+    };
+    yield* eachInSlices(spec.initContainers ?? [], mountIn);
+    yield* eachInSlices(spec.containers ?? [], mountIn);
+    if (isMounted && existing === undefined) spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)];
   }
 }
 

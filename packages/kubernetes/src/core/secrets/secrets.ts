@@ -1,7 +1,16 @@
 // Secrets. Source: pkg/registry/core/secret, pkg/apis/core/validation ValidateSecret, ValidateSecretUpdate.
 
 import type { DeepReadonly } from '@kapstan/api';
-import { getOwn } from '@kapstan/api/internal';
+import {
+  getOwn,
+  knownSize,
+  membersPerSlice,
+  namesInSlices,
+  rememberSize,
+  runWhole,
+  type SlicedWork,
+  setOwn,
+} from '@kapstan/api/internal';
 import type { Field } from '@kapstan/apiserver/internal';
 import { jsonEqual } from '@kapstan/apiserver/internal';
 import type { Secret } from '@kapstan/kinds/core/v1';
@@ -15,11 +24,9 @@ const accountAnnotation = 'kubernetes.io/service-account.name';
 export const secrets: BuiltinKind<Secret> = {
   id: 'v1/secrets',
   strategy: { updateMetadata: 'both' },
-  setDefaults: (object) => {
-    mergeStringData(object);
-    object.type ||= 'Opaque';
-  },
-  prepareForUpdate: (next) => mergeStringData(next),
+  setDefaults: (object) => runWhole(setDefaults(object)),
+  setDefaultsInSlices: setDefaults,
+  prepareForUpdate: (next) => runWhole(mergeStringData(next)),
   validate: (root, object) => {
     root.child('data').eachKey(object.data, (key, _value, place) => place.invalidAll(key, configKeyErrors(key)));
     const bytes = Object.values(object.data ?? {}).reduce((sum, value) => sum + Buffer.byteLength(value, 'base64'), 0);
@@ -47,13 +54,23 @@ function tlsWarnings({ type, data = {} }: DeepReadonly<Secret>): readonly string
   return fault === undefined ? [] : [fault];
 }
 
+function* setDefaults(object: Secret): SlicedWork<void> {
+  yield* mergeStringData(object);
+  object.type ||= 'Opaque';
+}
+
 /** Write-only texts override the data. Source: Convert_v1_Secret_To_core_Secret. */
-function mergeStringData(object: Secret): void {
-  const entries = Object.entries(object.stringData ?? {});
+function* mergeStringData(object: Secret): SlicedWork<void> {
+  const { stringData = {}, data = {} } = object;
   delete object.stringData;
-  if (entries.length === 0) return;
-  const encoded = entries.map(([key, value]) => [key, Buffer.from(value).toString('base64')] as const);
-  object.data = Object.fromEntries([...Object.entries(object.data ?? {}), ...encoded]);
+  const names = yield* namesInSlices(stringData);
+  if (names.length === 0) return;
+  for (const [index, name] of names.entries()) {
+    setOwn(data, name, Buffer.from(stringData[name] ?? '').toString('base64'));
+    if (index % membersPerSlice === membersPerSlice - 1) yield;
+  }
+  rememberSize(data, Math.max(names.length, knownSize(data)));
+  object.data = data;
 }
 
 function validateType(root: Field, secret: DeepReadonly<Secret>): void {

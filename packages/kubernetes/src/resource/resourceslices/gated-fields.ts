@@ -15,9 +15,14 @@ export function dropGatedFields(next: ResourceSlice, old: Slice | undefined): vo
   const keepsLists = before.some(hasLists);
   for (const device of next.spec?.devices ?? []) {
     if (!keepsMappings) delete device.nodeAllocatableResourceMappings;
-    if (keepsLists) continue;
-    for (const attribute of Object.values(device.attributes ?? {})) for (const name of lists) delete attribute[name];
+    if (!keepsLists) dropLists(device);
   }
+}
+
+/** Removing a member that is absent would cost as much as removing one that is there. */
+function dropLists({ attributes = {} }: Device): void {
+  for (const attribute of Object.values(attributes))
+    for (const name of lists) if (attribute[name] !== undefined) delete attribute[name];
 }
 
 const hasMembers = (map: object): boolean => Object.keys(map).length > 0;

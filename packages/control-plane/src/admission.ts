@@ -4,6 +4,7 @@ import {
   AdmissionChain,
   type AdmissionFunction,
   AdmissionFunctions,
+  type AdmissionPlugin,
   type Authorizer,
   type ResourceCatalog,
   type WebhookPool,
@@ -44,6 +45,11 @@ export interface AdmissionOptions {
    * MutatingAdmissionWebhook and ValidatingAdmissionWebhook. Default none.
    */
   readonly functions?: AdmissionFunctions | readonly AdmissionFunction[] | undefined;
+  /**
+   * Plug-ins of this program, on unless disabled. They run before kube-apiserver's; one that has the name of a plug-in
+   * that this version lacks runs at its place. Default none.
+   */
+  readonly plugins?: readonly AdmissionPlugin[] | undefined;
 }
 
 interface AdmissionSettings {
@@ -82,6 +88,7 @@ export function openAdmission(
   const {
     functions: asked = [],
     configurations: configs = {},
+    plugins = [],
     ...flags
   }: AdmissionOptions = isList(given) ? { functions: given } : given;
   const functions = isList(asked) ? new AdmissionFunctions(asked, clock) : asked;
@@ -96,6 +103,7 @@ export function openAdmission(
     builtIn: kubernetesPlugins({ quotas }),
     webhooks,
     policies: policyPorts,
+    plugins,
     clock,
     configurations: new Map(Object.entries(configs).map(([name, given]) => [name, textOf(given)])),
     ...flags,

@@ -3,6 +3,7 @@ export {
   type AdmissionAnswer,
   type AdmissionFunction,
   type AdmissionFunctionOptions,
+  type AdmissionPlugin,
   type AdmissionRequest,
   type AdmissionResponse,
   admit,

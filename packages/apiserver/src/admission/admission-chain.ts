@@ -42,7 +42,10 @@ export interface AdmissionChainOptions {
   readonly webhooks?: WebhookPorts;
   /** What the plug-ins that evaluate policies work with. Absent = there are no such plug-ins. */
   readonly policies?: PolicyPorts;
-  /** Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name. */
+  /**
+   * Further plug-ins, on unless disabled. Each runs at the place that `builtIn` has for its name; one whose name it does
+   * not have runs before all others, so that they see what it changes.
+   */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
   /** Random numbers in [0, 1). Default Math.random. */
@@ -187,7 +190,12 @@ function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
   return {
     name: plugin.name,
     validatedResources: plugin.validatedResources,
-    ...(plugin.admit === undefined ? {} : { admit: (attributes) => plugin.admit?.(attributes) }),
+    get isIdle() {
+      return plugin.isIdle === true;
+    },
+    ...(plugin.admit && { admit: (attributes) => plugin.admit?.(attributes) }),
+    recheck: (attributes) => plugin.recheck?.(attributes),
+    families: () => plugin.families?.() ?? [],
     validate: async (attributes) => {
       const { signal } = attributes.context;
       const object = await runInTurns(copyInSlices(attributes.object), signal);

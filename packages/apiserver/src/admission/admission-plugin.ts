@@ -8,7 +8,10 @@ import type { AdmissionAttributes } from '../registry/store/admission-control.ts
 export interface AdmissionPlugin {
   /** Name in `--enable-admission-plugins`. */
   readonly name: string;
-  /** May change `attributes.object` in place. */
+  /**
+   * May change `attributes.object` in place. Called again for the same request when a webhook changed the object, and
+   * when an update meets a conflict.
+   */
   admit?(attributes: AdmissionAttributes): Promise<void> | void;
   /** Checks again what may have changed seconds after `admit`. Changes nothing. */
   recheck?(attributes: AdmissionAttributes): Promise<void> | void;

@@ -105,6 +105,36 @@ describe('the admission chain', () => {
     expect(object).toEqual({ metadata: { name: 'd' } });
   });
 
+  it('runs a plug-in of an unknown name before all others', () => {
+    expect(names({ plugins: [{ name: 'OwnerLabel' }] }).slice(0, 2)).toEqual(['OwnerLabel', 'NamespaceLifecycle']);
+    expect(names({ plugins: [{ name: 'OwnerLabel' }], disabled: ['OwnerLabel'] })).not.toContain('OwnerLabel');
+  });
+
+  it('asks a plug-in from elsewhere for its second check, its metrics and whether it is idle', async () => {
+    const seen: string[] = [];
+    let isIdle = true;
+    const plugin = {
+      name: 'OwnerLabel',
+      get isIdle() {
+        return isIdle;
+      },
+      validate: () => undefined,
+      recheck: ({ name }: { name: string }) => void seen.push(name),
+      families: () => [{ name: 'own_total', help: 'Own.', type: 'counter' as const, samples: [] }],
+    };
+    const chain = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, plugins: [plugin] });
+    const secrets = { group: '', version: 'v1', resource: 'secrets' };
+    await chain.recheck({
+      ...{ operation: 'CREATE', subresource: '', name: 'd', namespace: '', context: testContext() },
+      ...{ resource: secrets, kind: { group: '', version: 'v1', kind: 'Secret' }, object: {}, oldObject: undefined },
+    });
+    expect(seen).toEqual(['d']);
+    expect(chain.families().map(({ name }) => name)).toContain('own_total');
+    expect(chain.validates(secrets)).toBe(false);
+    isIdle = false;
+    expect(chain.validates(secrets)).toBe(true);
+  });
+
   it.each<[Partial<AdmissionChainOptions>, string]>([
     [{ enabled: ['Nope'] }, 'enable-admission-plugins plugin "Nope" is unknown'],
     [{ disabled: ['Nope'] }, 'disable-admission-plugins plugin "Nope" is unknown'],

@@ -3,8 +3,15 @@
 import { parseTime } from '@kapstan/api';
 import { humanDuration } from './human-duration.ts';
 
+// Two copies of this module, as in a bundle and beside it, know each other's ages by it.
+const brand = Symbol.for('@kapstan/apiserver/Age');
+
 /** The time since a moment (milliseconds since 1970), with text around it: "2 (3m ago)". */
 export class Age {
+  static {
+    Object.defineProperty(Age.prototype, brand, { value: true });
+  }
+
   readonly #sinceMs: number;
   readonly #before: string;
   readonly #after: string;
@@ -22,6 +29,10 @@ export class Age {
   at(nowMs: number): string {
     return `${this.#before}${humanDuration(nowMs - this.#sinceMs)}${this.#after}`;
   }
+}
+
+export function isAge(cell: unknown): cell is Age {
+  return typeof cell === 'object' && cell !== null && brand in cell;
 }
 
 /** Returns the age of a timestamp; "<unknown>" when there is none. Source: translateTimestampSince. */

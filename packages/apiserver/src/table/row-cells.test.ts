@@ -32,6 +32,14 @@ describe('the cells of a row', () => {
     expect(row.at(nowMs + 3_600_000)).toBe('["a","2 (61m ago)","120m"]');
   });
 
+  it('tell an age of another copy of the module, as a bundle has it', async () => {
+    const copy: string = './age.ts?copy';
+    const { Age: OtherAge } = (await import(copy)) as { Age: typeof Age };
+    const cells = ['a', new OtherAge(nowMs - 60_000)];
+    expect(cells[1]).not.toBeInstanceOf(Age);
+    expect([new RowCells(cells).at(nowMs), cellsAt(cells, nowMs)]).toEqual(['["a","60s"]', ['a', '60s']]);
+  });
+
   it('keep numbers digit for digit', () => {
     expect(new RowCells([new ExactNumber('12345678901234567890')]).at(nowMs)).toBe('[12345678901234567890]');
   });

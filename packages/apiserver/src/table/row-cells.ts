@@ -1,11 +1,11 @@
 // The cells of a row with their ages as text: as values, and as JSON of which everything but the ages is made once and
 // kept. Made from a kind's TableConvertor, used by http/answer/table-response.ts.
 import { stringifyJson } from '@kapstan/api';
-import { Age } from './age.ts';
+import { type Age, isAge } from './age.ts';
 
 /** Returns the cells as they read at `nowMs`, wall clock in milliseconds. */
 export function cellsAt(cells: readonly unknown[], nowMs: number): readonly unknown[] {
-  return cells.map((cell) => (cell instanceof Age ? cell.at(nowMs) : cell));
+  return cells.map((cell) => (isAge(cell) ? cell.at(nowMs) : cell));
 }
 
 /**
@@ -25,7 +25,7 @@ export class RowCells {
     let parts = ['['];
     for (const [index, cell] of cells.entries()) {
       if (index > 0) parts.push(',');
-      if (cell instanceof Age) {
+      if (isAge(cell)) {
         ages.push(cell);
         texts.push(parts.join(''));
         parts = [];

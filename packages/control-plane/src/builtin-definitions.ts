@@ -1,6 +1,6 @@
-// The definitions of the built-in kinds, as this server's options have them. Called by resources.ts.
+// The definitions of the built-in kinds, as this server's options have them, and of the program's own. Called by resources.ts.
 import type { Clock } from '@kapstan/api';
-import { formatApiVersion } from '@kapstan/api/internal';
+import { formatApiVersion, formatGroupResource } from '@kapstan/api/internal';
 import type { ResourceCatalog, ResourceDefinition } from '@kapstan/apiserver';
 import { type BuiltinServer, builtinResources } from '@kapstan/kubernetes';
 import type { AccessControl } from './access-control.ts';
@@ -13,6 +13,8 @@ export interface BuiltinOptions {
   readonly allowsPrivileged?: boolean | undefined;
   /** Node address types to try when connecting to a kubelet, in order of preference. */
   readonly kubeletAddressTypes?: readonly string[] | undefined;
+  /** See ControlPlaneOptions. */
+  readonly kinds?: readonly ResourceDefinition[] | undefined;
   readonly clock: Clock;
 }
 
@@ -23,8 +25,16 @@ interface BuiltinParts {
   readonly nodePorts: SharedNodePorts | undefined;
 }
 
-/** Rejects with a StartError for a range of service addresses that cannot be used. */
+/** Rejects with a StartError for a range of service addresses that cannot be used, and for a kind whose name is taken. */
 export async function builtinDefinitions(
+  { kinds = [], ...options }: BuiltinOptions,
+  parts: BuiltinParts,
+): Promise<readonly ResourceDefinition[]> {
+  const builtIn = await kubernetesDefinitions(options, parts);
+  return startingWith('kinds', () => joined(builtIn, kinds));
+}
+
+async function kubernetesDefinitions(
   { clock, serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: BuiltinOptions,
   { catalog, access, nodePorts }: BuiltinParts,
 ): Promise<readonly ResourceDefinition[]> {
@@ -43,6 +53,18 @@ export async function builtinDefinitions(
       ...(kubeletAddressTypes === undefined ? {} : { kubeletAddressTypes }),
     }),
   );
+}
+
+function joined(
+  builtIn: readonly ResourceDefinition[],
+  kinds: readonly ResourceDefinition[],
+): readonly ResourceDefinition[] {
+  const taken = new Set(builtIn.map(formatGroupResource));
+  for (const name of kinds.map(formatGroupResource)) {
+    if (taken.has(name)) throw new TypeError(`"${name}" is served already; a kind of the program has one version`);
+    taken.add(name);
+  }
+  return [...builtIn, ...kinds];
 }
 
 function kindFinder(catalog: ResourceCatalog): BuiltinServer['resourceOfKind'] {

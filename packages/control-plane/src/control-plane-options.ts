@@ -8,6 +8,7 @@ import type {
   AdmissionFunction,
   ApiServerOptions,
   KubeletOptions,
+  ResourceDefinition,
   ShutdownOptions,
   StorageMediaType,
 } from '@kapstan/apiserver';
@@ -200,6 +201,11 @@ export interface ControlPlaneOptions {
    * warning. Default false.
    */
   readonly warnsWithoutEffect?: boolean | undefined;
+  /**
+   * Kinds of the program, made by `schemaResource` of @kapstan/apiserver, each in one version. Clients, admission and control loops treat
+   * them as custom resources; a definition of the same name does not replace one. Default none.
+   */
+  readonly kinds?: readonly ResourceDefinition[] | undefined;
   /**
    * Functions that convert custom resources between versions, by name of the definition ("widgets.example.com"). Such a function is called
    * in place of what the definition says: neither webhook nor certificate is needed. Default none.

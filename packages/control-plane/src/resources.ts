@@ -209,7 +209,7 @@ async function openOnCatalog(
   const stacks = (await builtinDefinitions(options, { catalog, access, nodePorts })).map(createStack);
   installGuarded(catalog, stacks, access);
   // Without this option the whole catalog is served.
-  const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
+  const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement, options.kinds);
   installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
   const customResources = customResourcesOf(options, { catalog, createStack, webhooks });
   const polls = storePolls(options, engines, open);
@@ -296,10 +296,18 @@ function storePolls(
 }
 
 function customResourcesOf(
-  { clock, logger, conversions = {} }: ResourcesOptions,
+  { clock, logger, conversions = {}, kinds = [] }: ResourcesOptions,
   parts: Pick<DefinitionControllerOptions, 'catalog' | 'createStack' | 'webhooks'>,
 ): DefinitionController {
-  return new DefinitionController({ ...parts, clock, logger, conversions, facts: builtinFacts(definitionsId) });
+  const isFixed = (definition: ResourceDefinition): boolean => kinds.includes(definition);
+  return new DefinitionController({
+    ...parts,
+    isFixed,
+    clock,
+    logger,
+    conversions,
+    facts: builtinFacts(definitionsId),
+  });
 }
 
 /** Writes are refused until the webhooks and policies that may concern them are known, and slow until the quotas are. */
@@ -334,13 +342,19 @@ function installGuarded(catalog: ResourceCatalog, stacks: readonly ResourceStack
 }
 
 /** Returns the resources of the catalog that are served. Custom resources are served where their definitions are. */
-function servedOf(catalog: ResourceCatalog, enablement: ApiEnablement): ResourceCatalog {
+function servedOf(
+  catalog: ResourceCatalog,
+  enablement: ApiEnablement,
+  kinds: ResourcesOptions['kinds'] = [],
+): ResourceCatalog {
   const deployments = catalog.find('apps', 'v1', 'deployments');
   const historic = { group: 'extensions', version: 'v1beta1', resource: 'deployments' };
   if (deployments !== undefined && enablement.isServed(historic)) catalog.install(deploymentRollbacks(deployments));
   const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-  return mirrorCatalog(catalog, (definition) =>
-    enablement.isServed(definition.isCustom === true ? definitions : definition),
+  return mirrorCatalog(
+    catalog,
+    (definition) =>
+      kinds.includes(definition) || enablement.isServed(definition.isCustom === true ? definitions : definition),
   );
 }
 

@@ -45,6 +45,8 @@ export interface DefinitionControllerOptions {
   readonly catalog: ResourceCatalog;
   /** Opens the storage of a resource with the options that all resources of the server share. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
+  /** Returns true for resources, besides built-in ones, that no definition may replace. Absent: there are none. */
+  isFixed?(definition: ResourceDefinition<UnstructuredObject>): boolean;
   /** Facts of the definitions' own resource, {@link definitionsId}. */
   readonly facts: ResourceFacts;
   /** Calls conversion webhooks. Absent: they are called without a way to Services. Its owner closes it. */
@@ -248,10 +250,22 @@ export class DefinitionController {
     });
     const definition = this.#feed.get(name);
     if (definition === undefined) return;
-    const outcome = isConditionTrue(definition, 'Established')
-      ? await this.#deleteInstances(name, definition)
-      : ({ status: 'False', reason: 'NeverEstablished', message: 'resource was never established' } as const);
-    await this.#setTerminating(name, outcome);
+    await this.#setTerminating(name, await this.#cleanedUp(name, definition));
+  }
+
+  async #cleanedUp(name: string, definition: Definition): Promise<TerminatingState> {
+    const message = 'instances overlap with built-in resources in storage';
+    if (this.#isOverlapping(definition)) return { status: 'False', reason: 'OverlappingBuiltInResource', message };
+    if (isConditionTrue(definition, 'Established')) return this.#deleteInstances(name, definition);
+    return { status: 'False', reason: 'NeverEstablished', message: 'resource was never established' };
+  }
+
+  /** Returns true when the objects belong to a resource that the definition could not replace. */
+  #isOverlapping({ spec }: Definition): boolean {
+    const { catalog, isFixed } = this.#options;
+    const isSame = (resource: ResourceDefinition<UnstructuredObject>): boolean =>
+      resource.group === spec.group && resource.resource === spec.names.plural;
+    return catalog.all().some((served) => isSame(served.definition) && isFixed?.(served.definition) === true);
   }
 
   async #deleteInstances(name: string, definition: Definition): Promise<TerminatingState> {

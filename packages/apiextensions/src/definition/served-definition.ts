@@ -14,6 +14,8 @@ export interface ServedDefinitionOptions {
   readonly catalog: ResourceCatalog;
   /** Opens the storage of a resource. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
+  /** See DefinitionControllerOptions. */
+  isFixed?(definition: ResourceDefinition<UnstructuredObject>): boolean;
   /** Absent: versions differ in their apiVersion alone, whatever definitions say. */
   readonly conversions?: ConversionPorts;
 }
@@ -106,15 +108,19 @@ export class ServedDefinition {
     const definitionKey = `${definitionKeyOf(definition)}/${this.#functionOf(definition)}`;
     if (present?.definitionKey === definitionKey) return;
     const resource = this.#resourceOf(definition, version, conversion);
-    // Kubernetes' own resources come first: a definition cannot replace them.
-    const occupant = this.#options.catalog.find(resource.group, resource.version, resource.resource);
-    if (occupant !== undefined && occupant.definition.isCustom !== true) return;
+    if (this.#isTaken(resource)) return;
     const sharedKey = conversion && this.#sharedKeyOf(definition);
     const stack = await this.#stackFor(definition, { present, resource, version, sharedKey });
     const served = stack.servedAs(resource);
     this.#versions.set(version.name, { definitionKey, sharedKey, version, stack, served });
     this.#options.catalog.install(served);
     if (present !== undefined && present.stack !== stack) await this.#release(present.stack);
+  }
+
+  /** Resources of Kubernetes and of the program come first: a definition cannot replace them. */
+  #isTaken({ group, version, resource }: ResourceDefinition<UnstructuredObject>): boolean {
+    const occupant = this.#options.catalog.find(group, version, resource)?.definition;
+    return occupant !== undefined && (occupant.isCustom !== true || this.#options.isFixed?.(occupant) === true);
   }
 
   /**

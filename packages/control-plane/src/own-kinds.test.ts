@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defineResource, isInvalid, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { type SchemaKind, schemaResource } from '@kapstan/apiserver';
+import { clientConfigOf, connect, parseKubeconfig } from '@kapstan/client';
+import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { startControlPlane } from './control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+
+const group = 'gadgets.example.io';
+const spec = {
+  type: 'object',
+  required: ['size'],
+  properties: { size: { type: 'integer', minimum: 1 }, color: { type: 'string', default: 'red' } },
+} as const;
+const kind: SchemaKind<KubernetesObject> = {
+  ...{ group, version: 'v1', kind: 'Gadget', plural: 'gadgets', hasStatus: true },
+  schema: { type: 'object', required: ['spec'], properties: { spec, status: { type: 'object' } } },
+};
+const Gadget = defineResource({ group, version: 'v1', kind: 'Gadget', spec });
+const metadata = { namespace: 'default', name: 'a' };
+
+let dataDir: string;
+let plane: ControlPlane | undefined;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'kapstan-own-kinds-'));
+  plane = undefined;
+});
+afterEach(async () => {
+  await plane?.close();
+  await rm(dataDir, { recursive: true });
+});
+
+async function start(options: Partial<ControlPlaneOptions> = {}): Promise<ControlPlane> {
+  plane = await startControlPlane({ dataDir, http: 'off', kinds: [schemaResource(kind)], ...options });
+  return plane;
+}
+
+it('a kind of the program has its defaults and rules over HTTP, and goes with its namespace', async () => {
+  const { kubeconfig, client } = await start({ http: undefined, controlLoops: ['namespace'] });
+  await using remote = await connect({ config: clientConfigOf(parseKubeconfig(kubeconfig)) });
+  const made = await remote.create(Gadget, { metadata, spec: { size: 3 } });
+  expect(made.spec).toEqual({ size: 3, color: 'red' });
+  await expect(remote.create(Gadget, { metadata, spec: { size: 0 } })).rejects.toSatisfy(isInvalid);
+
+  await client.create(Namespace, { metadata: { name: 'short' } });
+  const inside = { namespace: 'short', name: 'b' };
+  await client.create(Gadget, { metadata: inside, spec: { size: 1 } });
+  await client.delete(Namespace, { name: 'short' });
+  await vi.waitFor(() => expect(client.get(Namespace, { name: 'short' })).rejects.toSatisfy(isNotFound), 10_000);
+  await expect(client.get(Gadget, inside)).rejects.toSatisfy(isNotFound);
+});
+
+it('a definition of the same name neither replaces the kind nor takes its objects along', async () => {
+  const { client } = await start();
+  await client.create(Gadget, { metadata, spec: { size: 3 } });
+  const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } };
+  const name = `gadgets.${group}`;
+  const versions = [{ name: 'v1', served: true, storage: true, schema }];
+  const names = { plural: 'gadgets', kind: 'Gadget' };
+  await client.create(CustomResourceDefinition, {
+    metadata: { name },
+    spec: { group, scope: 'Namespaced', names, versions },
+  });
+  await vi.waitFor(async () => {
+    const { status } = await client.get(CustomResourceDefinition, { name });
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Established', status: 'True' }));
+  });
+  const other = { metadata: { ...metadata, name: 'b' }, spec: { size: 0 } };
+  await expect(client.create(Gadget, other)).rejects.toSatisfy(isInvalid);
+  await client.delete(CustomResourceDefinition, { name });
+  const gone = client.get.bind(client, CustomResourceDefinition, { name });
+  await vi.waitFor(() => expect(gone()).rejects.toSatisfy(isNotFound));
+  expect((await client.get(Gadget, metadata)).spec.size).toBe(3);
+});
+
+it('a kind of the program is served whatever --runtime-config turns off', async () => {
+  const { kubeconfig } = await start({
+    http: undefined,
+    runtimeConfig: new Map([['apiextensions.k8s.io/v1', 'false']]),
+  });
+  await using remote = await connect({ config: clientConfigOf(parseKubeconfig(kubeconfig)) });
+  expect((await remote.create(Gadget, { metadata, spec: { size: 3 } })).spec.color).toBe('red');
+  await expect(remote.list(CustomResourceDefinition)).rejects.toSatisfy(isNotFound);
+});
+
+it('a kind whose name is taken keeps the server from starting', async () => {
+  const taken = { ...kind, group: '', kind: ConfigMap.kind, plural: ConfigMap.plural };
+  const again = 'is served already; a kind of the program has one version';
+  await expect(start({ kinds: [schemaResource(taken)] })).rejects.toThrow(`kinds: "configmaps" ${again}`);
+  const twice = [kind, { ...kind, version: 'v2' }].map((one) => schemaResource(one));
+  await expect(start({ kinds: twice })).rejects.toThrow(`kinds: "gadgets.${group}" ${again}`);
+});

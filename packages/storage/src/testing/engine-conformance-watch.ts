@@ -53,6 +53,16 @@ function contentConformance(bench: EngineBench): void {
     expect(prefix.events.map((event) => event.key)).toEqual(['/b/c', '/b/d']);
   });
 
+  it.each(['live', 'replayed'])('ranges are by the UTF-8 bytes of keys, as those of reads (%s)', async (when) => {
+    const start = await bench.engine.currentRevision();
+    const range = { start: '/\uffee', end: '0' };
+    const early = when === 'live' ? bench.watch(start, { range }) : undefined;
+    for (const key of ['/é', '/\u{1f600}', '/\uffee']) await bench.create(key);
+    const recorder = early ?? bench.watch(start, { range });
+    await recorder.received(2);
+    expect(recorder.events.map((event) => event.key)).toEqual(['/\u{1f600}', '/\uffee']);
+  });
+
   it('waits for a revision in the future and reports only what comes after it', async () => {
     const start = await bench.engine.currentRevision();
     const recorder = bench.watch(start + 2);
